@@ -60,7 +60,7 @@ __all__ = [
     "verify",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> the module that has it, or None where the name is itself a module of this package.
 # `algorithms` is both: the room, and a call on it (the room's module is callable).

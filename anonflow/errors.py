@@ -28,7 +28,7 @@ CONTROLS = re.compile(
 
 
 def printable(text: str) -> str:
-    """A text in one line, with escapes such as ``\\x1b`` where it holds :data:`CONTROLS`."""
+    """Return a text in one line, with escapes such as ``\\x1b`` where it holds :data:`CONTROLS`."""
     return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
@@ -95,7 +95,7 @@ class AnonflowError(Exception):
 
     @classmethod
     def collected(cls, what: str, problems: Sequence[str], found: Sequence[Problem] = ()) -> AnonflowError:
-        """One error for all `problems`; a single one is its own message.
+        """Return one error for all `problems`; a single one is its own message.
 
         Raises
         ------
@@ -160,7 +160,7 @@ BUG = "this is a bug in anonflow, please report it"
 
 
 def unforeseen(error: BaseException) -> str:
-    """Type and place of an error that nobody meant; its own words may hold a value, so they are left out."""
+    """Return type and place of an error that nobody meant; its own words may hold a value, so they are left out."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
     return f"{type(error).__name__} at {at}"

@@ -53,7 +53,7 @@ class Layout:
 
     @classmethod
     def of(cls, domains: Sequence[Domain]) -> Layout:
-        """The layout of some domains."""
+        """Return the layout of some domains."""
         ranges = [a for a, domain in enumerate(domains) if domain.shape == "range"]
         sets = [a for a, domain in enumerate(domains) if domain.shape == "set"]
         offset = np.concatenate([[0], np.cumsum([domains[a].words for a in sets])])
@@ -104,12 +104,12 @@ class Generalization:
 
     @classmethod
     def of(cls, records: Records) -> Generalization:
-        """Each record as its own generalized record, O(nq)."""
+        """Return each record as its own generalized record, O(nq)."""
         return cls.join_of(records, np.arange(records.n, dtype=np.int64)[:, None])
 
     @classmethod
     def join_of(cls, records: Records, matches: np.ndarray) -> Generalization:
-        """Row j covers exactly what it must: the closure of ``records[matches[j]]``.
+        """Return row j covers exactly what it must: the closure of ``records[matches[j]]``.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Generalization:
 
     @classmethod
     def join_by_class(cls, records: Records, labels: np.ndarray) -> Generalization:
-        """Each record's generalized record covers exactly its class.
+        """Return each record's generalized record covers exactly its class.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Generalization:
         return cls(model.domains, lo, hi, bits)
 
     def take(self, index: np.ndarray) -> Generalization:
-        """The generalized records at some positions (repeats allowed).
+        """Return the generalized records at some positions (repeats allowed).
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Generalization:
     def aggregated(
         self, records: Records, classes: np.ndarray | None, suppressed: np.ndarray | None = None
     ) -> Generalization:
-        """The same as they are published: with the mean or median of its class for every QI that has an ``aggregate``.
+        """Return the same as they are published: with the mean or median of its class for every QI that has an ``aggregate``.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Generalization:
         return replace(self, aggregates=aggregates)
 
     def closure(self) -> Generalization:
-        """The runs of hierarchy QIs widened to the run of the lowest node that covers them."""
+        """Return the runs of hierarchy QIs widened to the run of the lowest node that covers them."""
         lo, hi = self.lo.copy(), self.hi.copy()
         for t, a in enumerate(self.layout.ranges):
             tree = self.domains[a].hierarchy
@@ -254,7 +254,7 @@ class Generalization:
         return replace(self, lo=lo, hi=hi)
 
     def join(self, other: Generalization) -> Generalization:
-        """The least generalized records that cover both, record by record.
+        """Return the least generalized records that cover both, record by record.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class Generalization:
         return Generalization(self.domains, lo, hi, self.bits | other.bits).closure()
 
     def covers(self, other: Generalization) -> np.ndarray:
-        """Whether each generalized record covers the one at the same position in `other`.
+        """Return whether each generalized record covers the one at the same position in `other`.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class Generalization:
         return covered
 
     def counts(self) -> np.ndarray:
-        """Members of each set, shape (s, n), int64."""
+        """Return members of each set, shape (s, n), int64."""
         layout = self.layout
         ones = np.bitwise_count(self.bits).astype(np.int64)
         ends = zip(layout.offset[:-1], layout.offset[1:], strict=True)
@@ -289,7 +289,7 @@ class Generalization:
         return np.array(rows, np.int64).reshape(len(layout.sets), self.n)
 
     def whole(self) -> np.ndarray:
-        """Which cells are the whole domain, shape (q, n), bool; domains of one value always are."""
+        """Return which cells are the whole domain, shape (q, n), bool; domains of one value always are."""
         cells = np.empty((len(self.domains), self.n), bool)
         for t, a in enumerate(self.layout.ranges):
             cells[a] = (self.lo[t] <= 0) & (self.hi[t] >= self.domains[a].size - 1)
@@ -301,18 +301,18 @@ class Generalization:
         return cells
 
     def by_aggregate(self) -> list[tuple[int, np.ndarray]]:
-        """The QIs that are published as a mean or median, each with these: shape (n,), float64."""
+        """Return the QIs that are published as a mean or median, each with these: shape (n,), float64."""
         if self.aggregates is None:
             return []
         wanted = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
         return list(zip(wanted, self.aggregates, strict=True))
 
     def suppressed_rows(self) -> np.ndarray:
-        """Which generalized records cover everything, shape (n,), bool."""
+        """Return which generalized records cover everything, shape (n,), bool."""
         return np.asarray(np.all(self.whole(), axis=0))
 
     def with_suppressed(self, mask: np.ndarray) -> Generalization:
-        """The same with the records of `mask` (n,) bool widened to every whole domain."""
+        """Return the same with the records of `mask` (n,) bool widened to every whole domain."""
         if not mask.any():
             return self
         lo, hi, bits = self.lo.copy(), self.hi.copy(), self.bits.copy()
@@ -325,13 +325,13 @@ class Generalization:
         return Generalization(self.domains, lo, hi, bits, own)
 
     def classes(self) -> np.ndarray:
-        """Labels of equal generalized records, shape (n,), int64."""
+        """Return labels of equal generalized records, shape (n,), int64."""
         # the bits of a float are equal where its text is; NaN here is always the same one
         own = [] if self.aggregates is None else [*self.aggregates.view(np.int64)]
         return equal_columns([*self.lo, *self.hi, *self.bits, *own], self.n)
 
     def decode(self, index: pd.Index | None = None, suppressed: np.ndarray | None = None) -> pd.DataFrame:
-        """What is published: one column of text per QI column.
+        """Return what is published: one column of text per QI column.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class Generalization:
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
     def decode_categories(self, suppressed: np.ndarray | None = None) -> pd.DataFrame:
-        """What is published, as :meth:`decode` has it, with each text of a column once: categories and their codes.
+        """Return what is published, as :meth:`decode` has it, with each text of a column once: categories and their codes.
 
         Parameters
         ----------
@@ -527,7 +527,7 @@ class Generalization:
         return cls(domains, lo, hi, bits, aggregates)._bounded()
 
     def _bounded(self) -> Generalization:
-        """The same with the runs of means narrowed to what a class of that size and mean can have.
+        """Return the same with the runs of means narrowed to what a class of that size and mean can have.
 
         A member of a class of m with the mean v is at least m v - (m - 1) max, and at most m v - (m - 1) min.
         """
@@ -560,7 +560,7 @@ def _read_coded_cells(
     reader: ColumnReader | None,
     canonical: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cells of a numeric column with codes: runs (2, u), words of codes (words, u), and which cannot be read (u,)."""
+    """Return cells of a numeric column with codes: runs (2, u), words of codes (words, u), and which cannot be read (u,)."""
     runs = np.empty((2, len(texts)), np.int32)
     words = np.zeros((codes.words, len(texts)), np.uint64)
     bad = np.zeros(len(texts), bool)
@@ -589,7 +589,7 @@ def _read_coded_cells(
 
 
 def aggregate_of(domain: Domain, codes: np.ndarray) -> float:
-    """The mean or median of the numbers of a class: the same float in whatever order its members come.
+    """Return the mean or median of the numbers of a class: the same float in whatever order its members come.
 
     Parameters
     ----------
@@ -613,7 +613,7 @@ def aggregate_of(domain: Domain, codes: np.ndarray) -> float:
 
 
 def groups_of(labels: np.ndarray) -> list[np.ndarray]:
-    """The positions of each label, ascending, O(n log n)."""
+    """Return the positions of each label, ascending, O(n log n)."""
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order])) + 1
     return np.split(order, starts) if len(order) else []
@@ -622,7 +622,7 @@ def groups_of(labels: np.ndarray) -> list[np.ndarray]:
 def _read_aggregates(
     texts: Sequence[str], domain: Domain, reader: ColumnReader | None, canonical: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cells that are the mean or median of a class: the numbers (u,), NaN for ``*``, and which cannot be read (u,)."""
+    """Return cells that are the mean or median of a class: the numbers (u,), NaN for ``*``, and which cannot be read (u,)."""
     numbers = np.full(len(texts), np.nan)
     bad = np.zeros(len(texts), bool)
     for u, text in enumerate(texts):
@@ -636,7 +636,7 @@ def _read_aggregates(
 
 
 def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> np.ndarray:
-    """Cells that cover something but are not written as it is published: a second spelling tells rows apart."""
+    """Return cells that cover something but are not written as it is published: a second spelling tells rows apart."""
     odd = np.array([cell is not None and cell != WHOLE for cell in cells], bool)
     covering = odd & (runs[0] <= runs[1])
     for u, text in zip(np.flatnonzero(covering).tolist(), domain.run_texts(*runs[:, covering]), strict=True):
@@ -647,14 +647,14 @@ def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> 
 
 
 def _cell(text: str, domain: Domain, width: dict[str, int]) -> str | None:
-    """The part of a published text that is about this domain: of a code, the character at its position."""
+    """Return the part of a published text that is about this domain: of a code, the character at its position."""
     if domain.position is None or text == WHOLE:
         return text
     return text[domain.position] if len(text) == width[domain.column] else None
 
 
 def _distinct_texts(cells: pd.Series) -> tuple[list[str], np.ndarray]:
-    """The distinct cells of a column as text, and where each row's stands among them."""
+    """Return the distinct cells of a column as text, and where each row's stands among them."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
@@ -671,7 +671,7 @@ def _plain(cell: object) -> str:
 
 
 def _joined(texts: list[np.ndarray]) -> np.ndarray:
-    """Positions side by side; a code hidden altogether is ``*``."""
+    """Return positions side by side; a code hidden altogether is ``*``."""
     text = texts[0]
     for part in texts[1:]:
         text = text + part
@@ -679,7 +679,7 @@ def _joined(texts: list[np.ndarray]) -> np.ndarray:
 
 
 def _full(size: int) -> np.ndarray:
-    """The words of a set that has every code, shape (words,), uint64."""
+    """Return the words of a set that has every code, shape (words,), uint64."""
     flags = np.zeros(-(-size // 64) * 64, np.uint8)
     flags[:size] = 1
     return np.packbits(flags, bitorder="little").view(np.uint64)

@@ -84,11 +84,11 @@ class Option:
     default: Any = NEEDED
 
     def problem(self, value: Any) -> str | None:
-        """What a value must be instead, to follow the option's name; None if it may be this one."""
+        """Return what a value must be instead, to follow the option's name; None if it may be this one."""
         return None if self._may_be(value) else f"must be {self.value_words()}"
 
     def value_words(self) -> str:
-        """What it may be, in words."""
+        """Return what it may be, in words."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.kind is None:
@@ -125,7 +125,7 @@ class Option:
 
 @cache
 def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mapping[str, Option]:
-    """The keyword-only parameters of a function as options, by name.
+    """Return the keyword-only parameters of a function as options, by name.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
 
 
 def _hint(annotation: Any, names: dict[str, Any]) -> Any:
-    """The type that an annotation names; any, if it names what is imported for type checkers only."""
+    """Return the type that an annotation names; any, if it names what is imported for type checkers only."""
     if annotation is NEEDED:
         return None
     holder = type("_", (), {"__annotations__": {"it": annotation}})
@@ -193,7 +193,7 @@ def _is_union(hint: Any) -> bool:
 
 
 def paragraphs(docstring: str | None) -> dict[str, str]:
-    """What a numpy docstring says about each parameter: the first paragraph, without its marks.
+    """Return what a numpy docstring says about each parameter: the first paragraph, without its marks.
 
     Parameters
     ----------

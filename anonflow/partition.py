@@ -35,14 +35,14 @@ ORDERS = ("lexicographic", "input", "random")
 
 
 def too_few(n: int, k: int) -> InfeasibleError:
-    """The error of n < k records: with a k that they have, if there is one."""
+    """Return the error of n < k records: with a k that they have, if there is one."""
     if n < 2:
         return InfeasibleError(f"{n} records cannot hide anybody; take a table of at least k = {k} records")
     return InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
 
 
 def lexicographic_order(records: Records) -> np.ndarray:
-    """Positions of the records in lexicographic order, QIs with fewer distinct values first.
+    """Return positions of the records in lexicographic order, QIs with fewer distinct values first.
 
     Few values first means that large changes between neighbours are rare (Doka 2015, section 5). Equal records
     keep their order; QIs with equally many values keep the schema's.
@@ -64,7 +64,7 @@ def lexicographic_order(records: Records) -> np.ndarray:
 
 
 def first_to_last(domains: Sequence[Domain]) -> list[int]:
-    """The QIs in the order that the lexicographic order compares them: fewer distinct values first."""
+    """Return the QIs in the order that the lexicographic order compares them: fewer distinct values first."""
     blank = [domain.has_missing or domain.has_codes for domain in domains]
     present = [
         int(np.count_nonzero(domain.counts)) + extra for domain, extra in zip(domains, blank, strict=True)
@@ -73,12 +73,12 @@ def first_to_last(domains: Sequence[Domain]) -> list[int]:
 
 
 def bounded(records: Records) -> tuple[str, ...]:
-    """The columns with a boundary, each once."""
+    """Return the columns with a boundary, each once."""
     return tuple(dict.fromkeys(domain.column for domain in records.domains if domain.bound is not None))
 
 
 def limited(records: Records) -> tuple[int, ...]:
-    """The QIs whose ``max-width`` or ``max-set`` is less than their whole domain."""
+    """Return the QIs whose ``max-width`` or ``max-set`` is less than their whole domain."""
     return tuple(
         a
         for a, domain in enumerate(records.domains)
@@ -88,7 +88,7 @@ def limited(records: Records) -> tuple[int, ...]:
 
 
 def unbounded(records: Records) -> Records:
-    """The same records without boundaries and limits."""
+    """Return the same records without boundaries and limits."""
     if not bounded(records) and not limited(records):
         return records
     free = tuple(replace(domain, bound=None, limit=None) for domain in records.domains)
@@ -96,7 +96,7 @@ def unbounded(records: Records) -> Records:
 
 
 def boundary_classes(records: Records) -> np.ndarray:
-    """The equivalence classes of the maximum allowed microdata (MAM): who may be generalized together.
+    """Return the equivalence classes of the maximum allowed microdata (MAM): who may be generalized together.
 
     Each value of a bounded quasi-identifier (QI) is generalized as far as its boundary lets it; records that
     are then equal on every bounded QI are one class. Records of two classes have no generalization in common
@@ -126,7 +126,7 @@ def boundary_classes(records: Records) -> np.ndarray:
 
 
 def unit_layers(place: np.ndarray, units: np.ndarray, within: np.ndarray) -> np.ndarray:
-    """Layers of records in which nobody has two: who may be generalized together where people have several rows.
+    """Return layers of records in which nobody has two: who may be generalized together where people have several rows.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def unit_layers(place: np.ndarray, units: np.ndarray, within: np.ndarray) -> np.
 
 
 def kept_apart(records: Records) -> np.ndarray:
-    """Labels 0.. of who may be generalized together: boundary classes, layered where people have several rows.
+    """Return labels 0.. of who may be generalized together: boundary classes, layered where people have several rows.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def refuse_large_units(rows: int, n: int, k: int) -> None:
 def ordered(
     records: Records, order: str, rng: np.random.Generator | None = None, boundaries: bool = False
 ) -> np.ndarray:
-    """Positions of the records in an order that partitions are cut along.
+    """Return positions of the records in an order that partitions are cut along.
 
     Parameters
     ----------
@@ -247,12 +247,12 @@ def ordered(
 
 
 def random_key(rng: np.random.Generator) -> int:
-    """The key of a random order: 128 bits of a generator's."""
+    """Return the key of a random order: 128 bits of a generator's."""
     return int.from_bytes(rng.bytes(16), "little")
 
 
 def random_places(key: int, start: int, count: int) -> np.ndarray:
-    """What consecutive records are sorted by in a random order: a keyed hash of each one's position in the table.
+    """Return what consecutive records are sorted by in a random order: a keyed hash of each one's position in the table.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ def plan(
     order: str = "lexicographic",
     rng: np.random.Generator | None = None,
 ) -> list[np.ndarray]:
-    """The partitions of some records: their positions, each partition in the order's order.
+    """Return the partitions of some records: their positions, each partition in the order's order.
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ def divided(
     order: str = "lexicographic",
     rng: np.random.Generator | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """The partitions of some records inside their boundary classes, and who is left out.
+    """Return the partitions of some records inside their boundary classes, and who is left out.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ _LOCKED_BYTE = 1 << 30
 
 
 def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o600) -> int:
-    """A file's descriptor, whose bytes are handed on as they are.
+    """Return a file's descriptor, whose bytes are handed on as they are.
 
     Parameters
     ----------
@@ -148,31 +148,31 @@ def set_mode(descriptor: int, path: str | os.PathLike[str], mode: int) -> None:
 
 
 def user_tag() -> str:
-    """What tells this user's files in a shared folder from another's."""
+    """Return what tells this user's files in a shared folder from another's."""
     if hasattr(os, "getuid"):
         return str(os.getuid())
     return "".join(letter if letter.isalnum() else "_" for letter in getpass.getuser())
 
 
 def is_owners_alone(status: os.stat_result) -> bool:
-    """Whether a folder is this user's, and closed to all others; on Windows, whether it is a folder: its rights are inherited."""
+    """Return whether a folder is this user's, and closed to all others; on Windows, whether it is a folder: its rights are inherited."""
     if not stat.S_ISDIR(status.st_mode):
         return False
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
 
 
 def is_open_to_others(status: os.stat_result) -> bool:
-    """Whether other users may read or write a file; never on Windows, where its bits say nothing: its rights are inherited."""
+    """Return whether other users may read or write a file; never on Windows, where its bits say nothing: its rights are inherited."""
     return hasattr(os, "getuid") and bool(status.st_mode & 0o077)
 
 
 def is_root() -> bool:
-    """Whether this process may do everything; never on Windows."""
+    """Return whether this process may do everything; never on Windows."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def total_memory() -> int:
-    """Bytes of memory that this machine has."""
+    """Return bytes of memory that this machine has."""
     if hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(os.sysconf_names):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     import psutil
@@ -181,7 +181,7 @@ def total_memory() -> int:
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has used so far."""
+    """Return the most bytes that this process has used so far."""
     if resource is not None:
         kibibytes = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         return kibibytes * (1 if sys.platform == "darwin" else 1024)
@@ -192,7 +192,7 @@ def peak_memory() -> int:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of that number is there."""
+    """Return whether a process of that number is there."""
     if not hasattr(os, "getuid"):  # a signal 0 would be Ctrl-C there
         import psutil
 

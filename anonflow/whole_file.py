@@ -145,7 +145,7 @@ def _failing_as(target: Path, beside: Path) -> Iterator[None]:
 
 
 def streamed(write: Callable[[BinaryIO], Any]) -> Callable[[Path], None]:
-    """What writes to an open file as what writes to a path."""
+    """Return what writes to an open file as what writes to a path."""
 
     def to(path: Path) -> None:
         with path.open("wb") as stream:
@@ -155,7 +155,7 @@ def streamed(write: Callable[[BinaryIO], Any]) -> Callable[[Path], None]:
 
 
 def missing_folders(path: Path) -> list[Path]:
-    """The folders of a path that do not exist, the innermost first."""
+    """Return the folders of a path that do not exist, the innermost first."""
     missing = []
     while not path.exists() and path != path.parent:
         missing.append(path)

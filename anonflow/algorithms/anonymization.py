@@ -81,7 +81,7 @@ class Anonymization:
         return str(self.facts.get("guarantee") or self.algorithm.guarantee)
 
     def frame(self) -> pd.DataFrame:
-        """The generalized records beside their originals: row i is original i's. For the owner's eyes only.
+        """Return the generalized records beside their originals: row i is original i's. For the owner's eyes only.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class Anonymization:
         return self.generalization.aggregated(self.table.records, self.classes, self.suppressed)
 
     def loss(self, measure: str = "gcp") -> float:
-        """Information loss: the mean over records of the weighted mean over QIs.
+        """Return information loss: the mean over records of the weighted mean over QIs.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Anonymization:
         return float(information_loss(self.generalization, measure))
 
     def lower_bound(self, measure: str | None = None, *, effort: float = 1.0) -> float | None:
-        """What no release of this table with this k can lose less than, whatever the method and the partitions.
+        """Return what no release of this table with this k can lose less than, whatever the method and the partitions.
 
         Computed at the first call and kept: O(n^2 q) or less, 30,162 records of 8 QIs in some seconds.
 
@@ -155,7 +155,7 @@ class Anonymization:
         return covers_at_least(self.table.records, self.generalization, self.k)
 
     def summary(self) -> str:
-        """What the table lost and how little any other release with this k could lose, as a sentence.
+        """Return what the table lost and how little any other release with this k could lose, as a sentence.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class Anonymization:
         return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *sentences])
 
     def assignments(self) -> np.ndarray:
-        """The matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.
+        """Return the matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class Anonymization:
         return assignments(self.matches)
 
     def again(self, seed: int | bytes | str | None = None) -> Anonymization:
-        """The same method with the same parameters on the same table, with another seed.
+        """Return the same method with the same parameters on the same table, with another seed.
 
         Parameters
         ----------

@@ -272,7 +272,7 @@ def assemble(
 
 
 def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]:
-    """The columns whose boundaries or limits a method keeps: for them it may suppress records."""
+    """Return the columns whose boundaries or limits a method keeps: for them it may suppress records."""
     if not boundaries:
         return ()
     records = Records(tuple(domains), np.empty((0, len(domains)), np.int32))
@@ -280,7 +280,7 @@ def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]
 
 
 def nothing_left(method: Algorithm, names: Sequence[str]) -> InfeasibleError:
-    """What is said where every record is suppressed, for the boundaries of some columns."""
+    """Return what is said where every record is suppressed, for the boundaries of some columns."""
     return InfeasibleError(
         f"{method.name}: nothing can be published within the boundaries of "
         f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
@@ -288,7 +288,7 @@ def nothing_left(method: Algorithm, names: Sequence[str]) -> InfeasibleError:
 
 
 def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
-    """The records as a method is to see them: with their boundaries, or without.
+    """Return the records as a method is to see them: with their boundaries, or without.
 
     Raises
     ------
@@ -312,7 +312,7 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
 
 
 def partition_rng(entropy: int, partition: int, records: Records | None = None) -> np.random.Generator:
-    """The generator of one partition: a stream of its own and of its records', whoever runs it and when.
+    """Return the generator of one partition: a stream of its own and of its records', whoever runs it and when.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ def partition_rng(entropy: int, partition: int, records: Records | None = None) 
 
 
 def check_k(k: int, n: int) -> int:
-    """A usable k for n records.
+    """Return a usable k for n records.
 
     Raises
     ------
@@ -348,7 +348,7 @@ def check_k(k: int, n: int) -> int:
 
 
 def check_size(size: Any) -> int | None:
-    """A usable partition size; None for the whole table.
+    """Return a usable partition size; None for the whole table.
 
     Raises
     ------

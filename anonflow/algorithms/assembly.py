@@ -18,7 +18,7 @@ __all__ = ["gathered", "gathered_classes", "gathered_facts", "gathered_matches",
 def gathered(
     domains: Sequence[Domain], outcomes: Sequence[Outcome], index: Sequence[np.ndarray], n: int
 ) -> Outcome:
-    """The outcomes of partitions as one.
+    """Return the outcomes of partitions as one.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def gathered(
 
 
 def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
-    """Suppressed records, with what the other outcomes have: matches, classes."""
+    """Return suppressed records, with what the other outcomes have: matches, classes."""
     n = records.n
     everyone = np.ones(n, bool)
     matches = classes = None
@@ -64,7 +64,7 @@ def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:
-    """The matches of n records, padded with -1, shape (n, k), int32; None where an outcome has none."""
+    """Return the matches of n records, padded with -1, shape (n, k), int32; None where an outcome has none."""
     parts = [outcome.matches for outcome in outcomes]
     width = max((part.shape[1] for part in parts if part is not None), default=0)
     if any(part is None for part in parts):
@@ -80,7 +80,7 @@ def gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n
 def gathered_classes(
     index: Sequence[np.ndarray], outcomes: Sequence[Outcome], suppressed: np.ndarray
 ) -> np.ndarray | None:
-    """Class labels of n records, suppressed ones in one class, shape (n,), int64; None likewise."""
+    """Return class labels of n records, suppressed ones in one class, shape (n,), int64; None likewise."""
     if any(outcome.classes is None for outcome in outcomes):
         return None
     classes = np.empty(len(suppressed), np.int64)
@@ -96,7 +96,7 @@ def gathered_classes(
 
 
 def gathered_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The facts of several partitions: numbers are added up, others kept where all partitions agree."""
+    """Return the facts of several partitions: numbers are added up, others kept where all partitions agree."""
     facts: dict[str, Any] = {}
     for name in dict.fromkeys(name for part in parts for name in part):
         values = [part[name] for part in parts if name in part]

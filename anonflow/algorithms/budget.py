@@ -76,7 +76,7 @@ class Fitted:
         return self.expected <= self.budget
 
     def sentence(self) -> str:
-        """The choice in words."""
+        """Return the choice in words."""
         if self.fits:
             return f"partitions of {self.size} for a budget of {self.budget:g} s"
         return (
@@ -85,7 +85,7 @@ class Fitted:
         )
 
     def facts(self) -> dict[str, Any]:
-        """The choice as plain data."""
+        """Return the choice as plain data."""
         return {
             "fits_budget": self.fits,
             "expected_seconds": round(self.expected, 3),
@@ -130,7 +130,7 @@ class Effort:
         return {**self.takes, self.option: self.value}
 
     def facts(self) -> dict[str, Any]:
-        """The choice as plain data."""
+        """Return the choice as plain data."""
         return {
             "fits_budget": self.fits,
             "expected_seconds": round(self.expected, 3),
@@ -158,7 +158,7 @@ class TimedTable:
 
     @classmethod
     def of(cls, records: Records, order: str) -> TimedTable:
-        """A table in memory; for timing, a random order is the table's."""
+        """Return a table in memory; for timing, a random order is the table's."""
         positions = ordered(records, "input" if order == "random" else order, boundaries=True)
         names = bounded(records)
         divides = bool(names) or records.units is not None
@@ -171,7 +171,7 @@ class TimedTable:
         return int(self.sizes.sum())
 
     def cuts(self, size: int, k: int) -> Cuts:
-        """Its partitions of some size.
+        """Return its partitions of some size.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class TimedTable:
 
 
 def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | None:
-    """The budget that goes with a partition size: seconds for ``auto``, none for any other.
+    """Return the budget that goes with a partition size: seconds for ``auto``, none for any other.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def fitting_size(
     loss: str,
     options: Mapping[str, Any],
 ) -> Fitted:
-    """The largest partition size with which a method is expected to keep a budget.
+    """Return the largest partition size with which a method is expected to keep a budget.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def fitting_effort(
     loss: str,
     options: Mapping[str, Any],
 ) -> Effort:
-    """The greatest effort with which a method is expected to keep a budget.
+    """Return the greatest effort with which a method is expected to keep a budget.
 
     Parameters
     ----------
@@ -444,7 +444,7 @@ def _all(run: Callable[[Records], object], parts: list[Records]) -> None:
 
 
 def _seconds(pilots: list[tuple[int, float]], size: int) -> float:
-    """Seconds of one partition: never falling as it grows."""
+    """Return seconds of one partition: never falling as it grows."""
     sizes = np.array([float(pilot[0]) for pilot in pilots])
     times = np.maximum.accumulate([pilot[1] for pilot in pilots])
     if size <= sizes[-1]:
@@ -456,7 +456,7 @@ def _seconds(pilots: list[tuple[int, float]], size: int) -> float:
 
 
 def _whole(pilots: list[tuple[int, float]], cuts: Cuts, workers: int) -> float:
-    """Seconds of all partitions: as many at once as there are workers, the longest at least."""
+    """Return seconds of all partitions: as many at once as there are workers, the longest at least."""
     lengths, counts = cuts.lengths
     each = np.array([_seconds(pilots, int(length)) for length in lengths])
     return max(float(each.max()), float(each @ counts) / workers)

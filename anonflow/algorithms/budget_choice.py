@@ -77,7 +77,7 @@ class Choice:
         return self.expected <= self.budget
 
     def sentence(self) -> str:
-        """The choice in words."""
+        """Return the choice in words."""
         where = "on the whole table" if self.size is None else f"in partitions of {self.size}"
         options = ", ".join(f"{name}={value}" for name, value in self.options.items())
         what = f"{self.algorithm} {where}" + (f" with {options}" if options else "")
@@ -88,7 +88,7 @@ class Choice:
         )
 
     def facts(self) -> dict[str, Any]:
-        """The choice as plain data."""
+        """Return the choice as plain data."""
         return {
             "picked": self.sentence(),
             "fits_budget": self.fits,
@@ -98,14 +98,14 @@ class Choice:
 
 
 def is_open(algorithm: str, size: Any, budget: Any) -> bool:
-    """Whether a budget is to choose something."""
+    """Return whether a budget is to choose something."""
     return algorithm == AUTO or budget is not None or (isinstance(size, str) and size == AUTO)
 
 
 def check_automatic(
     guarantee: Any, size: Any, budget: Any, options: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
-    """What is wrong with the settings of the method ``auto``: (setting, problem) for each.
+    """Return what is wrong with the settings of the method ``auto``: (setting, problem) for each.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def check_automatic(
 
 
 def first_method(guarantee: str | None) -> Algorithm:
-    """The method that ``auto`` tries first; of the first guarantee, where that is none."""
+    """Return the method that ``auto`` tries first; of the first guarantee, where that is none."""
     return algorithm_named(_LADDERS[guarantee if guarantee in _LADDERS else GUARANTEES[0]][0].algorithm)
 
 
@@ -141,7 +141,7 @@ def choose_method(
     order: str,
     loss: str,
 ) -> Choice:
-    """The method of least loss that is expected to keep a budget, with all of its seconds used.
+    """Return the method of least loss that is expected to keep a budget, with all of its seconds used.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def choose(
     loss: str,
     options: Mapping[str, Any],
 ) -> Choice:
-    """What a method has open, for a budget: the partition size if it is ``auto``, and the effort.
+    """Return what a method has open, for a budget: the partition size if it is ``auto``, and the effort.
 
     Parameters
     ----------

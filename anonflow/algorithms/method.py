@@ -72,7 +72,7 @@ class Partition:
         return self.records.n
 
     def take(self, index: np.ndarray) -> Partition:
-        """Some of its records, to be worked on alone.
+        """Return some of its records, to be worked on alone.
 
         Raises
         ------
@@ -119,14 +119,14 @@ class Outcome:
 
     @classmethod
     def of_matches(cls, records: Records, matches: np.ndarray, **facts: Any) -> Outcome:
-        """The outcome of a k-regular method: each record covers exactly its matches."""
+        """Return the outcome of a k-regular method: each record covers exactly its matches."""
         return cls(Generalization.join_of(records, matches), matches=matches.astype(np.int32), facts=facts)
 
     @classmethod
     def of_classes(
         cls, records: Records, classes: np.ndarray, suppressed: np.ndarray | None = None, **facts: Any
     ) -> Outcome:
-        """The outcome of a homogeneous method: each record covers exactly its class."""
+        """Return the outcome of a homogeneous method: each record covers exactly its class."""
         generalization = Generalization.join_by_class(records, classes)
         if suppressed is None:
             return cls(generalization, classes=classes.astype(np.int64), facts=facts)
@@ -215,17 +215,17 @@ class Algorithm:
         return Mark(self.colour, self.shape) if self.colour and self.shape else Mark.by_name(self.name)
 
     def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
-        """Whether whoever finds the seed again learns the rows: records are published with their own values."""
+        """Return whether whoever finds the seed again learns the rows: records are published with their own values."""
         return bool({**self.options, **options}.get("randomized", False))
 
     def effort_under(self, options: Mapping[str, Any]) -> str | None:
-        """The option of effort, where it changes something with these options; else None."""
+        """Return the option of effort, where it changes something with these options; else None."""
         chosen = {name: option.default for name, option in self.options.items()} | dict(options)
         changes = all(chosen.get(name) == value for name, value in self.effort_needs.items())
         return self.effort if changes else None
 
     def aggregate_problem(self, column: str) -> str | None:
-        """What is wrong with publishing a column as the mean or median of its classes; None if the method makes classes."""
+        """Return what is wrong with publishing a column as the mean or median of its classes; None if the method makes classes."""
         if self.guarantee == "k-anonymity":
             return None
         return (
@@ -234,7 +234,7 @@ class Algorithm:
         )
 
     def levels_problem(self, column: str) -> str | None:
-        """What is wrong with a categorical column without a hierarchy; None if the method does not need levels."""
+        """Return what is wrong with a categorical column without a hierarchy; None if the method does not need levels."""
         if not self.needs_hierarchies:
             return None
         return (
@@ -273,14 +273,14 @@ class Algorithm:
             )
 
     def symmetric(self, options: Mapping[str, Any]) -> bool:
-        """Whether with these options matches are reciprocal."""
+        """Return whether with these options matches are reciprocal."""
         return any(
             option.symmetric and options.get(name, option.default) is True
             for name, option in self.options.items()
         )
 
     def partition_size(self, size: int | None, k: int, options: Mapping[str, Any]) -> int | None:
-        """The partition size to cut with: an even one where an odd partition would need k + 1 matches.
+        """Return the partition size to cut with: an even one where an odd partition would need k + 1 matches.
 
         Parameters
         ----------

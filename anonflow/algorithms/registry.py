@@ -58,7 +58,7 @@ REGISTRY: dict[str, Algorithm] = {
 
 
 def algorithm_named(name: str) -> Algorithm:
-    """The method of a name.
+    """Return the method of a name.
 
     Raises
     ------
@@ -73,12 +73,12 @@ def algorithm_named(name: str) -> Algorithm:
 
 
 def look_of(name: str) -> Mark:
-    """How a method is drawn; also one that is not, or no longer, in the registry."""
+    """Return how a method is drawn; also one that is not, or no longer, in the registry."""
     return REGISTRY[name].look if name in REGISTRY else Mark.by_name(name)
 
 
 def algorithms() -> pd.DataFrame:
-    """Every method: name, family, paper, guarantee, complexity, summary, and the names of its options."""
+    """Return every method: name, family, paper, guarantee, complexity, summary, and the names of its options."""
     import pandas as pd
 
     fields = ("name", "family", "paper", "guarantee", "complexity", "summary")

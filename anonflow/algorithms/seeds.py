@@ -11,7 +11,7 @@ __all__ = ["checked_seed", "derived_seed"]
 
 
 def checked_seed(seed: int | bytes | str | None) -> int:
-    """A run's seed as a number; 128 bits of the operating system's without one.
+    """Return a run's seed as a number; 128 bits of the operating system's without one.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def checked_seed(seed: int | bytes | str | None) -> int:
 
 
 def derived_seed(seed: int, step: str) -> int:
-    """The 128-bit seed of a step's generator: SHAKE-256 of the step's name and the run's seed.
+    """Return the 128-bit seed of a step's generator: SHAKE-256 of the step's name and the run's seed.
 
     Numpy's generators can be searched: what a step gives away must not lead back to the draw, which has the same
     seed.

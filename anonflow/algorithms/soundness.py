@@ -179,7 +179,7 @@ def _generalization_problem(
 
 
 def _hidden(generalization: Generalization, cells: np.ndarray) -> Generalization:
-    """The same, with some cells (q, n) taken out of the comparison."""
+    """Return the same, with some cells (q, n) taken out of the comparison."""
     layout = generalization.layout
     lo, hi, bits = generalization.lo.copy(), generalization.hi.copy(), generalization.bits.copy()
     lo[cells[layout.ranges]] = hi[cells[layout.ranges]] = 0
@@ -189,5 +189,5 @@ def _hidden(generalization: Generalization, cells: np.ndarray) -> Generalization
 
 
 def _sample(rows: np.ndarray, most: int) -> np.ndarray:
-    """Some of them, evenly spread."""
+    """Return some of them, evenly spread."""
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))]

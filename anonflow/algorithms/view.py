@@ -32,7 +32,7 @@ class MatchesOrClasses(Protocol):
 
 
 def sizes_of(anonymization: MatchesOrClasses) -> tuple[tuple[int, int], ...]:
-    """How many generalized records (second) match, or share a class with, how many originals (first).
+    """Return how many generalized records (second) match, or share a class with, how many originals (first).
 
     Empty for methods that have neither matches nor classes.
     """
@@ -55,7 +55,7 @@ def anonymization_view(
     anonymization: MatchesOrClasses,
     levels: Markup | None = None,
 ) -> str:
-    """An anonymization as HTML: what it cost, column by column, and a few records before and after.
+    """Return an anonymization as HTML: what it cost, column by column, and a few records before and after.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ class CandidateColumn:
         return sparse.csr_matrix((np.ones(len(values)), values, ends), shape=self.member.shape)
 
     def take(self, rows: np.ndarray) -> CandidateColumn:
-        """The same of some rows."""
+        """Return the same of some rows."""
         return replace(self, at=self.at[rows], cells=self.cells.iloc[rows])
 
 
@@ -159,7 +159,7 @@ class CandidateTable:
         return np.all(hidden, axis=0) if hidden else np.zeros(self.n, bool)
 
     def take(self, rows: np.ndarray) -> CandidateTable:
-        """The same of some rows."""
+        """Return the same of some rows."""
         return CandidateTable(tuple(column.take(rows) for column in self.columns), len(rows), self.matches)
 
     @classmethod
@@ -232,7 +232,7 @@ def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int 
 
 
 def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
-    """A column as the release describes it."""
+    """Return a column as the release describes it."""
     if about.notation == CODED:
         raise _codes_beside_numbers(about.name)
     if about.notation == "range":
@@ -281,7 +281,7 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
 
 
 def _as_it_was(cells: pd.Series) -> CandidateColumn:
-    """A column that is published as it was: numbers, also where a file has them as text, or categories."""
+    """Return a column that is published as it was: numbers, also where a file has them as text, or categories."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(cells.dtype):
@@ -322,7 +322,7 @@ def _reads_as_numbers(cells: pd.Series) -> bool:
 
 
 def _exact_numbers(cells: pd.Series) -> CandidateColumn:
-    """Numbers as they were: intervals, equally full, and one more for those that are missing."""
+    """Return numbers as they were: intervals, equally full, and one more for those that are missing."""
     import pandas as pd
 
     dates = pd.api.types.is_datetime64_any_dtype(cells.dtype)
@@ -348,7 +348,7 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
 def _numbers(
     cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False
 ) -> CandidateColumn:
-    """A column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
+    """Return a column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
@@ -382,7 +382,7 @@ def _numbers(
 
 
 def _whole_numbers(ends: np.ndarray) -> bool:
-    """Whether they are whole, and small enough to be told from their neighbours."""
+    """Return whether they are whole, and small enough to be told from their neighbours."""
     return bool(((ends == np.floor(ends)) & (np.abs(ends) < 2.0**53)).all())
 
 
@@ -395,7 +395,7 @@ def _plain_numbers(cells: pd.Series, dates: bool) -> np.ndarray:
 
 
 def _points(low: np.ndarray, high: np.ndarray, at: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """The ends of all rows that say something, with values in between where these are few, ascending."""
+    """Return the ends of all rows that say something, with values in between where these are few, ascending."""
     rows = at[~whole[at]] if not whole.all() else at
     ends = np.concatenate([low[rows], high[rows]])
     least, greatest = float(ends.min()), float(ends.max())
@@ -410,7 +410,7 @@ def _points(low: np.ndarray, high: np.ndarray, at: np.ndarray, whole: np.ndarray
 
 
 def _starts(distinct: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Where each candidate value begins: values themselves, or intervals with equally many ends."""
+    """Return where each candidate value begins: values themselves, or intervals with equally many ends."""
     if len(distinct) <= VALUES:
         return distinct
     quantiles = np.quantile(points, np.linspace(0, 1, VALUES + 1)[:-1], method="lower")
@@ -425,7 +425,7 @@ def _categories(
     declared: Sequence[str | None] | None = None,
     closed: bool = False,
 ) -> CandidateColumn:
-    """A column of categories; `declared` are the values that there are, `closed` whether ``*`` is one of these."""
+    """Return a column of categories; `declared` are the values that there are, `closed` whether ``*`` is one of these."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
@@ -468,7 +468,7 @@ def _categories(
 def _values_of(
     texts: np.ndarray, tree: Hierarchy | None, declared: Sequence[str | None] | None, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All values that cells name, or that are declared, and which of them each cell may stand for."""
+    """Return all values that cells name, or that are declared, and which of them each cell may stand for."""
     import pandas as pd
 
     known = None if declared is None else ["" if value is None else value for value in declared]
@@ -477,7 +477,7 @@ def _values_of(
 
 
 def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Codes of the most frequent values, and one for the others."""
+    """Return codes of the most frequent values, and one for the others."""
     counts = np.bincount(codes[at])
     kept = np.argsort(-counts, kind="stable")[: EXACT_VALUES - 1]
     rank = np.full(len(counts), len(kept))
@@ -486,7 +486,7 @@ def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def _codes(cells: pd.Series) -> CandidateColumn:
-    """Codes with hidden positions: the codes that some row shows in full, where one goes with a pattern."""
+    """Return codes with hidden positions: the codes that some row shows in full, where one goes with a pattern."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)

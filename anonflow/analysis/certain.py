@@ -29,7 +29,7 @@ Bounds = tuple[np.ndarray, np.ndarray]
 def rows_meeting(
     column: CandidateColumn, condition: ColumnCondition
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which rows meet a condition for certain and possibly, and the share of their values that do, shape (n,) each.
+    """Return which rows meet a condition for certain and possibly, and the share of their values that do, shape (n,) each.
 
     What a cell that says nothing stands for may be a value that no cell names, unless the domain is published.
 
@@ -90,7 +90,7 @@ def _met_range(
 
 
 def _within(wanted: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """How many of some numbers, ascending, lie in each range, shape (u,)."""
+    """Return how many of some numbers, ascending, lie in each range, shape (u,)."""
     return np.searchsorted(wanted, high, side="right") - np.searchsorted(wanted, low, side="left")
 
 
@@ -103,7 +103,7 @@ def _is_number(text: str) -> bool:
 
 
 def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:
-    """Which candidate values of a column of categories meet a condition, shape (D,), bool.
+    """Return which candidate values of a column of categories meet a condition, shape (D,), bool.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.nd
 
 
 def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds:
-    """The share of rows that meet a condition.
+    """Return the share of rows that meet a condition.
 
     Raises
     ------
@@ -132,14 +132,14 @@ def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds
 
 
 def mean_bounds(candidates: CandidateTable, name: str) -> Bounds:
-    """The mean of a column of numbers."""
+    """Return the mean of a column of numbers."""
     low, high = _ends(candidates[name])
     known = ~np.isnan(low)
     return np.array([low[known].mean()]), np.array([high[known].mean()])
 
 
 def quantile_bounds(candidates: CandidateTable, name: str, at: Sequence[float]) -> Bounds:
-    """Quantiles of a column of numbers, between neighbours as :func:`numpy.quantile` has them."""
+    """Return quantiles of a column of numbers, between neighbours as :func:`numpy.quantile` has them."""
     low, high = _ends(candidates[name])
     known = ~np.isnan(low)
     return _quantiles(np.sort(low[known]), at), _quantiles(np.sort(high[known]), at)
@@ -148,14 +148,14 @@ def quantile_bounds(candidates: CandidateTable, name: str, at: Sequence[float]) 
 def crosstab_bounds(
     candidates: CandidateTable, rows: str, columns: str, known: Mapping[str, Sequence[str]]
 ) -> Bounds:
-    """The shares of all pairs of values of two columns, row by row."""
+    """Return the shares of all pairs of values of two columns, row by row."""
     masks = [_groups(candidates[name], known[name]) for name in (rows, columns)]
     least, most = (first.T.astype(np.float64) @ second for first, second in zip(*masks, strict=True))
     return least.ravel() / candidates.n, most.ravel() / candidates.n
 
 
 def group_mean_bounds(candidates: CandidateTable, name: str, by: str, known: Sequence[str]) -> Bounds:
-    """The means of a column of numbers in groups; NaN of a group that no row may be in.
+    """Return the means of a column of numbers in groups; NaN of a group that no row may be in.
 
     Notes
     -----
@@ -175,7 +175,7 @@ def group_mean_bounds(candidates: CandidateTable, name: str, by: str, known: Seq
 
 
 def _least_mean(inside: np.ndarray, maybe: np.ndarray) -> float:
-    """The least mean of numbers, all of some and any of others (one at least)."""
+    """Return the least mean of numbers, all of some and any of others (one at least)."""
     ordered = np.sort(maybe)
     count = len(inside) + np.arange(len(ordered) + 1)
     sums = inside.sum() + np.concatenate([[0.0], np.cumsum(ordered)])
@@ -184,7 +184,7 @@ def _least_mean(inside: np.ndarray, maybe: np.ndarray) -> float:
 
 
 def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows have each value for certain, and which may have it, shape (n, values), bool each."""
+    """Return which rows have each value for certain, and which may have it, shape (n, values), bool each."""
     masks = [
         rows_meeting(column, ColumnCondition(column.name, values=frozenset([value])))[:2] for value in known
     ]
@@ -193,7 +193,7 @@ def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, 
 
 
 def _ends(column: CandidateColumn) -> Bounds:
-    """The lowest and the highest number of each row, shape (n,) each; NaN where one is missing."""
+    """Return the lowest and the highest number of each row, shape (n,) each; NaN where one is missing."""
     numbers = None if column.whole.all() else numbers_of(column.cells)
     if numbers is not None:
         return numbers, numbers

@@ -40,7 +40,7 @@ class ColumnCondition:
     values: frozenset[str] | None = None
 
     def holds(self, cells: pd.Series) -> np.ndarray:
-        """Which cells meet it, shape (n,), bool; a missing cell meets only the value ``""``.
+        """Return which cells meet it, shape (n,), bool; a missing cell meets only the value ``""``.
 
         Raises
         ------
@@ -61,7 +61,7 @@ class ColumnCondition:
         return self.inside(numbers)
 
     def inside(self, numbers: np.ndarray) -> np.ndarray:
-        """Which numbers lie in the range, or are among the values."""
+        """Return which numbers lie in the range, or are among the values."""
         if self.values is not None:
             wanted = np.array([number for number in map(_number, self.values) if number is not None])
             return np.isin(numbers, wanted)
@@ -119,7 +119,7 @@ def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> ColumnConditio
 
 
 def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
-    """Which rows of a complete table meet conditions, shape (n,), bool.
+    """Return which rows of a complete table meet conditions, shape (n,), bool.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
 
 
 def numbers_of(cells: pd.Series) -> np.ndarray | None:
-    """A column as numbers, NaN where one is missing; days since 1970-01-01 of dates; None where it has others."""
+    """Return a column as numbers, NaN where one is missing; days since 1970-01-01 of dates; None where it has others."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(cells.dtype):
@@ -158,7 +158,7 @@ def numbers_of(cells: pd.Series) -> np.ndarray | None:
 
 
 def written_numbers(cells: pd.Series) -> pd.Series:
-    """A column of text as numbers, where all its texts are numbers and no codes (``007``); else as it is."""
+    """Return a column of text as numbers, where all its texts are numbers and no codes (``007``); else as it is."""
     import pandas as pd
 
     if not (pd.api.types.is_string_dtype(cells.dtype) or pd.api.types.is_object_dtype(cells.dtype)):
@@ -195,7 +195,7 @@ def _number(value: Any) -> float | None:
 
 
 def text_of(value: Any) -> str:
-    """A value as text: whole numbers without ``.0``, empty where it is missing."""
+    """Return a value as text: whole numbers without ``.0``, empty where it is missing."""
     import pandas as pd
 
     if isinstance(value, str):

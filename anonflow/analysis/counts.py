@@ -45,7 +45,7 @@ class Count:
     fitted: float
 
     def frame(self) -> pd.DataFrame:
-        """Counts and shares, a row for each of certain, possible, uniform and fitted."""
+        """Return counts and shares, a row for each of certain, possible, uniform and fitted."""
         import pandas as pd
 
         names = ["certain", "possible", "uniform", "fitted"]
@@ -62,7 +62,7 @@ def count(
     classes: int | None = None,
     seed: int = 0,
 ) -> Count:
-    """How many originals meet a condition, with bounds.
+    """Return how many originals meet a condition, with bounds.
 
     Parameters
     ----------

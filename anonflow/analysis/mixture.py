@@ -119,7 +119,7 @@ class Model:
         return Mixture(np.full(self.classes, 1 / self.classes), tuple(chances))
 
     def weights(self, mixture: Mixture) -> list[sparse.csr_matrix]:
-        """What each cell's candidates weigh in each column, shape (u, D) each."""
+        """Return what each cell's candidates weigh in each column, shape (u, D) each."""
         return [
             self._weights(column, (chances * mixture.shares).sum(axis=1))
             for column, chances in zip(self.candidates.columns, mixture.chances, strict=True)
@@ -166,7 +166,7 @@ class Model:
     def _likely(
         self, mixture: Mixture, weighed: list[sparse.csr_matrix]
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """What each cell weighs in each latent class, (u, H) each; and rows and classes together, (n, H)."""
+        """Return what each cell weighs in each latent class, (u, H) each; and rows and classes together, (n, H)."""
         likely = np.repeat(mixture.shares[None], self.candidates.n, axis=0)
         masses = []
         for column, weight, theta in zip(self.candidates.columns, weighed, mixture.chances, strict=True):
@@ -177,12 +177,12 @@ class Model:
         return masses, likely
 
     def classes_of(self, mixture: Mixture) -> np.ndarray:
-        """How likely each row is in each latent class, shape (n, H); rows add up to 1."""
+        """Return how likely each row is in each latent class, shape (n, H); rows add up to 1."""
         _, likely = self._likely(mixture, self.weights(mixture))
         return likely / likely.sum(axis=1, keepdims=True)
 
     def draw(self, mixture: Mixture, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """A candidate value for every cell of the columns that are generalized.
+        """Return a candidate value for every cell of the columns that are generalized.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ def _drawn(
     own: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """A candidate for each row, by its weight and the chances in the row's latent class, shape (n,), int64."""
+    """Return a candidate for each row, by its weight and the chances in the row's latent class, shape (n,), int64."""
     code = column.first[column.at]
     rows = np.flatnonzero(column.width[column.at] > 1)
     chance = rng.random(len(rows))
@@ -260,6 +260,6 @@ def _set_weights(share: np.ndarray, starts: np.ndarray, width: np.ndarray, k: in
 
 
 def _at_least_one(rate: np.ndarray) -> np.ndarray:
-    """The mean of a Poisson number, given that it is not 0."""
+    """Return the mean of a Poisson number, given that it is not 0."""
     rate = np.maximum(rate, 1e-12)
     return rate / -np.expm1(-rate)

@@ -35,14 +35,14 @@ Estimate = tuple[Any, Any, Any]
 
 
 def mean(table: pd.DataFrame, column: str) -> Estimate:
-    """The mean of a column, its variance, n - 1."""
+    """Return the mean of a column, its variance, n - 1."""
     numbers = _numbers(table, column)
     n = len(numbers)
     return float(numbers.mean()), float(numbers.var(ddof=1) / n) if n > 1 else np.nan, n - 1.0
 
 
 def quantiles(table: pd.DataFrame, column: str, at: Sequence[float]) -> Estimate:
-    """Quantiles of a column, named ``quantile 0.5``, with Woodruff's (1952) variance: that of their ranks, read back.
+    """Return quantiles of a column, named ``quantile 0.5``, with Woodruff's (1952) variance: that of their ranks, read back.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def quantiles(table: pd.DataFrame, column: str, at: Sequence[float]) -> Estimate
 
 
 def share(table: pd.DataFrame, where: Mapping[str, Any] | Callable[[pd.DataFrame], Any]) -> Estimate:
-    """The share of rows that meet a condition."""
+    """Return the share of rows that meet a condition."""
     met = rows_that_meet(table, where)
     n = len(met)
     p = float(met.mean())
@@ -73,7 +73,7 @@ def share(table: pd.DataFrame, where: Mapping[str, Any] | Callable[[pd.DataFrame
 
 
 def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, Sequence[str]]) -> Estimate:
-    """The shares of all pairs of known values, under an index of pairs."""
+    """Return the shares of all pairs of known values, under an index of pairs."""
     import pandas as pd
 
     n = len(table)
@@ -88,7 +88,7 @@ def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, S
 
 
 def group_means(table: pd.DataFrame, column: str, by: str, known: list[str]) -> Estimate:
-    """The means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
+    """Return the means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
     import pandas as pd
 
     numbers = numbers_of(_column(table, column))
@@ -102,7 +102,7 @@ def group_means(table: pd.DataFrame, column: str, by: str, known: list[str]) -> 
 
 
 def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, list[str]]:
-    """The values that some columns have in any of several tables, as text, sorted.
+    """Return the values that some columns have in any of several tables, as text, sorted.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, li
 
 
 def texts(cells: pd.Series) -> pd.Series:
-    """A column as text; what is missing is empty."""
+    """Return a column as text; what is missing is empty."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
@@ -151,7 +151,7 @@ def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def statsmodels() -> Any:
-    """The package, which the base install leaves out.
+    """Return the package, which the base install leaves out.
 
     Raises
     ------
@@ -241,7 +241,7 @@ class Design:
         return cls(outcome, terms, known, kind, values[1] if kind == "logistic" else None)
 
     def matrix(self, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Outcome (n,), regressors (n, p), and their names; a constant comes first."""
+        """Return outcome (n,), regressors (n, p), and their names; a constant comes first."""
         n = len(table)
         columns, names = [np.ones(n)], ["constant"]
         for term in self.terms:
@@ -273,7 +273,7 @@ class Design:
         return (texts(table[name]) == level).to_numpy(np.float64)
 
     def fit(self, table: pd.DataFrame) -> Estimate:
-        """Coefficients and their variances: ordinary least squares, or maximum likelihood of a logit.
+        """Return coefficients and their variances: ordinary least squares, or maximum likelihood of a logit.
 
         Raises
         ------
@@ -311,7 +311,7 @@ MOST_LEVELS = 100
 
 
 def _terms(formula: Any, columns: Sequence[str]) -> tuple[str, tuple[tuple[str, ...], ...]]:
-    """Outcome and terms. Names of columns may hold any characters: the longest that fits is taken."""
+    """Return outcome and terms. Names of columns may hold any characters: the longest that fits is taken."""
     if not isinstance(formula, str) or formula.count("~") != 1:
         raise ParameterError("a formula is text such as 'income ~ age + education'")
     left, right = formula.split("~")
@@ -328,7 +328,7 @@ def _terms(formula: Any, columns: Sequence[str]) -> tuple[str, tuple[tuple[str, 
 
 
 def _split(text: str, mark: str, columns: Sequence[str]) -> list[str]:
-    """The parts between marks; a mark inside a column's name separates nothing."""
+    """Return the parts between marks; a mark inside a column's name separates nothing."""
     names = "|".join(re.escape(name) for name in sorted(columns, key=len, reverse=True) if mark in name)
     pattern = f"(?:{names}|[^{re.escape(mark)}])+" if names else f"[^{re.escape(mark)}]+"
     parts = [part.strip() for part in re.findall(pattern, text)]

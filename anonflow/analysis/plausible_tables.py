@@ -109,7 +109,7 @@ class PlausibleTables:
         return pooled.assign(least=least, most=most)
 
     def mean(self, column: str, target: Target = "originals") -> pd.DataFrame:
-        """The mean of a column of numbers.
+        """Return the mean of a column of numbers.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class PlausibleTables:
     def quantiles(
         self, column: str, at: Sequence[float] = (0.25, 0.5, 0.75), target: Target = "originals"
     ) -> pd.DataFrame:
-        """Quantiles of a column of numbers; their sampling variance is Woodruff's (1952).
+        """Return quantiles of a column of numbers; their sampling variance is Woodruff's (1952).
 
         Raises
         ------
@@ -135,7 +135,7 @@ class PlausibleTables:
     def share(
         self, where: Mapping[str, Any] | Callable[[pd.DataFrame], Any], target: Target = "originals"
     ) -> pd.DataFrame:
-        """The share of rows that meet a condition.
+        """Return the share of rows that meet a condition.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class PlausibleTables:
         return self._with_bounds(pooled, lambda release: certain.share_bounds(release, where))
 
     def crosstab(self, rows: str, columns: str, target: Target = "originals") -> pd.DataFrame:
-        """The shares of all pairs of values of two columns.
+        """Return the shares of all pairs of values of two columns.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class PlausibleTables:
         )
 
     def group_means(self, column: str, by: str, target: Target = "originals") -> pd.DataFrame:
-        """The means of a column of numbers for each value of another.
+        """Return the means of a column of numbers for each value of another.
 
         A group that only some tables have is pooled from these.
 
@@ -189,7 +189,7 @@ class PlausibleTables:
         kind: Literal["linear", "logistic"] | None = None,
         target: Target = "originals",
     ) -> pd.DataFrame:
-        """A linear or logistic regression, by statsmodels (extra ``utility``).
+        """Return a linear or logistic regression, by statsmodels (extra ``utility``).
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ def default_classes(n: int) -> int:
 def plausible_of(
     candidates: CandidateTable, m: int, seed: int | None = None, classes: int | None = None
 ) -> PlausibleTables:
-    """What :func:`plausible` does, of candidates that were read before.
+    """Return what :func:`plausible` does, of candidates that were read before.
 
     Raises
     ------

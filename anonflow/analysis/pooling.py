@@ -114,7 +114,7 @@ def _stacked(rows: Sequence[pd.Series]) -> np.ndarray:
 
 
 def _mean_of_known(table: np.ndarray) -> np.ndarray:
-    """The mean of each column without its NaN; NaN where there is nothing else."""
+    """Return the mean of each column without its NaN; NaN where there is nothing else."""
     known = ~np.isnan(table)
     count = known.sum(axis=0)
     total = np.where(known, table, 0.0).sum(axis=0)
@@ -168,7 +168,7 @@ def _pooled(
 
 
 def _answer(estimate: Any) -> tuple[Any, Any, Any]:
-    """Estimate, variance if there is one, degrees of freedom if they are known."""
+    """Return estimate, variance if there is one, degrees of freedom if they are known."""
     if isinstance(estimate, tuple) and len(estimate) in (2, 3):
         return estimate[0], estimate[1], estimate[2] if len(estimate) == 3 else None
     if hasattr(estimate, "params") and hasattr(estimate, "bse"):

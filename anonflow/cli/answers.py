@@ -15,7 +15,7 @@ _ANY: dict[str, Any] = {}
 
 
 def _mapping(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
-    """A mapping in which all of these keys are there; an underscore stands for a space."""
+    """Return a mapping in which all of these keys are there; an underscore stands for a space."""
     named = {name.replace("_", " ") if name in _SPACED else name: entry for name, entry in keys.items()}
     return {"description": about, "type": "object", "properties": named, "required": list(named)}
 
@@ -99,7 +99,7 @@ _ANSWERS: dict[str, dict[str, Any]] = {
 
 
 def answers_schema() -> dict[str, Any]:
-    """A JSON Schema (2020-12) with a definition under ``$defs`` for the answer of each command.
+    """Return a JSON Schema (2020-12) with a definition under ``$defs`` for the answer of each command.
 
     Returns
     -------

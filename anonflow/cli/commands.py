@@ -123,7 +123,7 @@ def run(
 
 
 def _say_report(report: RunReport, flow: str | None = None) -> None:
-    """A report in JSON; of a flow with what it published."""
+    """Return a report as JSON; of a flow with what it published."""
     answer: dict[str, Any] = {"ok": report.ok, "runs": json.loads(report.runs.to_json(orient="records"))}
     if flow is not None:
         attacks = [] if report.attacks is None else json.loads(report.attacks.to_json(orient="records"))
@@ -184,7 +184,7 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
 
 
 def _floor(bound: float | None) -> str:
-    """A lower bound, never rounded up."""
+    """Return a lower bound, never rounded up."""
     import math
 
     from anonflow.cli.show import number
@@ -196,7 +196,7 @@ _NAMED = ("anonymize.algorithm", "anonymize.k")
 
 
 def _near(path: Path | str) -> str:
-    """A path as seen from here; an address as it is."""
+    """Return a path as seen from here; an address as it is."""
     import os
 
     if isinstance(path, str):
@@ -338,7 +338,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str, as_json: bool) ->
 
 
 def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
-    """The delimiter and the encoding of a CSV file; what is not as usual is said.
+    """Return the delimiter and the encoding of a CSV file; what is not as usual is said.
 
     Parameters
     ----------
@@ -490,7 +490,7 @@ def verify(
 def _replayed(
     table: Any, release: Path, algorithm: str, k: int | None, partition_size: int
 ) -> tuple[str, ...]:
-    """What running a method again says of a release's rows."""
+    """Return what running a method again says of a release's rows."""
     from anonflow.algorithms import anonymize
     from anonflow.risk import own_rows_test
     from anonflow.table.spreadsheets import read_published
@@ -527,7 +527,7 @@ def describe(
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """What a receiver of RELEASE sees; with --release and --schema, the classes, risks and diversity of anybody's release."""
+    """Return what a receiver of RELEASE sees; with --release and --schema, the classes, risks and diversity of anybody's release."""
     if (received is None) == (release is None):
         raise ParameterError("describe takes a RELEASE, or --release with --schema")
     if received is not None:
@@ -558,7 +558,7 @@ def describe(
 
 
 def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
-    """What a receiver of a release sees."""
+    """Return what a receiver of a release sees."""
     from anonflow.cli.show import table as shown
     from anonflow.release import read_release
 
@@ -641,7 +641,7 @@ def attack(
 
 
 def _key_sets(keys: list[str]) -> list[list[str]]:
-    """Sets of columns from texts such as ``age,sex``; a column with a comma in its name needs a flow."""
+    """Return sets of columns from texts such as ``age,sex``; a column with a comma in its name needs a flow."""
     sets = [[name.strip() for name in text.split(",") if name.strip()] for text in keys]
     if not all(sets):
         raise ParameterError("--keys names columns, such as --keys age,sex")
@@ -700,31 +700,31 @@ def risk(
 
 
 def _text_rows(frame: Any, number: Any) -> list[list[str]]:
-    """The rows of a frame as the tables show them."""
+    """Return the rows of a frame as the tables show them."""
     return [[number(cell) for cell in row] for row in frame.itertuples(index=False)]
 
 
 def _published(file: Path, delimiter: str, encoding: str) -> Any:
-    """The cells of a published file, or of a register, of anybody."""
+    """Return the cells of a published file, or of a register, of anybody."""
     from anonflow.table.spreadsheets import read_published
 
     return read_published(file, delimiter=delimiter, encoding=encoding)
 
 
 def _table_or_schema(file: Path | None, schema: Path, delimiter: str, encoding: str) -> Any:
-    """The table of a file; without one its schema."""
+    """Return the table of a file; without one its schema."""
     return _schema(schema) if file is None else _table(file, schema, delimiter, encoding)
 
 
 def _table(file: Path, schema: Path, delimiter: str, encoding: str) -> Any:
-    """The table of a file, with a schema from a schema file or a flow."""
+    """Return the table of a file, with a schema from a schema file or a flow."""
     from anonflow.table import Table
 
     return Table.read(file, _schema(schema), delimiter=delimiter, encoding=encoding)
 
 
 def _schema(schema: Path) -> Any:
-    """The schema of a schema file, or of a flow."""
+    """Return the schema of a schema file, or of a flow."""
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
@@ -740,7 +740,7 @@ def _schema(schema: Path) -> Any:
 
 
 def _measure(text: str) -> str | dict[str, Any]:
-    """A measure as --measure has it: a name, or YAML of a name and its options."""
+    """Return a measure as --measure has it: a name, or YAML of a name and its options."""
     from anonflow import strict_yaml
 
     if not text.lstrip().startswith("{"):

@@ -81,7 +81,7 @@ def _guarded(given: list[str], debug: bool) -> int:
 
 
 def _failed(failure: Exception, debug: bool) -> int:
-    """What is said of an error, and the status."""
+    """Return what is said of an error, and the status."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -117,7 +117,7 @@ def _error(failure: Exception, debug: bool) -> int:
 
 
 def _usage(error: Exception) -> int:
-    """A wrong command line: what is wrong, and how to go on."""
+    """Return a wrong command line: what is wrong, and how to go on."""
     context = getattr(error, "ctx", None)
     message = getattr(error, "format_message", lambda: str(error))()
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -137,7 +137,7 @@ def _said(message: str, status: int) -> int:
 
 
 def _told(output: streams.Output, status: int) -> int:
-    """The status, 3 where all is done and what there was to read did not arrive."""
+    """Return the status, 3 where all is done and what there was to read did not arrive."""
     sys.stdout.flush()
     if output.problem is None or status != 0:
         return status

@@ -119,7 +119,7 @@ def init(
 
 
 def _named_roles(roles: Sequence[str], columns: Mapping[str, Any]) -> dict[str, str]:
-    """The roles that --role names, by column."""
+    """Return the roles that --role names, by column."""
     from anonflow.strict_yaml import unknown
 
     named = {}
@@ -136,7 +136,7 @@ def _named_roles(roles: Sequence[str], columns: Mapping[str, Any]) -> dict[str, 
 
 
 def _asked_role(name: str, guess: str, why: str | None) -> str:
-    """The role that a person gives a column: its first letters are enough."""
+    """Return the role that a person gives a column: its first letters are enough."""
     say(f"{printable(name)}{f': {why}' if why else ''}", err=True)
     while True:
         answer = str(typer.prompt(f"  {', '.join(ROLES)}", default=guess, err=True)).strip().lower()
@@ -157,7 +157,7 @@ def _asked_k() -> int:
 
 
 def _source_key(file: Path) -> str:
-    """What the flow calls a file of this kind."""
+    """Return what the flow calls a file of this kind."""
     from anonflow.table.read import is_csv
     from anonflow.table.statistics_files import READERS
     from anonflow.table.workbooks import ENDINGS
@@ -175,5 +175,5 @@ def _source_key(file: Path) -> str:
 
 
 def _beside(file: Path, output: Path) -> str:
-    """A file as the flow names it: from the flow's folder."""
+    """Return a file as the flow names it: from the flow's folder."""
     return Path(os.path.relpath(file.resolve(), output.resolve().parent)).as_posix()

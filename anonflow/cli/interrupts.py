@@ -79,7 +79,7 @@ class Interrupts:
                     signal.signal(number, handler)
 
     def follow(self, events: EventStream) -> None:
-        """A run begins, which a signal cancels; until it publishes."""
+        """Begin a run, which a signal cancels until it publishes."""
         self._events = events
 
     def hold(self) -> None:
@@ -92,7 +92,7 @@ class Interrupts:
         return self._writing or (self._events is not None and self._events.publishing)
 
     def over(self, status: int) -> None:
-        """The command is done, and has said so: what comes now ends the process with its status."""
+        """End the command, whose result is printed: a later signal ends the process with its status."""
         self._status = status
 
     def _handle(self, number: int, frame: FrameType | None) -> Any:

@@ -43,7 +43,7 @@ _SAID = {
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """A number as the tables show it, the same in every locale."""
+    """Return a number as the tables show it, the same in every locale."""
     if value is None or value != value:
         return "-"
     if isinstance(value, bool | str):
@@ -54,7 +54,7 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows as aligned text.
+    """Return rows as aligned text.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def is_told(level: str, least: str) -> bool:
-    """Whether a log of some level is told to who asked for that level and graver ones."""
+    """Return whether a log of some level is told to who asked for that level and graver ones."""
     return LEVELS.index(level) >= LEVELS.index(least)
 
 

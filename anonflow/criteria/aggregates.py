@@ -16,7 +16,7 @@ _NEAR = 1e-9
 
 
 def aggregates(evidence: Evidence) -> Finding:
-    """Whether every published mean or median is that of its class.
+    """Return whether every published mean or median is that of its class.
 
     With a certificate, or of a release in memory, each number is computed anew from the originals that its row lists,
     O(n log n). Without one, only what every such release has can be looked at: a mean lies between those of the smallest
@@ -55,7 +55,7 @@ def aggregates(evidence: Evidence) -> Finding:
 
 
 def _is_another(evidence: Evidence, listing: Listing, a: int, values: np.ndarray) -> np.ndarray:
-    """Rows whose number is not that of the originals they list, (rows,), bool."""
+    """Return rows whose number is not that of the originals they list, (rows,), bool."""
     domain = evidence.records.domains[a]
     wrong = listing.strangers(evidence.n) | (listing.degrees == 0)
     if wrong.any():
@@ -80,7 +80,7 @@ def _is_another(evidence: Evidence, listing: Listing, a: int, values: np.ndarray
 
 
 def _is_impossible(evidence: Evidence, a: int, values: np.ndarray) -> np.ndarray:
-    """Rows whose number no class of their size can have; all of them where the numbers do not add up, (rows,), bool."""
+    """Return rows whose number no class of their size can have; all of them where the numbers do not add up, (rows,), bool."""
     domain = evidence.records.domains[a]
     if domain.aggregate == "median":
         return np.zeros(evidence.rows, bool)  # any number of the domain is a median of some class

@@ -23,7 +23,7 @@ _SHOWN = frozenset("0-_.□")
 
 
 def boundary(evidence: Evidence) -> Finding:
-    """Whether no value is generalized beyond its boundary, and no row beyond its limits.
+    """Return whether no value is generalized beyond its boundary, and no row beyond its limits.
 
     Of an anonymization, row i is compared with original i: a violation is one cell (Miller 2008, Definition 5).
     Of a release, a perfect matching must exist along edges that break no boundary and whose other columns
@@ -61,7 +61,7 @@ def boundary(evidence: Evidence) -> Finding:
 
 
 def _over_limit(evidence: Evidence) -> np.ndarray:
-    """Cells wider than ``max-width`` or with more values than ``max-set``, shape (q, n), bool."""
+    """Return cells wider than ``max-width`` or with more values than ``max-set``, shape (q, n), bool."""
     published = evidence.published
     layout = published.layout
     over = np.zeros((len(published.domains), evidence.n), bool)
@@ -97,7 +97,7 @@ def _beyond(evidence: Evidence, original: np.ndarray, row: np.ndarray, suppresse
 
 
 def _unmatched(evidence: Evidence) -> np.ndarray:
-    """Published rows left over by a largest matching within the boundaries."""
+    """Return published rows left over by a largest matching within the boundaries."""
     if evidence.certified and evidence.listing is not None:
         listing = evidence.listing
         bad = listing.strangers(evidence.n) | (listing.degrees == 0)
@@ -118,7 +118,7 @@ def _unmatched(evidence: Evidence) -> np.ndarray:
 
 
 def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | None:
-    """Patterns of suppression as a matrix.
+    """Return patterns of suppression as a matrix.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | No
 def _meets(
     stars: np.ndarray, predicates: Mapping[Any, Any], domains: Sequence[Domain], either: np.ndarray
 ) -> np.ndarray:
-    """Whether rows of suppression marks (n, q) meet predicates; QIs of one value count for nothing."""
+    """Return whether rows of suppression marks (n, q) meet predicates; QIs of one value count for nothing."""
 
     def at(names: Any) -> list[int]:
         wanted = [names] if isinstance(names, str) else list(names)
@@ -216,7 +216,7 @@ def pattern(
     patterns: Annotated[Any, Option("Patterns")] = None,
     fallback: Annotated[Literal["none", "all", "strict"] | None, Option("Rows that no pattern fits")] = None,
 ) -> Finding:
-    """Whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
+    """Return whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
 
     Rows that are ``*`` throughout are suppressed ones. They follow a pattern where one hides everything and
     they are at least k. Others are counted; they fail only where `fallback` is ``strict``: then every row has

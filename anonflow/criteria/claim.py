@@ -35,7 +35,7 @@ class Listing:
 
     @classmethod
     def of(cls, claim: Any, rows: int | None = None) -> Listing:
-        """A listing from a certificate, or from a matrix of matches.
+        """Return a listing from a certificate, or from a matrix of matches.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Listing:
         return np.repeat(np.arange(self.rows, dtype=np.int32), self.degrees)
 
     def complete_components(self, n: int) -> np.ndarray | None:
-        """The component of each row, shape (n,), int64, if in all of them every row lists every original.
+        """Return the component of each row, shape (n,), int64, if in all of them every row lists every original.
 
         No draw changes which values the rows of such a component show. None if another component is among them.
 
@@ -117,12 +117,12 @@ class Listing:
         return np.unique(least, return_inverse=True)[1].astype(np.int64) if same else None
 
     def _degree(self) -> int:
-        """The degree of all rows, or -1."""
+        """Return the degree of all rows, or -1."""
         d = int(self.degrees[0]) if self.rows else 0
         return d if d and bool((self.degrees == d).all()) else -1
 
     def strangers(self, n: int) -> np.ndarray:
-        """Rows that list a position outside the table, or one twice; shape (rows,), bool."""
+        """Return rows that list a position outside the table, or one twice; shape (rows,), bool."""
         bad = np.zeros(self.rows, bool)
         if not len(self.end):
             return bad
@@ -143,7 +143,7 @@ class Listing:
         return bad
 
     def uncovered(self, records: Records, published: Generalization) -> np.ndarray:
-        """Rows that do not cover an original they list; shape (rows,), bool, O(E q).
+        """Return rows that do not cover an original they list; shape (rows,), bool, O(E q).
 
         Parameters
         ----------

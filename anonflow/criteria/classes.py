@@ -45,7 +45,7 @@ def class_sizes(evidence: Evidence) -> np.ndarray:
 
 
 def k_anonymity(evidence: Evidence) -> Finding:
-    """Whether every published row is equal, on the quasi-identifiers, to at least k - 1 others, O(nq log n).
+    """Return whether every published row is equal, on the quasi-identifiers, to at least k - 1 others, O(nq log n).
 
     Only the release is looked at. Fewer than k rows that are ``*`` in every column may stand alone.
 
@@ -117,7 +117,7 @@ def key_sets(
 
 
 def is_of_classes(evidence: Evidence) -> bool:
-    """Whether each person is in one cell only: of an anonymization by its guarantee, of a release by who is covered.
+    """Return whether each person is in one cell only: of an anonymization by its guarantee, of a release by who is covered.
 
     Rows that say nothing do not count.
     """
@@ -131,7 +131,7 @@ def is_of_classes(evidence: Evidence) -> bool:
 
 
 def class_risks(evidence: Evidence) -> np.ndarray:
-    """The chance of naming each published row's person, shape (rows,): 1 / class, by weights in the population.
+    """Return the chance of naming each published row's person, shape (rows,): 1 / class, by weights in the population.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def class_risks(evidence: Evidence) -> np.ndarray:
 def average_risk(
     evidence: Evidence, *, most: Annotated[float, Option("Most on average", least=0, most=1, step=0.01)]
 ) -> Finding:
-    """Whether the mean of :func:`class_risks` is at most a number: expected re-identifications / rows.
+    """Return whether the mean of :func:`class_risks` is at most a number: expected re-identifications / rows.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def share_at_risk(
     threshold: Annotated[float, Option("Risk", least=0, most=1, step=0.01)],
     most: Annotated[float, Option("Most rows above it, as a share", least=0, most=1, step=0.01)] = 0.0,
 ) -> Finding:
-    """Whether at most a share of the rows has a risk (:func:`class_risks`) above a threshold.
+    """Return whether at most a share of the rows has a risk (:func:`class_risks`) above a threshold.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def uniqueness(
     most: Annotated[float, Option("Largest share of unique people", least=0, most=1, step=0.01)],
     fraction: Annotated[float | None, Option("Sampling fraction", least=0, most=1, step=0.01)] = None,
 ) -> Finding:
-    """Whether at most a share of the population is unique on the published quasi-identifiers, by Dankar's rule.
+    """Return whether at most a share of the population is unique on the published quasi-identifiers, by Dankar's rule.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ __all__ = [
 
 
 def match_edges(evidence: Evidence) -> np.ndarray | None:
-    """Which edges of the consistency graph lie on a perfect matching.
+    """Return which edges of the consistency graph lie on a perfect matching.
 
     Returns
     -------
@@ -124,14 +124,14 @@ def concealment(evidence: Evidence) -> Finding:
 
 
 def _short(evidence: Evidence, edges: np.ndarray, copies: np.ndarray, k: int) -> np.ndarray:
-    """Which originals have fewer than k published rows along the edges, shape (n,), bool."""
+    """Return which originals have fewer than k published rows along the edges, shape (n,), bool."""
     graph = evidence.graph
     few = np.bincount(graph.end, copies[graph.box] * edges, graph.originals.size) < k
     return few[graph.originals.label]
 
 
 def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, what: str) -> Finding:
-    """The answer where every original should have k rows along the edges."""
+    """Return the answer where every original should have k rows along the edges."""
     copies = evidence.graph.published.count
     failing = _short(evidence, edges, copies, k)
     detail = f"{what}, counted in the consistency graph"

@@ -33,7 +33,7 @@ class Matching:
 
 
 def covers(evidence: Evidence) -> Finding:
-    """Whether every generalized record covers its own original.
+    """Return whether every generalized record covers its own original.
 
     Of an anonymization, row i is compared with original i in O(nq). Of a release, a perfect matching must
     exist over edges whose other published columns are equal; fewer than k rows may be ``*`` in every column. Where
@@ -67,7 +67,7 @@ def covers(evidence: Evidence) -> Finding:
 
 
 def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
-    """A largest matching over edges whose other published columns are equal.
+    """Return a largest matching over edges whose other published columns are equal.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
 def _with_equal_rest(
     evidence: Evidence, originals: DistinctRows, published: DistinctRows
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Edges between distinct (record, other columns) on both sides, and each one's edge of the graph.
+    """Return edges between distinct (record, other columns) on both sides, and each one's edge of the graph.
 
     A published variant looks through the shorter of two lists: the originals that its box covers, or the
     originals with its other columns.
@@ -152,7 +152,7 @@ def _with_equal_rest(
 
 
 def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, str]:
-    """Rows that do not cover what they list, or that find no original of their own among it."""
+    """Return rows that do not cover what they list, or that find no original of their own among it."""
     claim = "each row against the originals that its certificate lists"
     bad = listing.strangers(evidence.n)
     if not bad.any():
@@ -177,7 +177,7 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
 
 
 def perfect_flow(evidence: Evidence) -> np.ndarray | None:
-    """A perfect matching along the consistency graph: how often each edge is used, or None.
+    """Return a perfect matching along the consistency graph: how often each edge is used, or None.
 
     Returns
     -------

@@ -66,7 +66,7 @@ class Criterion:
         return "per" in self.options
 
     def findings(self, evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
-        """What the check finds.
+        """Return what the check finds.
 
         Raises
         ------

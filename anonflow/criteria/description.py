@@ -19,7 +19,7 @@ __all__ = ["description"]
 
 
 def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame) -> Finding:
-    """Whether a description is that of the release; the original is not needed.
+    """Return whether a description is that of the release; the original is not needed.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame) -> 
 
 
 def _as_before(column: ColumnMetadata) -> ColumnMetadata:
-    """What was said of a column before values that are not published were told from others."""
+    """Return what was said of a column before values that are not published were told from others."""
     return replace(column, type="text", withheld=False) if column.withheld else column
 
 
 def _contradicting(column: ColumnMetadata, cells: pd.Series) -> np.ndarray:
-    """Which cells are not what is said of their column, shape (n,), bool."""
+    """Return which cells are not what is said of their column, shape (n,), bool."""
     import pandas as pd
 
     if column.notation in (EXACT, CODED):  # their type was compared; which texts are codes is not published

@@ -143,7 +143,7 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
 
 
 def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
-    """The sensitive values shown by each class, or by the matches of each original.
+    """Return the sensitive values shown by each class, or by the matches of each original.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def of_one_class(
     shown: Mapping[str, int],
     overall: Mapping[str, int],
 ) -> Finding:
-    """A diversity criterion for one class of which only the numbers of its values are at hand.
+    """Return a diversity criterion for one class of which only the numbers of its values are at hand.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def of_one_class(
 
 
 def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
-    """How often each value is on the rows that list an original, shape (n, V)."""
+    """Return how often each value is on the rows that list an original, shape (n, V)."""
     n = len(shown)
     keep = seen[lists.row] & (lists.end >= 0) & (lists.end < n)
     return _table(lists.end[keep], shown[lists.row[keep]], (n, values))
@@ -273,7 +273,7 @@ _NO_RERUN = "holds only against attackers who cannot rerun the method"
 
 
 def _usual(evidence: Evidence) -> str:
-    """Whether classes or matches belong together, where nobody says."""
+    """Return whether classes or matches belong together, where nobody says."""
     if evidence.alone or evidence.deleted:
         return "class"
     if evidence.guarantee is not None:
@@ -285,13 +285,13 @@ def _usual(evidence: Evidence) -> str:
 
 
 def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    """How often each value occurs in each group."""
+    """Return how often each value occurs in each group."""
     key, count = np.unique(group.astype(np.int64) * shape[1] + value, return_counts=True)
     return csr_array((count.astype(np.int64), (key // shape[1], key % shape[1])), shape=shape)
 
 
 def judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    """Which groups are diverse enough, shape (g,), bool, and what is to be said of them.
+    """Return which groups are diverse enough, shape (g,), bool, and what is to be said of them.
 
     Parameters
     ----------

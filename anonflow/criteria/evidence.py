@@ -368,7 +368,7 @@ def collect(
 
 
 def spanning_lists(published: Generalization, records: Records, listing: Listing) -> Generalization:
-    """The same with the ranges behind means and medians: whoever runs the method again knows who is in a class.
+    """Return the same with the ranges behind means and medians: whoever runs the method again knows who is in a class.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ def spanning_lists(published: Generalization, records: Records, listing: Listing
 
 
 def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidence:
-    """A release without its original: its own rows stand in the original's place.
+    """Return a release without its original: its own rows stand in the original's place.
 
     Parameters
     ----------
@@ -455,7 +455,7 @@ _UNNAMED = "the schema does not name columns that the release has, and nothing w
 
 
 def _stars(cells: pd.Series) -> np.ndarray:
-    """Which cells read ``*``, shape (n,), bool."""
+    """Return which cells read ``*``, shape (n,), bool."""
     import pandas as pd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):

@@ -72,7 +72,7 @@ class DistinctRows:
         return order, np.concatenate([[0], np.cumsum(self.count)])
 
     def positions(self, distinct: np.ndarray, at_most: np.ndarray | None = None) -> np.ndarray:
-        """The positions of the copies of some distinct rows, ascending.
+        """Return the positions of the copies of some distinct rows, ascending.
 
         Parameters
         ----------
@@ -122,12 +122,12 @@ class Bipartite:
         return np.repeat(np.arange(self.published.size, dtype=np.int32), np.diff(self.start))
 
     def only(self, keep: np.ndarray) -> Bipartite:
-        """The same vertices with some of the edges, `keep` (E,) bool."""
+        """Return the same vertices with some of the edges, `keep` (E,) bool."""
         kept = np.concatenate([[0], np.cumsum(keep)])
         return Bipartite(self.originals, self.published, kept[self.start], self.end[keep])
 
     def degrees(self) -> tuple[np.ndarray, np.ndarray]:
-        """How many published rows each distinct original has an edge to, and the other way round.
+        """Return how many published rows each distinct original has an edge to, and the other way round.
 
         Returns
         -------
@@ -156,7 +156,7 @@ def merge(rows: list[np.ndarray], n: int) -> DistinctRows:
 def consistency_graph(
     records: Records, published: Generalization, apart: np.ndarray | None = None
 ) -> Bipartite:
-    """Which originals each generalized record covers, equal ones merged.
+    """Return which originals each generalized record covers, equal ones merged.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def consistency_graph(
 
 
 def covering(records: Records, rows: Generalization) -> np.ndarray:
-    """How many of some generalized records cover each of some records, shape (records.n,), int64.
+    """Return how many of some generalized records cover each of some records, shape (records.n,), int64.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def covering(records: Records, rows: Generalization) -> np.ndarray:
 
 
 def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, np.ndarray]:
-    """The records that each generalized record covers.
+    """Return the records that each generalized record covers.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, 
 
 
 def _filters(records: Records, boxes: Generalization) -> list[_RangeFilter | _SetFilter]:
-    """One filter for each QI that narrows anything."""
+    """Return one filter for each QI that narrows anything."""
     layout = boxes.layout
     whole = boxes.whole()
     filters: list[_RangeFilter | _SetFilter] = []
@@ -381,7 +381,7 @@ class _SetFilter:
 
 
 def _bits_set(left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Row and place of every bit that is set, row by row."""
+    """Return row and place of every bit that is set, row by row."""
     words = left.shape[1]
     at = np.flatnonzero(left)
     flags = np.unpackbits(left.reshape(-1)[at].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
@@ -391,7 +391,7 @@ def _bits_set(left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """The integers of the runs ``start[t] : start[t] + length[t]``, one after the other."""
+    """Return the integers of the runs ``start[t] : start[t] + length[t]``, one after the other."""
     total = int(length.sum())
     before = np.cumsum(length) - length
     return np.repeat(start - before, length) + np.arange(total)

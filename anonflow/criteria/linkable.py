@@ -29,7 +29,7 @@ def linkable_columns(
     column: Annotated[str | None, Option("Published column")] = None,
     declared: Annotated[str | Sequence[str], Option("Columns that everybody can compute")] = (),
 ) -> list[Finding]:
-    """Whether no row has a candidate that its other columns make too probable.
+    """Return whether no row has a candidate that its other columns make too probable.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def linkable_columns(
 
 
 def detail(link: Link, threshold: float) -> str:
-    """What was found about a column, in numbers."""
+    """Return what was found about a column, in numbers."""
     what = TOGETHER if link.column == TOGETHER else f"column {link.column!r}"
     return (
         f"{what}: the likeliest candidate of a row has a probability of {link.mean:.3f} on average, {link.largest:.3f} "
@@ -91,7 +91,7 @@ def detail(link: Link, threshold: float) -> str:
 
 
 def linked_columns(evidence: Evidence, column: Any = None, declared: Any = None) -> list[Link]:
-    """The probability of each row's likeliest candidate, for each other column and for all together.
+    """Return the probability of each row's likeliest candidate, for each other column and for all together.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def candidates(evidence: Evidence) -> Candidates:
 
 
 def _claimed(listing: Listing, n: int) -> Candidates:
-    """What rows list, as far as it is in the table, and once: a claim may hold anything."""
+    """Return what rows list, as far as it is in the table, and once: a claim may hold anything."""
     row, end = listing.row, listing.end
     if listing.strangers(n).any():
         inside = (end >= 0) & (end < n)

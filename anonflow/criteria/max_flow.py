@@ -54,7 +54,7 @@ def largest_flow(
     capacity: np.ndarray,
     need: int = 1,
 ) -> MaxFlow:
-    """A maximum flow from the left to the right side, by Dinic's algorithm (scipy).
+    """Return a maximum flow from the left to the right side, by Dinic's algorithm (scipy).
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def largest_flow(
 
 
 def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, kept: int) -> np.ndarray:
-    """A random share of the edges, about `kept` or all of each vertex."""
+    """Return a random share of the edges, about `kept` or all of each vertex."""
     draw = np.random.default_rng(0).random(len(left), dtype=np.float32)
     scarce = np.minimum(np.bincount(left, minlength=u)[left], np.bincount(right, minlength=v)[right])
     return np.flatnonzero(draw * scarce < kept)
@@ -123,7 +123,7 @@ def _dinic(
 
 
 def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:
-    """Whether some of these edges match all n records of one side with all n of the other (Hopcroft and Karp, scipy).
+    """Return whether some of these edges match all n records of one side with all n of the other (Hopcroft and Karp, scipy).
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:
 
 
 def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """The edges that some perfect matching uses, given one: those inside a strongly connected component.
+    """Return the edges that some perfect matching uses, given one: those inside a strongly connected component.
 
     Parameters
     ----------

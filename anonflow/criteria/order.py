@@ -25,7 +25,7 @@ _UNREADABLE = (
 
 
 def order_remarks(evidence: Evidence) -> tuple[str, ...]:
-    """What the order of a release's rows looks like, against random orders and against draws.
+    """Return what the order of a release's rows looks like, against random orders and against draws.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
 
 
 def chance(count: int, drawn: list[int]) -> float:
-    """The chance of a count as high as this one, from counts of random ones.
+    """Return the chance of a count as high as this one, from counts of random ones.
 
     Notes
     -----
@@ -96,7 +96,7 @@ def chance(count: int, drawn: list[int]) -> float:
 
 
 def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.ndarray:
-    """Whether each row covers its original, shape (r,), bool."""
+    """Return whether each row covers its original, shape (r,), bool."""
     inside = np.ones(len(rows), bool)
     published, records = evidence.published, evidence.records
     layout = published.layout
@@ -113,7 +113,7 @@ def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.n
 def _own_values(
     evidence: Evidence, rows: np.ndarray, records: np.ndarray, rng: np.random.Generator
 ) -> float | None:
-    """The chance that so many rows show the values of these records; None where values are not to be had."""
+    """Return the chance that so many rows show the values of these records; None where values are not to be had."""
     try:
         rest, graph = evidence.rest, evidence.graph
     except AnonflowError:

@@ -58,5 +58,5 @@ CRITERIA: dict[str, Criterion] = {
 
 
 def promise_of(guarantee: str) -> str:
-    """What a guarantee promises, in plain words; empty where nothing is said."""
+    """Return what a guarantee promises, in plain words; empty where nothing is said."""
     return CRITERIA[guarantee].promise if guarantee in CRITERIA else ""

@@ -14,7 +14,7 @@ __all__ = ["K_REGULAR", "k_regular", "regular_by_flow", "regular_by_listing"]
 
 
 def k_regular(evidence: Evidence) -> Finding:
-    """Whether the graph of who could be whom contains a k-regular one.
+    """Return whether the graph of who could be whom contains a k-regular one.
 
     With matches or a certificate in O(nk); else by maximum flow.
 
@@ -100,7 +100,7 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
 
 
 def _irregular(evidence: Evidence, listing: Listing, k: int) -> np.ndarray:
-    """Rows of a listing with unequal degrees that are in no regular component, and not rightly suppressed."""
+    """Return rows of a listing with unequal degrees that are in no regular component, and not rightly suppressed."""
     n = evidence.n
     degree, row = listing.degrees, listing.row
     back = np.bincount(listing.end, minlength=n)

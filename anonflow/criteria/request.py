@@ -28,7 +28,7 @@ class CriterionRequest:
 
 
 def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest]:
-    """The criteria that a user names, each with its parameters.
+    """Return the criteria that a user names, each with its parameters.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _MOST = 50_000_000
 
 
 def units(evidence: Evidence) -> Finding:
-    """Whether every row may be k units' rows, none of them more probably than 1/k: "k units per row".
+    """Return whether every row may be k units' rows, none of them more probably than 1/k: "k units per row".
 
     Raises
     ------
@@ -53,7 +53,7 @@ def units(evidence: Evidence) -> Finding:
 
 
 def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
-    """The share of the largest unit among the originals that each row lists, shape (rows,); None without lists.
+    """Return the share of the largest unit among the originals that each row lists, shape (rows,); None without lists.
 
     Parameters
     ----------

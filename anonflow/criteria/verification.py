@@ -60,7 +60,7 @@ class Finding:
         parameters: Mapping[str, Any] | None = None,
         holds: bool | None = None,
     ) -> Finding:
-        """The answer for a criterion that the records at the positions `failing` break.
+        """Return the answer for a criterion that the records at the positions `failing` break.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Finding:
         return "not checked" if self.holds is None else "holds" if self.holds else "FAILS"
 
     def sentence(self) -> str:
-        """The answer in one line."""
+        """Return the answer in one line."""
         if self.holds is None:
             return f"{self.criterion}: not checked ({self.detail})"
         if self.holds:
@@ -142,7 +142,7 @@ class Verification:
         raise ParameterError(f"criterion {criterion!r} was not checked; checked: {known}")
 
     def frame(self) -> pd.DataFrame:
-        """The answers as a table.
+        """Return the answers as a table.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class Verification:
         return self
 
     def to_mapping(self) -> dict[str, Any]:
-        """The answers as plain values."""
+        """Return the answers as plain values."""
         checks = [
             {
                 "criterion": finding.criterion,
@@ -201,7 +201,7 @@ class Verification:
         }
 
     def to_json(self) -> str:
-        """The answers as a JSON text."""
+        """Return the answers as a JSON text."""
         return json.dumps(self.to_mapping(), indent=2, ensure_ascii=False)
 
     def __repr__(self) -> str:
@@ -232,7 +232,7 @@ class Verification:
 
 
 def _where(finding: Finding) -> str:
-    """The failing records that are named."""
+    """Return the failing records that are named."""
     if not finding.positions:
         return ""
     more = ", ..." if finding.failed > len(finding.positions) else ""

@@ -33,7 +33,7 @@ _STRONGEST_FIRST = ("k-anonymity", "k-regular", "k-concealment")
 
 
 def criteria_names() -> tuple[str, ...]:
-    """The names of all criteria."""
+    """Return the names of all criteria."""
     return tuple(CRITERIA)
 
 
@@ -164,7 +164,7 @@ def verify(
 
 
 def _rows_of(given: Subject) -> pd.DataFrame:
-    """The published rows of a subject.
+    """Return the published rows of a subject.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _of_rows(
     k: int | None,
     described: tuple[Finding, ...],
 ) -> Verification:
-    """The answers where the original, or a row of every original, is not there."""
+    """Return the answers where the original, or a row of every original, is not there."""
     if requests is None:
         requests = [CriterionRequest("k-anonymity")]
         if not evidence.alone:
@@ -225,7 +225,7 @@ _CHANGED = "not the rows that the certificate was made with: changed, or in anot
 
 
 def _changed(table: Table, given: Subject, certificate: Any) -> np.ndarray | None:
-    """Rows that are not those the certificate was made with, (rows,), bool; None where it cannot be told."""
+    """Return rows that are not those the certificate was made with, (rows,), bool; None where it cannot be told."""
     marks = getattr(certificate, "row_marks", None)
     if marks is None or given.frame is None:
         return None
@@ -259,7 +259,7 @@ def _strongest(evidence: Evidence) -> list[Finding]:
 
 
 def _wrong_length(table: Table, given: Subject, names: list[str], certificate: Any) -> tuple[Finding, ...]:
-    """Every criterion fails; a certificate tells which row is the first that is not its own."""
+    """Return every criterion fails; a certificate tells which row is the first that is not its own."""
     detail = f"the release has {given.rows} rows, the original {table.n}"
     place = min(table.n, given.rows)
     changed = _changed(table, given, certificate)

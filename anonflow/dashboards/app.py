@@ -53,7 +53,7 @@ def extension(inline: bool = False) -> None:
 
 
 def _told(error: Exception) -> None:
-    """An error that nobody meant: its own words may hold a value, so only its type and place are logged."""
+    """Log type and place of an unforeseen error: its own words may hold a value."""
     LOG.error(unforeseen(error))
     if pn.state.notifications is not None:
         pn.state.notifications.error("Something went wrong here; this is a bug in anonflow.", duration=8000)
@@ -91,13 +91,13 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
 
 
 def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
-    """The number of the screen that an address names; the first if it names none."""
+    """Return the number of the screen that an address names; the first if it names none."""
     name = ((arguments or {}).get("screen") or [b""])[0].decode("ascii", "replace")
     return next((at for at, step in enumerate(STEPS) if step.lower() == name), 0)
 
 
 def captions(workspace: Workspace) -> list[str]:
-    """A few words on each screen, for the bar."""
+    """Return a few words on each screen, for the bar."""
     space = workspace
     data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
     steps = len(space.draft.get(("table", "prepare"), []))
@@ -237,7 +237,7 @@ class App(pn.viewable.Viewer):
     def give_up(
         self, why: str = "This session goes on in another tab. Reload this page to have it here."
     ) -> None:
-        """This page shows its workspace no longer, and nothing that would be stale."""
+        """Give the workspace up: this page shows nothing that would be stale."""
         self._main.objects = [empty(why)]
         self._ways.visible = False
         self.bar.param.update(
@@ -284,7 +284,7 @@ class App(pn.viewable.Viewer):
 
 
 def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:
-    """Everything that watches a workspace or its draft."""
+    """Return everything that watches a workspace or its draft."""
     watched: dict[int, tuple[param.Parameterized, Any]] = {}
     for owner in (workspace, workspace.draft):
         for of_param in owner.param.watchers.values():
@@ -294,7 +294,7 @@ def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:
 
 
 def application(workspace: Workspace | None = None) -> App:
-    """The app for the session that is being made; the workspace ends with it."""
+    """Return the app for the session that is being made; the workspace ends with it."""
     space = workspace or Workspace(schedule=scheduler())
     pn.state.on_session_destroyed(lambda context: space.close())
     return App(workspace=space)
@@ -306,7 +306,7 @@ def dashboard(
     name: str = "table",
     owner: str | PathLike[str] | None = None,
 ) -> App:
-    """The dashboards in a notebook's cell.
+    """Return the dashboards in a notebook's cell.
 
     Parameters
     ----------

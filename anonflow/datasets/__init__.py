@@ -99,12 +99,12 @@ class _Entry:
 
 
 def names() -> tuple[str, ...]:
-    """The names that :func:`load` and a flow's ``dataset:`` know."""
+    """Return the names that :func:`load` and a flow's ``dataset:`` know."""
     return tuple(_ENTRIES)
 
 
 def load(name: str, **given: Any) -> pd.DataFrame:
-    """A table by its name.
+    """Return a table by its name.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def load(name: str, **given: Any) -> pd.DataFrame:
 
 
 def options(name: str) -> dict[str, Any]:
-    """The options that :func:`load` takes for a table, with their defaults.
+    """Return the options that :func:`load` takes for a table, with their defaults.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def options(name: str) -> dict[str, Any]:
 
 
 def declared(name: str) -> Mapping[str, Option]:
-    """The options of a table, as its function declares them.
+    """Return the options of a table, as its function declares them.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def declared(name: str) -> Mapping[str, Option]:
 
 
 def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
-    """The schema of a named table to start from.
+    """Return the schema of a named table to start from.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
 
 
 def describe() -> pd.DataFrame:
-    """The named tables and where they come from.
+    """Return the named tables and where they come from.
 
     Returns
     -------

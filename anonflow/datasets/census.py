@@ -154,7 +154,7 @@ _COMPLETE = 20_000
 
 
 def census_like(n: Records = 20_000, seed: Seed = 0) -> pd.DataFrame:
-    """Synthetic people with the attributes of the CENSUS table of Doka 2015 and Murakami 2018; nobody in it is real.
+    """Return synthetic people with the attributes of the CENSUS table of Doka 2015 and Murakami 2018; nobody in it is real.
 
     Parameters
     ----------

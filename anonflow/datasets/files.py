@@ -155,7 +155,7 @@ def adult(
 
 
 def adult_hierarchies() -> dict[str, str]:
-    """The hierarchy files for Adult in the folder named by ANONFLOW_DATA, those that are there.
+    """Return the hierarchy files for Adult in the folder named by ANONFLOW_DATA, those that are there.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def nursery(classification: Annotated[bool | None, Option("with the classificati
 
 
 def on_disk(name: str) -> bool:
-    """Whether a table's files are at hand: in the folder named by ANONFLOW_DATA, or fetched before.
+    """Return whether a table's files are at hand: in the folder named by ANONFLOW_DATA, or fetched before.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _local(source: _Source) -> Path | None:
 
 
 def _fetched(source: _Source) -> Path:
-    """Where pooch keeps the file."""
+    """Return where pooch keeps the file."""
     # pooch.os_cache without importing pooch, which is slow, only to see whether a file is there
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "anonflow" / Path(source.url).name
@@ -274,7 +274,7 @@ def _rows(source: _Source) -> list[list[str]]:
 
 
 def _lines(path: Path, first: str) -> list[str]:
-    """The records of a file, one text each, without header, comments and blanks."""
+    """Return the records of a file, one text each, without header, comments and blanks."""
     try:
         data = path.read_bytes()
         if path.suffix == ".gz":

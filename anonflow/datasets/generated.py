@@ -39,7 +39,7 @@ _ARTIFICIAL = (
 
 
 def artificial(n: Records = 5000, seed: Seed = 0) -> pd.DataFrame:
-    """The artificial table of the k-concealment paper (Tassa 2012, section 9): six independent attributes.
+    """Return the artificial table of the k-concealment paper (Tassa 2012, section 9): six independent attributes.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def artificial(n: Records = 5000, seed: Seed = 0) -> pd.DataFrame:
 
 
 def artificial_hierarchies() -> dict[str, dict[str, Any]]:
-    """The permissible subsets of :func:`artificial` as nested trees (Tassa 2012, section 9); A5, A6 are unbalanced.
+    """Return the permissible subsets of :func:`artificial` as nested trees (Tassa 2012, section 9); A5, A6 are unbalanced.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def random_normal(
     sd: Annotated[float, Option("standard deviation", least=0)] = 1.0,
     seed: Seed = 0,
 ) -> pd.DataFrame:
-    """Independent normal numbers rounded to integers (Murakami 2018, section 4: "Random_100k" and its siblings).
+    """Return independent normal numbers rounded to integers (Murakami 2018, section 4: "Random_100k" and its siblings).
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _normal_names(q: int) -> list[str]:
 
 
 def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[np.ndarray]:
-    """The rows in blocks; the generator's numbers come row after row, so blocks make no difference."""
+    """Return the rows in blocks; the generator's numbers come row after row, so blocks make no difference."""
     rng = generator(n, seed)
     if isinstance(q, bool) or not isinstance(q, int | np.integer) or q < 1:
         raise ParameterError("q must be a whole number of at least 1")
@@ -198,7 +198,7 @@ def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[
 
 
 def theorem4(m: int) -> pd.DataFrame:
-    """The family on which the pattern-guided heuristic is m - 1 times off (Bredereck 2013, proof of Theorem 4).
+    """Return the family on which the pattern-guided heuristic is m - 1 times off (Bredereck 2013, proof of Theorem 4).
 
     k = m rows of ones, then for each column i another m - 1 rows that are ones but for a symbol in column
     i that stands nowhere else. With k = m and the patterns of :func:`theorem4_patterns` the heuristic
@@ -232,7 +232,7 @@ def theorem4(m: int) -> pd.DataFrame:
 
 
 def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
-    """The patterns that go with :func:`theorem4`: each single column, none, all.
+    """Return the patterns that go with :func:`theorem4`: each single column, none, all.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
 
 
 def generator(n: int, seed: int) -> np.random.Generator:
-    """A generator for n records.
+    """Return a generator for n records.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def generator(n: int, seed: int) -> np.random.Generator:
 
 
 def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> np.ndarray:
-    """One value for each record from the distribution that its context names.
+    """Return one value for each record from the distribution that its context names.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ __all__ = ["cmc_hierarchies", "nursery_hierarchies"]
 
 
 def nursery_hierarchies() -> dict[str, dict[str, Any]]:
-    """Neighbouring values of Nursery's ordered attributes taken together; ours, Tassa 2012 does not print its own.
+    """Return neighbouring values of Nursery's ordered attributes taken together; ours, Tassa 2012 does not print its own.
 
     Returns
     -------

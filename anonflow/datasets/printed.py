@@ -264,7 +264,7 @@ def patients_example() -> pd.DataFrame:
 
 
 def patients_trees() -> dict[str, dict[str, Any]]:
-    """The hierarchy that Tassa 2012's Table 1 uses for zip codes: digits hidden from the right.
+    """Return the hierarchy that Tassa 2012's Table 1 uses for zip codes: digits hidden from the right.
 
     Returns
     -------
@@ -355,7 +355,7 @@ _ZIP = ("Zip code", "Gender", "Country")
 
 
 def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) -> pd.DataFrame:
-    """A frame of text from rows separated by " / ", cells by blanks; a blank in a cell is "_"."""
+    """Return a frame of text from rows separated by " / ", cells by blanks; a blank in a cell is "_"."""
     import pandas as pd
 
     rows = [[cell.replace("_", " ") for cell in row.split()] for row in text.split(" / ")]

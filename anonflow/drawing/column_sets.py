@@ -19,7 +19,7 @@ def column_sets(
     rows: Sequence[tuple[Sequence[int], float, float, str]],
     title: str,
 ) -> Fragment:
-    """Rows of dots with bars, as sets are drawn since UpSet (Lex and others 2014).
+    """Return rows of dots with bars, as sets are drawn since UpSet (Lex and others 2014).
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def heat(
     values: Sequence[Sequence[float | None]],
     darkest: float = 1.0,
 ) -> Markup:
-    """A table of shares between 0 and 1, each shaded by what it says and printed as a number.
+    """Return a table of shares between 0 and 1, each shaded by what it says and printed as a number.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def pairs(
     names: tuple[str, str],
     title: str,
 ) -> Markup:
-    """Two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched."""
+    """Return two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched."""
     room = _PAIR - _LABEL - 66
     inside = [
         f'<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -92,7 +92,7 @@ def pairs(
 
 
 def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str) -> Markup:
-    """Rates with their intervals, and beside each what it must not exceed.
+    """Return rates with their intervals, and beside each what it must not exceed.
 
     Parameters
     ----------

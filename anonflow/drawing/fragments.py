@@ -49,19 +49,19 @@ class Fragment(Markup):
 
 
 def shortened(value: Any, longest: int = LONGEST) -> str:
-    """A value as text, cut where it is longer than a cell."""
+    """Return a value as text, cut where it is longer than a cell."""
     text = str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def share(part: int, whole: int) -> str:
-    """A share in percent; never 0% of something, never 100% of less than all."""
+    """Return a share in percent; never 0% of something, never 100% of less than all."""
     percent = 100 * part / whole if whole else 0.0
     return f"{percent:.0f}%" if part in (0, whole) or 1 <= percent <= 99 else f"{percent:.1f}%"
 
 
 def view(title: str, *parts: str, owner: bool = False) -> Fragment:
-    """One object's view: its title, and what follows.
+    """Return one object's view: its title, and what follows.
 
     Parameters
     ----------
@@ -79,17 +79,17 @@ def view(title: str, *parts: str, owner: bool = False) -> Fragment:
 
 
 def heading(text: str) -> Markup:
-    """The title of a part of a view."""
+    """Return the title of a part of a view."""
     return Markup('<div class="part">{}</div>').format(text)
 
 
 def note(text: str) -> Markup:
-    """A sentence in a view."""
+    """Return a sentence in a view."""
     return Markup('<p class="note">{}</p>').format(text)
 
 
 def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
-    """Names and numbers in a line.
+    """Return names and numbers in a line.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
 
 
 def grid(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
-    """A table.
+    """Return a table.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def risk_and_loss(
     up: str,
     looks: Mapping[str, Mark],
 ) -> Markup:
-    """Runs as marks, each method with its own colour and shape, and a line through those that none beats.
+    """Return runs as marks, each method with its own colour and shape, and a line through those that none beats.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def points_and_matches(
     up: str,
     boxes: Sequence[int] = (),
 ) -> Fragment:
-    """Records as points over two numeric quasi-identifiers, and an arrow to each generalized record they match.
+    """Return records as points over two numeric quasi-identifiers, and an arrow to each generalized record they match.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def generalization_graph(
     covers: Iterable[tuple[int, int]] = (),
     assignment: Sequence[int] | None = None,
 ) -> Fragment:
-    """The graph between originals (left) and generalized records (right).
+    """Return the graph between originals (left) and generalized records (right).
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _LABEL = 150
 
 
 def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title: str) -> Fragment:
-    """Two symmetric matrices in one grid: `before` below the diagonal, `after` above it.
+    """Return two symmetric matrices in one grid: `before` below the diagonal, `after` above it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title
 
 
 def difference_map(labels: Sequence[str], difference: np.ndarray, title: str) -> Fragment:
-    """A symmetric matrix of differences, below the diagonal: blue is more than before, orange is less.
+    """Return a symmetric matrix of differences, below the diagonal: blue is more than before, orange is less.
 
     Parameters
     ----------

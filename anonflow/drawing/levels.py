@@ -48,7 +48,7 @@ class LatticeBox:
 
 
 def lattice(nodes: Sequence[LatticeBox], edges: Sequence[tuple[int, int]], title: str) -> Markup:
-    """Nodes in rows by their height, lines between those that differ by one level.
+    """Return nodes in rows by their height, lines between those that differ by one level.
 
     Parameters
     ----------

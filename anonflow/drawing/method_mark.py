@@ -42,12 +42,12 @@ class Mark:
 
     @classmethod
     def by_name(cls, name: str) -> Mark:
-        """The look of a method that declares none: the same everywhere and always."""
+        """Return the look of a method that declares none: the same everywhere and always."""
         at = sum(name.encode())
         return cls(COLOURS[at % len(COLOURS)], list(SHAPES)[at % len(SHAPES)])
 
     def svg(self, size: int = 14) -> Markup:
-        """The mark alone, to stand beside its name."""
+        """Return the mark alone, to stand beside its name."""
         return Markup(
             f'<svg viewBox="-7 -7 14 14" width="{size}" height="{size}" aria-hidden="true" '
             f'style="vertical-align:-2px"><path d="{SHAPES[self.shape]}" fill="{self.colour}"/></svg>'
@@ -55,7 +55,7 @@ class Mark:
 
 
 def sparkline(values: Sequence[float], title: str, most: float | None = None, width: int = 96) -> Markup:
-    """Upright bars without axes, to stand in a cell of a table.
+    """Return upright bars without axes, to stand in a cell of a table.
 
     Parameters
     ----------

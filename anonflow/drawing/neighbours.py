@@ -25,7 +25,7 @@ def around_one(
     right: str = "generalized records",
     solid: bool = True,
 ) -> Markup:
-    """The generalization graph around one record, which is the first on either side.
+    """Return the generalization graph around one record, which is the first on either side.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ def _short(label: str) -> str:
 
 
 def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Fragment:
-    """An SVG of escaped pieces; it takes the colour of the text around it.
+    """Return an SVG of escaped pieces; it takes the colour of the text around it.
 
     Colours are attributes, which the style sheet of a page overrides.
     """
@@ -45,7 +45,7 @@ def _svg(height: float, title: str, inside: Sequence[str]) -> Fragment:
 
 
 def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment:
-    """Horizontal bars for shares between 0 and 1."""
+    """Return horizontal bars for shares between 0 and 1."""
     left = _label_width(labels)
     room = WIDTH - left - 70
     inside = []
@@ -61,7 +61,7 @@ def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment
 
 
 def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]], title: str) -> Fragment:
-    """Horizontal bars, each of three parts that add up to 1."""
+    """Return horizontal bars, each of three parts that add up to 1."""
     left = _label_width(labels)
     room = WIDTH - left - 10
     inside = []
@@ -79,7 +79,7 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
 
 
 def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragment:
-    """A histogram: upright bars for (value, count)."""
+    """Return a histogram: upright bars for (value, count)."""
     binned = _binned(counts)
     height, top, bottom, left = 220, 12, 40, 64
     most = max((count for _, count in binned), default=1) or 1
@@ -130,7 +130,7 @@ def frame_of(
     right: int = 40,
     zero: bool = False,
 ) -> tuple[Place, list[str]]:
-    """Axes around points: where a point is drawn, and the pieces that draw the axes.
+    """Return axes around points: where a point is drawn, and the pieces that draw the axes.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> Fragment:
-    """Lines through points, each with a colour, a mark and its name; both axes from 0.
+    """Return lines through points, each with a colour, a mark and its name; both axes from 0.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def _mark(at: int, x: float, y: float, colour: str, title: str) -> str:
 
 
 def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str, up: str) -> Fragment:
-    """Labelled points, both axes from 0."""
+    """Return labelled points, both axes from 0."""
     height, top, bottom, left, right = 330, 14, 44, 64, 150
     wide = max((x for _, x, _ in points), default=1.0) * 1.05 or 1.0
     tall = max((y for _, _, y in points), default=1.0) * 1.08 or 1.0

@@ -41,7 +41,7 @@ class DrawnTree(Protocol):
         """Last leaf below a node."""
 
     def children(self, node: int) -> Any:
-        """The children of a node."""
+        """Return the children of a node."""
 
 
 class DrawnNode:
@@ -65,7 +65,7 @@ class DrawnNode:
 
 
 def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -> DrawnNode:
-    """Which nodes are shown, and where.
+    """Return which nodes are shown, and where.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -
 
 
 def _place(node: DrawnNode, row: int) -> int:
-    """Rows from `row` on; the next free one. As deep as the picture, which is at most ``ROWS``."""
+    """Return rows from `row` on; the next free one. As deep as the picture, which is at most ``ROWS``."""
     if not node.below:
         node.row = float(row)
         return row + 1
@@ -120,7 +120,7 @@ def _place(node: DrawnNode, row: int) -> int:
 
 
 def tree(hierarchy: DrawnTree, title: str = "hierarchy", marked: Sequence[str] = ()) -> Fragment:
-    """A hierarchy as SVG.
+    """Return a hierarchy as SVG.
 
     Parameters
     ----------

@@ -114,7 +114,7 @@ def compared(
     measures: Sequence[str | Mapping[str, Any]] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
-    """What :func:`compare` does, with all that is known of each run; `on_event` is called as by :func:`anonflow.run`.
+    """Return what :func:`compare` does, with all that is known of each run; `on_event` is called as by :func:`anonflow.run`.
 
     Raises
     ------

@@ -136,7 +136,7 @@ class Session:
         return Fingerprint.of(self.flow)
 
     def before_publishing(self) -> None:
-        """The last chance to stop: from here on, files appear.
+        """Stop here if cancelled: from here on, files appear.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class Session:
         return seconds
 
     def used(self, memory: int) -> None:
-        """A worker has used so many bytes at the most."""
+        """Note how many bytes a worker has used at most."""
         self.memory = max(self.memory, memory)
 
     def tell_about(self, unnamed: Sequence[str], dropped: int, filtered: int = 0) -> None:

@@ -17,7 +17,7 @@ _NAMES = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 def seconds_of(text: str) -> float:
-    """The seconds of a duration such as ``30m``, ``12h`` or ``7d``; ``0`` is none.
+    """Return the seconds of a duration such as ``30m``, ``12h`` or ``7d``; ``0`` is none.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def seconds_of(text: str) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Seconds in the largest unit of which they are at least one: ``5 minutes``."""
+    """Return seconds in the largest unit of which they are at least one: ``5 minutes``."""
     unit = next((unit for unit in _NAMES if seconds >= _UNITS[unit]), "s")
     number = f"{seconds / _UNITS[unit]:.3g}"
     return f"{number} {_NAMES[unit][:-1] if number == '1' else _NAMES[unit]}"

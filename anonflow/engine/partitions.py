@@ -193,7 +193,7 @@ class Partitions:
             )
 
     def _broke(self, run_plan: RunPlan, where: str, partition: int, failed: Failed) -> None:
-        """A partition broke, by a bug or for want of memory: the others go on, to be kept.
+        """Report a partition that failed, by a bug or for want of memory: the others go on.
 
         Wrong parameters, and the infeasible where there is one run, end the flow at once.
         """

@@ -149,7 +149,7 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
 
 
 def with_card(session: Session, report: RunReport, result: RunResult) -> RunReport:
-    """A report with its release card, and with answers to the three questions where it is a reviewer's.
+    """Return a report with its release card, and with answers to the three questions where it is a reviewer's.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def cards_of_result(
     thresholds: Sequence[float | None],
     seed: int,
 ) -> list[ReleaseCard]:
-    """The cards of a run that is published, one for each threshold; of large tables without what needs all rows.
+    """Return the cards of a run that is published, one for each threshold; of large tables without what needs all rows.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def cards_of_result(
 
 
 def with_answers(session: Session, report: RunReport, result: RunResult) -> RunReport:
-    """A report with answers to the three questions, or with why there are none.
+    """Return a report with answers to the three questions, or with why there are none.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
 
 
 def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:
-    """The report of a flow as an HTML page, in the form that the flow names.
+    """Return the report of a flow as an HTML page, in the form that the flow names.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> 
 def listed_sizes(
     sizes: Sequence[tuple[int, int]], kind: str, suppressed: int, k: int
 ) -> list[tuple[int, int]]:
-    """How many people are listed by how many rows; of fewer than k suppressed ones nothing is published.
+    """Return how many people are listed by how many rows; of fewer than k suppressed ones nothing is published.
 
     Parameters
     ----------
@@ -357,12 +357,12 @@ def write_all(
 
 
 def _beside(named: str | None, path: Path) -> str | None:
-    """Where a file is published that is written with another: beside it."""
+    """Return where a file is published that is written with another: beside it."""
     return f"{named.rpartition('/')[0]}/{path.name}" if named is not None and is_address(named) else named
 
 
 def _delivered(file: Path, named: str | None) -> Path | str:
-    """Where a file that was written is published: where it lies, or at the address that the flow names."""
+    """Return where a file that was written is published: where it lies, or at the address that the flow names."""
     if named is None or not is_address(named):
         return file
     uploaded(file, named)

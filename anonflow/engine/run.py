@@ -172,7 +172,7 @@ class _Runner:
     def _draw(
         self, storage: Storage, executor: Executor, plan: FlowPlan, work: Partitions, results: list[RunResult]
     ) -> DrawnRelease | None:
-        """The release of the run that is published, if every check passed."""
+        """Return the release of the run that is published, if every check passed."""
         session = self.session
         picked = session.flow.published
         if picked is None or not session.flow.draws(picked) or not all(result.ok for result in results):
@@ -184,7 +184,7 @@ class _Runner:
         return drawn if results[number].ok else None
 
     def _publish(self, table: Described, results: list[RunResult], drawn: DrawnRelease | None) -> RunReport:
-        """Nothing is published, and nothing handed back to publish, unless every check passed."""
+        """Publish only if every check passed; nothing is handed back otherwise."""
         session = self.session
         report = RunReport(
             session.flow.name,
@@ -207,7 +207,7 @@ class _Runner:
         return report
 
     def _check_targets(self) -> None:
-        """What cannot be written is found before the work starts."""
+        """Check before the work starts that all targets can be written."""
         flow = self.session.flow
         targets = [
             target for target in (flow.table_path, flow.report_path, flow.pdf_path) if target is not None
@@ -225,7 +225,7 @@ class _Runner:
             self.session.owner.check()
 
     def _say_form(self) -> None:
-        """What a source says to find out is found, and said."""
+        """Detect what the source leaves to be detected, and report it."""
         flow, path = self.session.flow, self.session.flow.source_path
         source = flow.spec.table.source
         if source.csv is None or path is None or AUTO not in (source.delimiter, source.encoding):
@@ -250,11 +250,11 @@ class _Runner:
             self.session.events.check()
 
     def _plan(self, storage: Storage, table: Described) -> FlowPlan:
-        """Orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
+        """Return orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
         return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
 
     def _fit(self, storage: Storage, table: Described) -> None:
-        """What budgets leave open becomes numbers; they are kept for a run that takes this up."""
+        """Turn budgets into numbers, and keep them for a run that resumes this one."""
         session = self.session
         session.flow, session.choices, fitted = fit_flow(
             session.flow,

@@ -31,7 +31,7 @@ ROWS = 1 << 16
 
 @contextmanager
 def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
-    """A flow whose source and targets are all files here; they are gone afterwards.
+    """Lend a flow whose source and targets are all local files; they are deleted afterwards.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _brought(flow: Flow, source: Any, folder: Path) -> Flow:
 
 
 def _write_parts(source: Any, folder: Path) -> None:
-    """A frame as Parquet files of plain columns, one for each part of it."""
+    """Write a frame as Parquet files of plain columns, one for each part of it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -256,7 +256,7 @@ class Hierarchy(Tree):
         )
 
     def bounds(self, labels: Iterable[str]) -> Ints:
-        """The largest allowed run of each leaf, given the nodes up to which values may be generalized.
+        """Return the largest allowed run of each leaf, given the nodes up to which values may be generalized.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class Hierarchy(Tree):
         return np.stack([self.first[limit], self.last[limit]], axis=1)
 
     def extended(self, labels: str | Iterable[str]) -> Hierarchy:
-        """This hierarchy with further leaves right under its root, after the leaves it has.
+        """Return this hierarchy with further leaves right under its root, after the leaves it has.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Hierarchy(Tree):
         return Hierarchy([*self.labels, *new], [*self.parent.tolist(), *[0] * len(new)])
 
     def restricted(self, labels: Iterable[str]) -> Hierarchy:
-        """This hierarchy with only the given leaves, in its own order, and the nodes above them.
+        """Return this hierarchy with only the given leaves, in its own order, and the nodes above them.
 
         Raises
         ------
@@ -376,7 +376,7 @@ class Hierarchy(Tree):
 
 
 def _options(spec: Any) -> dict[str, Any]:
-    """The specification checked: its kind first, then its options."""
+    """Return the specification checked: its kind first, then its options."""
     kinds = {
         "csv": ("delimiter", "encoding"),
         "nested": ("root",),

@@ -53,7 +53,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
 def from_rows(rows: Iterable[tuple[int, Sequence[str]]], where: str) -> Forest:
-    """The tree of `rows`, each the path of one leaf up to the root.
+    """Return the tree of `rows`, each the path of one leaf up to the root.
 
     Equal labels in neighbouring columns are one node. All problems are collected, with line numbers
     and never with a leaf's label, because a leaf is a value of the table.
@@ -154,7 +154,7 @@ def check_delimiter(delimiter: Any, where: str) -> None:
 
 
 def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
-    """The tree of a CSV file in the ARX layout: no header, one row a leaf, from the leaf to the root.
+    """Return the tree of a CSV file in the ARX layout: no header, one row a leaf, from the leaf to the root.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def _label(label: Any) -> str | None:
 
 
 def _entries(branch: Any) -> Iterator[tuple[Any, Any]]:
-    """Pairs (label, what is below); the label is None for a thing that has none."""
+    """Yield pairs (label, what is below); the label is None for a thing that has none."""
     if isinstance(branch, Mapping):
         yield from branch.items()
     elif isinstance(branch, (list, tuple)):
@@ -237,7 +237,7 @@ def _entries(branch: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def from_nested(tree: Any, root: str | None) -> Forest:
-    """The tree of nested mappings and lists; see `Hierarchy.from_nested`.
+    """Return the tree of nested mappings and lists; see `Hierarchy.from_nested`.
 
     Raises
     ------
@@ -323,7 +323,7 @@ def _is_above(node: int, start: int, parents: Sequence[int]) -> bool:
 
 
 def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
-    """Distinct (number, label) in order, and whether there is a blank."""
+    """Return distinct (number, label) in order, and whether there is a blank."""
     known: dict[str, Fraction] = {}
     blank, wrong = False, 0
     for value in values:
@@ -362,7 +362,7 @@ def _exact(number: Any, name: str) -> Fraction:
 def from_intervals(
     values: Iterable[Any], step: float, levels: int, fanout: int, origin: float, root: str
 ) -> Forest:
-    """The tree of intervals over `values`; see `Hierarchy.from_intervals`.
+    """Return the tree of intervals over `values`; see `Hierarchy.from_intervals`.
 
     Raises
     ------
@@ -421,7 +421,7 @@ def _decimal(number: Fraction) -> str:
 
 
 def from_positions(codes: Iterable[str], hide: str, mask: str, root: str) -> Forest:
-    """The tree of codes hidden one position after the other; see `Hierarchy.from_positions`.
+    """Return the tree of codes hidden one position after the other; see `Hierarchy.from_positions`.
 
     Raises
     ------

@@ -128,7 +128,7 @@ class Tree:
         return hash(self.labels)
 
     def node(self, label: str) -> int:
-        """Node id of `label`, in O(1).
+        """Return node id of `label`, in O(1).
 
         Raises
         ------
@@ -170,7 +170,7 @@ class Tree:
         )
 
     def children(self, node: int) -> Ints:
-        """Node ids of the children of `node`, in order; empty for a leaf."""
+        """Return node ids of the children of `node`, in order; empty for a leaf."""
         if self._children is None:
             start = np.zeros(self.n_nodes + 1, dtype=np.int64)
             np.cumsum(np.bincount(self.parent[1:], minlength=self.n_nodes), out=start[1:])
@@ -181,7 +181,7 @@ class Tree:
         return ids[offsets[node] : offsets[node + 1]]
 
     def ancestors(self, leaf: int) -> Ints:
-        """Node ids on the path from leaf number `leaf` to the root, both included."""
+        """Return node ids on the path from leaf number `leaf` to the root, both included."""
         path = []
         node = int(self.leaf_node[leaf])
         while node >= 0:
@@ -190,7 +190,7 @@ class Tree:
         return np.array(path, dtype=np.int32)
 
     def paths(self) -> Ints:
-        """Ancestors of all leaves, level by level.
+        """Return ancestors of all leaves, level by level.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class Tree:
         return rows
 
     def at_level(self, level: int) -> Ints:
-        """The highest node of at most a height above each leaf, the leaf itself at level 0.
+        """Return the highest node of at most a height above each leaf, the leaf itself at level 0.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Tree:
         return node
 
     def lca(self, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Ints:
-        """Lowest node that covers each run of leaves, in O(1) a run.
+        """Return lowest node that covers each run of leaves, in O(1) a run.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Tree:
         return self._leaf
 
     def _range_minima(self) -> list[Ints]:
-        """Row s holds the smallest lowest node of the pairs (j, j + 1) for j in [i, i + 2**s)."""
+        """Return a sparse table: row s holds the smallest lowest node of the pairs (j, j + 1) for j in [i, i + 2**s)."""
         if self._minima is None:
             # The lowest node of leaves i and i + 1 is the parent of the child that begins at i + 1 and
             # does not reach back to i: the highest node whose run starts there.
@@ -332,7 +332,7 @@ def _fixed(numbers: Sequence[int]) -> Ints:
 
 
 def _preorder(labels: Sequence[Any], above: Sequence[int]) -> list[int]:
-    """Old positions in preorder, after checking that the nodes are a tree."""
+    """Return old positions in preorder, after checking that the nodes are a tree."""
     m = len(labels)
     if m != len(above):
         raise HierarchyError("hierarchy: as many parents as labels are needed")

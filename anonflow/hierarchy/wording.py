@@ -37,7 +37,7 @@ def fail(where: str, problems: Sequence[str]) -> None:
 
 
 def number_text(number: float | np.integer | np.floating) -> str:
-    """The shortest text that reads back as `number`; whole numbers without `.0`."""
+    """Return the shortest text that reads back as `number`; whole numbers without `.0`."""
     if isinstance(number, (int, np.integer)):
         return str(int(number))
     value = float(number)

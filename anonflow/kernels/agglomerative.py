@@ -28,7 +28,7 @@ WEIGHTED, PLAIN, LOG, RATIO = 1, 2, 3, 4
 
 
 def distance(kind: int, joint: float, one: float, other: float, size: int, rest: int) -> float:
-    """Distance of two clusters of `size` and `rest` records, that cost `one` and `other`, and `joint` together."""
+    """Return distance of two clusters of `size` and `rest` records, that cost `one` and `other`, and `joint` together."""
     if kind == WEIGHTED:
         return (size + rest) * joint - size * one - rest * other
     if kind == PLAIN:
@@ -44,7 +44,7 @@ distance_jit = jit(distance)
 def nearest(
     plan: Plan, kind: int, work: State, sizes: np.ndarray, ids: np.ndarray, at: int, m: int, row: np.ndarray
 ) -> int:
-    """The place of the cluster nearest to the one at `at`; `row` gets all distances, its own is infinite."""
+    """Return the place of the cluster nearest to the one at `at`; `row` gets all distances, its own is infinite."""
     join_row(plan, work, at, work, np.int64(0), np.int64(m), row)  # type: ignore[arg-type]
     for s in range(m):
         row[s] = distance(kind, row[s], work.cost[at], work.cost[s], sizes[at], sizes[s])
@@ -56,7 +56,7 @@ nearest_jit = jit(nearest)
 
 
 def worst_member(plan: Plan, origin: State, members: np.ndarray, size: int, room: State) -> int:
-    """The place of the member without which a cluster costs least: the lowest of equal ones. O(size^2 q)."""
+    """Return the place of the member without which a cluster costs least: the lowest of equal ones. O(size^2 q)."""
     best = 0
     cost = np.inf
     for leave in range(size):

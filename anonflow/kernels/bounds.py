@@ -29,7 +29,7 @@ _NONE = np.uint64(0)
 def nearest(
     row: np.ndarray, weight: np.ndarray, k: int, value: np.ndarray, who: np.ndarray, times: np.ndarray
 ) -> int:
-    """The originals of least cost that make up k, in ascending order; how many these are.
+    """Return the originals of least cost that make up k, in ascending order; how many these are.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ kth_costs_jit = jit(kth_costs)
 
 
 def is_free(plan: Plan, A: State, i: int, B: State, j: int) -> bool:
-    """Whether B's record j covers A's record i already, or costs all that it can where it does not.
+    """Return whether B's record j covers A's record i already, or costs all that it can where it does not.
 
     Then taking i changes nothing, now or later. That it costs nothing now is not enough: to hide nothing but
     whole domains costs nothing until one is whole.

@@ -130,7 +130,7 @@ class KernelCache:
             path.unlink(missing_ok=True)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The kernel compiled for a signature, or None if no file has it."""
+        """Return the kernel compiled for a signature, or None if no file has it."""
         home = folder()
         if home is None or not self._is_enabled:
             return None
@@ -192,14 +192,14 @@ class KernelCache:
 
 
 def is_empty() -> bool:
-    """Whether no kernel is kept: whoever runs one first compiles it."""
+    """Return whether no kernel is kept: whoever runs one first compiles it."""
     home = folder()
     return home is None or not any(True for _ in Path(home).glob(f"*{SUFFIX}"))
 
 
 @functools.cache
 def folder() -> str | None:
-    """Where kernels are kept, found and made at the first use; None where nothing can be kept.
+    """Return where kernels are kept, found and made at the first use; None where nothing can be kept.
 
     The first of these that can be written to: the folder of NUMBA_CACHE_DIR; this package's ``__pycache__``; the
     user's cache; a temporary folder, with a warning.
@@ -240,7 +240,7 @@ def _places() -> Iterator[Path]:
 
 
 def _temporary() -> Path:
-    """A folder below the temporary one that is nobody else's: what is loaded is executed."""
+    """Return a folder below the temporary one that is nobody else's: what is loaded is executed."""
     path = Path(tempfile.gettempdir(), f"anonflow-{user_tag()}")
     path.mkdir(mode=0o700, exist_ok=True)
     if is_owners_alone(path.lstat()):
@@ -249,7 +249,7 @@ def _temporary() -> Path:
 
 
 def _stamp() -> str:
-    """All that a compiled kernel depends on, besides its function: versions, processor, every kernel's file."""
+    """Return all that a compiled kernel depends on, besides its function: versions, processor, every kernel's file."""
     versions = (
         __version__,
         numba.__version__,
@@ -264,7 +264,7 @@ def _stamp() -> str:
 
 
 def _has_short_numbers(library: Any) -> bool:
-    """Whether a part of a library was compiled before numbers were random."""
+    """Return whether a part of a library was compiled before numbers were random."""
     module = library._final_module
     return any(
         _SHORT.search(part.name) for parts in (module.functions, module.global_variables) for part in parts

@@ -99,7 +99,7 @@ class ChainScratch(NamedTuple):
 
 
 def chain_scratch(k: int, candidates: int, depth: int, tests: int) -> ChainScratch:
-    """Room for a search."""
+    """Return room for a search."""
     return ChainScratch(
         np.empty(depth, np.int64),
         np.empty(depth, np.int64),
@@ -118,7 +118,7 @@ chain_scratch_jit = jit(chain_scratch)
 
 
 def holds(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> bool:
-    """Whether record j matches original i."""
+    """Return whether record j matches original i."""
     held = False
     for d in range(matches.shape[1]):
         held |= matches[j, d] == i
@@ -367,7 +367,7 @@ def block_chains(
     sizes: np.ndarray,
     facts: np.ndarray,
 ) -> float:
-    """Chains among the records of a block until none is found, then kicks.
+    """Apply chains among the records of a block until none is found, then kicks.
 
     A kick exchanges two matches at random, not too dearly; chains follow from the two records. All of it is undone
     unless the loss has not risen.

@@ -99,7 +99,7 @@ class ClassChainScratch(NamedTuple):
 
 
 def class_chain_scratch(plan: Plan, n: int, classes: Classes) -> ClassChainScratch:
-    """Room for the search of n records in some classes."""
+    """Return room for the search of n records in some classes."""
     count, room = classes.member.shape
     return ClassChainScratch(
         waiting=np.zeros(n, bool),
@@ -134,7 +134,7 @@ def find_chain(
     moved: np.ndarray,
     into: np.ndarray,
 ) -> tuple[int, float]:
-    """A chain of ejections that begins with a record and lowers the loss: how many steps, and by how much.
+    """Return a chain of ejections that begins with a record and lowers the loss: how many steps, and by how much.
 
     The record leaves its class and takes the place of another one elsewhere, this one that of a third, and so on;
     the last one takes the place that the first one left, or joins a class if the first one's can do without it.
@@ -370,7 +370,7 @@ def grow_again(
     target: int,
     first: int,
 ) -> float:
-    """Classes grown anew from the records of some: what they lose. They stand in `heads` and `built`.
+    """Return classes grown anew from the records of some: what they lose. They stand in `heads` and `built`.
 
     The first is grown from a given record, each other from the one furthest from the class before; k - 1 times the
     record joins that raises the loss least. Who is left goes where that raises it least.
@@ -490,7 +490,7 @@ def improve_classes(
     slack: float,
     draws: np.ndarray,
 ) -> tuple[float, int, int]:
-    """Chains from every record; then kicks, each with chains from what it has changed, undone unless the loss falls.
+    """Return chains from every record; then kicks, each with chains from what it has changed, undone unless the loss falls.
 
     A kick takes the records of one to `PARTS` near classes and grows classes of them anew: as many as before, one more
     where there are enough records, or one fewer. It is tried further if these lose at most ``1 + slack`` times as much.

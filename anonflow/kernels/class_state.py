@@ -57,7 +57,7 @@ class Classes(NamedTuple):
 
 
 def classes_of(plan: Plan, labels: np.ndarray, count: int, room: int) -> Classes:
-    """Classes with these labels; costs are those of :func:`renew_class`, which has to be called for each.
+    """Return classes with these labels; costs are those of :func:`renew_class`, which has to be called for each.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ put_jit = jit(put)
 
 
 def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
-    """Runs and their costs, of one class and of it without each record; begins the sums of costs."""
+    """Compute runs and their costs, of a class and of it without each record; begin the sums of costs."""
     room = classes.member.shape[1]
     size = classes.size[c]
     start = c * room
@@ -196,7 +196,7 @@ renew_words_jit = jit(renew_words)
 
 
 def renew_sets(plan: Plan, B: State, start: int, stop: int) -> None:
-    """Counts, masses and costs of the sets of some records from their words; ends the sums of costs."""
+    """Compute counts, masses and costs of the sets of some records from their words; end the sums of costs."""
     for j in range(start, stop):
         B.base[j] = 0.0
     for t in range(len(plan.set_form)):

@@ -34,7 +34,7 @@ _NONE = np.uint64(0)
 
 
 def cover(A: State, i: int, B: State, j: int) -> bool:
-    """Whether B's record j covers A's record i; O(q)."""
+    """Return whether B's record j covers A's record i; O(q)."""
     for t in range(len(A.lo)):
         if A.lo[t, i] < B.lo[t, j] or A.hi[t, i] > B.hi[t, j]:
             return False
@@ -48,7 +48,7 @@ cover_jit = jit(cover)
 
 
 def covering(A: State, i: int, B: State, out: np.ndarray) -> int:
-    """Which of B's records cover A's record i, QI by QI; how many.
+    """Return which of B's records cover A's record i, QI by QI; how many.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ covering_jit = jit(covering)
 
 
 def covered(A: State, B: State, j: int, out: np.ndarray) -> int:
-    """Which of A's records B's record j covers; how many.
+    """Return which of A's records B's record j covers; how many.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ covered_jit = jit(covered)
 
 
 def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, costs: np.ndarray) -> None:
-    """The nearest records of each of some records, by the cost of their join; O(u q + u) for each.
+    """Find the nearest records of each of some records, by the cost of their join; O(u q + u) for each.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ expand_jit = jit(expand)
 def within(
     origin: State, count: np.ndarray, boxes: State, start: int, stop: int, ids: np.ndarray, out: np.ndarray
 ) -> None:
-    """Records that boxes cover: those listed first, then by position, until their copies are as many as asked for.
+    """Find records that boxes cover: those listed first, then by position, until there are enough copies.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ within_jit = jit(within)
 
 
 def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> int:
-    """The (1,k)-anonymizer (Algorithm 3): every original is covered by k of the generalized records.
+    """Return the (1,k)-anonymizer (Algorithm 3): every original is covered by k of the generalized records.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ move_jit = jit(move)
 
 
 def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled: bool = True) -> State:
-    """Generalized records as the kernels hold them.
+    """Return generalized records as the kernels hold them.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
 
 
 def unload(plan: Plan, state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The codes of generalized records: ``lo, hi`` (r, P) int32 and ``bits`` (w, P) uint64.
+    """Return the codes of generalized records: ``lo, hi`` (r, P) int32 and ``bits`` (w, P) uint64.
 
     The widest runs that cost the same: values nearer to each other than ``GRID`` times the domain's width
     are taken together.

@@ -295,7 +295,7 @@ class CycleScratch(NamedTuple):
 
 
 def cycle_scratch(k: int, candidates: int, depth: int) -> CycleScratch:
-    """Room for a search."""
+    """Return room for a search."""
     return CycleScratch(
         chain_scratch(k, candidates, depth, 1),
         np.empty(depth),
@@ -317,7 +317,7 @@ def simple_cycle(
     most: int | np.int64,
     work: CycleScratch,
 ) -> tuple[int, int, bool]:
-    """The first negative cycle of at most `depth` records that begins with record i's match in slot s.
+    """Return the first negative cycle of at most `depth` records that begins with record i's match in slot s.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ _join_jit = jit(_join)
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Connected components of a generalization graph, in the order of their smallest originals.
+    """Return connected components of a generalization graph, in the order of their smallest originals.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ halve_jit = jit(halve)
 
 
 def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, taken: np.ndarray) -> bool:
-    """A perfect matching of a regular graph by random walks (Goel, Kapralov and Khanna, SIAM J. Comput. 42, 2013).
+    """Return a perfect matching of a regular graph by random walks (Goel, Kapralov and Khanna, SIAM J. Comput. 42, 2013).
 
     From each free row, walk along random edges that are not matched, and back along matched ones, until a
     free column is reached; flip the walk without its loops. Not uniform over matchings, nor over edges.

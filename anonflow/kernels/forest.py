@@ -10,7 +10,7 @@ __all__ = ["grow", "grow_jit", "split", "split_jit"]
 
 
 def root_of(above: np.ndarray, i: int) -> int:
-    """The representative of a component, with its path halved."""
+    """Return the representative of a component, with its path halved."""
     while above[i] != i:
         above[i] = above[above[i]]
         i = above[i]

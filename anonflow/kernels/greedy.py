@@ -15,7 +15,7 @@ _FAR = np.int64(2**62)
 
 
 def least(out: np.ndarray, ids: np.ndarray, m: int) -> int:
-    """The slot of the least of ``out[:m]``, of equal ones that with the lowest id; -1 if all are infinite.
+    """Return the slot of the least of ``out[:m]``, of equal ones that with the lowest id; -1 if all are infinite.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ least_jit = jit(least, fastmath=NO_NANS)
 
 
 def given_already(given: np.ndarray, i: int, j: int, level: int) -> bool:
-    """Whether edge (i, j) is in one of the first `level` assignments."""
+    """Return whether edge (i, j) is in one of the first `level` assignments."""
     found = False
     for l in range(level):
         found |= given[i, l] == j
@@ -134,7 +134,7 @@ def greedy_rounds(
     given: np.ndarray,
     facts: np.ndarray,
 ) -> None:
-    """The assignments 2 to k of the Greedy algorithm; the first is the identity. O(k n^2 q).
+    """Find the assignments 2 to k of the Greedy algorithm; the first is the identity. O(k n^2 q).
 
     Generalized records that are not taken yet stand side by side in `work` (the last one moves into the
     place of one that is taken), so an assignment costs n(n + 1)/2 rows of joins, not n^2.

@@ -37,7 +37,7 @@ _dispatchers: list[Any] = []
 
 
 def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
-    """The compiled twin of a plain kernel.
+    """Return the compiled twin of a plain kernel.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
 
 
 def _call_template(resolve: Callable[..., Any], twin: Any, args: Any, kws: Any) -> Any:
-    """What numba asks for where one kernel calls another."""
+    """Return what numba asks for where one kernel calls another."""
     return resolve(twin, tuple(map(_argument, args)), {name: _argument(each) for name, each in kws.items()})
 
 
@@ -97,7 +97,7 @@ def _argument(given: Any) -> Any:
 
 
 def compiled_here() -> int:
-    """How many kernels this process has compiled itself, and did not find on disk."""
+    """Return how many kernels this process has compiled itself, and did not find on disk."""
     return sum(sum(one.stats.cache_misses.values()) for one in _dispatchers)
 
 
@@ -114,7 +114,7 @@ def announce(is_missing: Callable[[], None]) -> None:
 
 
 def popcount(word: Any) -> int:
-    """Number of one bits of a 64-bit word."""
+    """Return number of one bits of a 64-bit word."""
     return int(word).bit_count()
 
 

@@ -18,7 +18,7 @@ _GROUP = 1 << 31  # a lane times the product of a group's bounds stays within in
 
 
 def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> int:
-    """A uniform integer in [0, bound), by multiplication and rejection (Lemire, TOMACS 29, 2019).
+    """Return a uniform integer in [0, bound), by multiplication and rejection (Lemire, TOMACS 29, 2019).
 
     Parameters
     ----------

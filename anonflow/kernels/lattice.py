@@ -13,7 +13,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def same_cells(cells: np.ndarray, at: np.ndarray, codes: np.ndarray, t: int, u: int) -> bool:
-    """Whether row types t and u are published as the same cells."""
+    """Return whether row types t and u are published as the same cells."""
     same = True
     for a in range(len(at)):
         same &= cells[at[a] + codes[t, a]] == cells[at[a] + codes[u, a]]

@@ -28,7 +28,7 @@ __all__ = [
 
 
 def linked(near: np.ndarray, start: int, stop: int, i: int, j: int) -> bool:
-    """Whether j stands among ``near[i, start:stop]``."""
+    """Return whether j stands among ``near[i, start:stop]``."""
     present = False
     for l in range(start, stop):
         present |= near[i, l] == j
@@ -61,7 +61,7 @@ relink_jit = jit(relink)
 
 
 def link_cost(plan: Plan, origin: State, B: State, i: int, j: int) -> float:
-    """What a link adds to the loss: record j covers original i as well, and record i original j."""
+    """Return what a link adds to the loss: record j covers original i as well, and record i original j."""
     return join_cost(plan, origin, i, B, j) - B.cost[j] + join_cost(plan, origin, j, B, i) - B.cost[i]
 
 

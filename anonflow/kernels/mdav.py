@@ -44,7 +44,7 @@ def _average(
     point: np.ndarray,
     code: np.ndarray,
 ) -> None:
-    """The average of some records: the mean of numbers, the most frequent code, of equally frequent ones the lowest."""
+    """Compute the average of some records: the mean of numbers, the most frequent code, of equally frequent ones the lowest."""
     for a in range(points.shape[1]):
         total = 0.0
         for place in range(many):
@@ -67,7 +67,7 @@ _average_jit = jit(_average)
 
 
 def _furthest(away: np.ndarray, many: int) -> int:
-    """The place of the greatest distance, the first of equal ones."""
+    """Return the place of the greatest distance, the first of equal ones."""
     best = 0
     for place in range(1, many):
         if away[place] > away[best]:
@@ -87,7 +87,7 @@ def _leave(
     labels: np.ndarray,
     cluster: int,
 ) -> int:
-    """The k nearest records become a cluster; the others close ranks. Of equally near ones the first come first."""
+    """Make the k nearest records a cluster; the others close ranks. Of equally near ones the first come first."""
     filled = 0
     for place in range(many):
         if filled == k and away[place] >= away[nearest[k - 1]]:

@@ -52,7 +52,7 @@ class CutRules(NamedTuple):
 
 
 def common_node(cuts: CutRules, a: int, lo: int, hi: int) -> int:
-    """The lowest node of hierarchy QI `a` that covers leaves lo..hi; O(height)."""
+    """Return the lowest node of hierarchy QI `a` that covers leaves lo..hi; O(height)."""
     node = cuts.leaf[cuts.leaf_at[a] + lo]
     while cuts.last[node] < hi:
         node = cuts.parent[node]
@@ -72,7 +72,7 @@ def spread(
     stamp: int,
     ends: np.ndarray,
 ) -> float:
-    """The normalized range of a segment on QI `a` as NCP has it, times its weight; 0 where it cannot be cut.
+    """Return the normalized range of a segment on QI `a` as NCP has it, times its weight; 0 where it cannot be cut.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ spread_jit = jit(spread)
 def tally(
     codes: np.ndarray, a: int, start: int, stop: int, count: np.ndarray, values: np.ndarray, lo: int, hi: int
 ) -> int:
-    """The distinct codes of a segment on QI `a`, ascending, and how often each occurs.
+    """Return the distinct codes of a segment on QI `a`, ascending, and how often each occurs.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ RUN = 16
 
 
 def stable_order(values: np.ndarray) -> np.ndarray:
-    """The positions of some numbers in ascending order; equal ones stay in place.
+    """Return the positions of some numbers in ascending order; equal ones stay in place.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ sort_jit = jit(sort)
 
 
 def least(values: np.ndarray, begin: int, key: np.ndarray, place: np.ndarray) -> None:
-    """The least of `values`, ``len(place)`` of them, equals in cyclic order from `begin` on.
+    """Select the ``len(place)`` least of `values`, equals in cyclic order from `begin` on.
 
     A heap with its greatest on top, so that most values are refused by one comparison; O(m) and a little.
 

@@ -21,7 +21,7 @@ def cheapest_open(
     t: int,
     without: int,
 ) -> int:
-    """The cheapest choice of row type `t` in an open instance other than `without`, or suppression."""
+    """Return the cheapest choice of row type `t` in an open instance other than `without`, or suppression."""
     best = np.int64(-1)
     for d in range(kind_at[t], kind_at[t + 1]):
         at = instance[d]
@@ -35,7 +35,7 @@ cheapest_open_jit = jit(cheapest_open)
 
 
 def fits(kind_at: np.ndarray, instance: np.ndarray, t: int, b: int) -> bool:
-    """Whether rows of type `t` fit instance `b`."""
+    """Return whether rows of type `t` fit instance `b`."""
     found = False
     for d in range(kind_at[t], kind_at[t + 1]):
         found |= bool(instance[d] == b)

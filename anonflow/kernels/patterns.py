@@ -13,7 +13,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def same_kept(codes: np.ndarray, t: int, u: int, kept: np.ndarray, width: int) -> bool:
-    """Whether types t and u agree on the first `width` QIs listed in `kept`."""
+    """Return whether types t and u agree on the first `width` QIs listed in `kept`."""
     same = True
     for b in range(width):
         same &= codes[kept[b], t] == codes[kept[b], u]

@@ -30,7 +30,7 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9 = (2.0 / np.log(2.0) / np.arang
 
 
 def bit_cost(unit: float, mass: float, mlog: float) -> float:
-    """`unit` times the entropy in bits of values that occur `mass` times in all, on the grid.
+    """Return `unit` times the entropy in bits of values that occur `mass` times in all, on the grid.
 
     H = log2 N - (1/N) sum c log2 c. The logarithm is our own: it has no calls, so loops around it are
     vectorized, and it is the same on every machine.
@@ -55,7 +55,7 @@ bit_cost_jit = jit(bit_cost)
 
 
 def node_of(plan: Plan, t: int, lo: float, hi: float) -> int:
-    """The lowest node of range QI `t` (of form NODES) that covers the leaves lo..hi; O(height)."""
+    """Return the lowest node of range QI `t` (of form NODES) that covers the leaves lo..hi; O(height)."""
     node = plan.leaf[plan.range_at[t] + np.int64(lo)]
     while plan.last[node] < hi:
         node = plan.parent[node]

@@ -171,7 +171,7 @@ cover_rest_jit = jit(cover_rest)
 
 
 def is_plain(plan: Plan) -> bool:
-    """Whether ``join_block`` knows the forms of a plan: LINEAR and NODES runs, SLOPE sets."""
+    """Return whether ``join_block`` knows the forms of a plan: LINEAR and NODES runs, SLOPE sets."""
     plain = True
     for t in range(len(plan.range_form)):
         plain &= plan.range_form[t] == LINEAR or plan.range_form[t] == NODES

@@ -106,7 +106,7 @@ class SlotRows(NamedTuple):
 
 
 def empty_rows(plan: Plan, origin: State, k: int) -> SlotRows:
-    """Room for the rows of k-regular matches, and the originals in their places.
+    """Return room for the rows of k-regular matches, and the originals in their places.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def _pairs(bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _nodes(plan: Plan, t: int, origin: State) -> np.ndarray:
-    """The lowest node of hierarchy QI t that covers each original, shape (n,), int64."""
+    """Return the lowest node of hierarchy QI t that covers each original, shape (n,), int64."""
     node = plan.leaf[plan.range_at[t] + origin.lo[t].astype(np.int64)]
     while (below := plan.last[node] < origin.hi[t]).any():
         node = np.where(below, plan.parent[node], node)
@@ -382,7 +382,7 @@ rises_of_jit = jit(rises_of)
 
 
 def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) -> None:
-    """The k rows of record j from its matches: joins of what comes before a slot and what comes after it.
+    """Compute the k rows of record j from its matches: joins of what comes before a slot and what comes after it.
 
     Parameters
     ----------

@@ -135,12 +135,12 @@ class State(NamedTuple):
 
 
 def on_grid(cost: np.ndarray | float) -> np.ndarray:
-    """The nearest multiples of :data:`GRID`."""
+    """Return the nearest multiples of :data:`GRID`."""
     return np.rint(np.asarray(cost, np.float64) / GRID) * GRID
 
 
 def empty_state(plan: Plan, n: int) -> State:
-    """Room for n generalized records, uninitialized."""
+    """Return room for n generalized records, uninitialized."""
     r, s, w = len(plan.range_form), len(plan.set_form), int(plan.word_at[-1])
     return State(
         lo=np.empty((r, n)),
@@ -156,7 +156,7 @@ def empty_state(plan: Plan, n: int) -> State:
 
 
 def take(state: State, index: np.ndarray) -> State:
-    """The generalized records at some positions, as a state of their own.
+    """Return the generalized records at some positions, as a state of their own.
 
     Raises
     ------
@@ -167,5 +167,5 @@ def take(state: State, index: np.ndarray) -> State:
 
 
 def copy_state(state: State) -> State:
-    """A copy that shares nothing with the original."""
+    """Return a copy that shares nothing with the original."""
     return State(*(part.copy() for part in state))

@@ -29,7 +29,7 @@ __all__ = [
 
 
 def slot_of(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> int:
-    """The slot in which record j has its neighbour i; O(k)."""
+    """Return the slot in which record j has its neighbour i; O(k)."""
     slot = 0
     for s in range(1, matches.shape[1]):
         if matches[j, s] == i:
@@ -41,7 +41,7 @@ slot_of_jit = jit(slot_of)
 
 
 def stands(work: ChainScratch, length: int, i: int | np.int64) -> bool:
-    """Whether record i stands among the first ones of a chain."""
+    """Return whether record i stands among the first ones of a chain."""
     present = False
     for e in range(length):
         present |= work.record[e] == i
@@ -52,7 +52,7 @@ stands_jit = jit(stands)
 
 
 def rise(rows: SlotRows, place: int | np.int64, i: int | np.int64, work: ChainScratch) -> float:
-    """What the row of a place costs more if it covers original i as well."""
+    """Return what the row of a place costs more if it covers original i as well."""
     work.ids[0] = i
     rises(rows, place, work.ids, 1, work.back)
     return work.back[0]
@@ -164,7 +164,7 @@ symmetric_chain_jit = jit(symmetric_chain)
 def symmetric_chains(
     rows: SlotRows, matches: np.ndarray, near: np.ndarray, order: np.ndarray, depth: int, most: int
 ) -> int:
-    """Chains from every link until none is found; `matches` and `rows` change in place.
+    """Apply chains from every link until none is found; `matches` and `rows` change in place.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ __all__ = ["cell_costs", "height_total", "information_loss", "plan", "record_cos
 
 
 def information_loss(generalization: Generalization, measure: str = "ncp") -> float:
-    """The loss of a release: the mean of its records' losses; 0 for no records. GCP for ``ncp``.
+    """Return the loss of a release: the mean of its records' losses; 0 for no records. GCP for ``ncp``.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def information_loss(generalization: Generalization, measure: str = "ncp") -> fl
 
 
 def record_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarray:
-    """The loss of each record: the mean of its cells' costs, weighted by the QIs' weights.
+    """Return the loss of each record: the mean of its cells' costs, weighted by the QIs' weights.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def record_costs(generalization: Generalization, measure: str = "ncp") -> np.nda
 
 
 def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarray:
-    """The cost of each cell, without weights.
+    """Return the cost of each cell, without weights.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
 
 
 def suppressed_cells(generalization: Generalization) -> int:
-    """How many cells are published as ``*``, hidden positions of a code one by one."""
+    """Return how many cells are published as ``*``, hidden positions of a code one by one."""
     return int(cell_costs(generalization, "suppressions").sum())
 
 
@@ -107,13 +107,13 @@ def height_total(generalization: Generalization) -> float:
 
 
 def _shares(domains: Sequence[Domain]) -> np.ndarray:
-    """Weights that add up to 1, shape (q,)."""
+    """Return weights that add up to 1, shape (q,)."""
     weights = np.array([domain.weight for domain in domains], np.float64)
     return weights / weights.sum() if len(weights) else weights
 
 
 def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
-    """A measure over some domains as the kernels take it: numbers only, weights folded in.
+    """Return a measure over some domains as the kernels take it: numbers only, weights folded in.
 
     Parameters
     ----------

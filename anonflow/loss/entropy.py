@@ -51,7 +51,7 @@ def _prefix(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _exact(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
-    """Occurrences of the values and their logarithms, rounded so that sums of them are exact."""
+    """Return occurrences of the values and their logarithms, rounded so that sums of them are exact."""
     each = domain.counts.astype(np.float64)
     logs = _mlog(each)
     total = max(float(logs.sum()), 1.0)

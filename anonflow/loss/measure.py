@@ -46,7 +46,7 @@ class Pools:
         return start
 
     def named(self) -> dict[str, np.ndarray]:
-        """The arrays by their names in a plan."""
+        """Return the arrays by their names in a plan."""
         return {name: np.concatenate(parts) for name, parts in vars(self).items()}
 
 
@@ -95,12 +95,12 @@ class Loss:
 
 
 def linear(points: np.ndarray) -> RangeForm:
-    """A run costs the difference of its ends' points."""
+    """Return a run costs the difference of its ends' points."""
     return LINEAR, 0, 0.0, points
 
 
 def relative(domain: Domain) -> np.ndarray:
-    """The points scaled to [0, 1]; halved first, for the width of the largest floats is no float."""
+    """Return the points scaled to [0, 1]; halved first, for the width of the largest floats is no float."""
     half = domain.points * 0.5
     width = half[-1] - half[0]
     if not width:  # integers, times or tiny fractions that float64 cannot tell apart: by their ranks

@@ -21,12 +21,12 @@ MONOTONE = tuple(name for name, loss in LOSSES.items() if loss.monotone)
 
 
 def names() -> tuple[str, ...]:
-    """Every name of a measure, each one's own before its others."""
+    """Return every name of a measure, each one's own before its others."""
     return tuple(name for loss in LOSSES.values() for name in (loss.name, *loss.also))
 
 
 def measure_named(name: str) -> str:
-    """A measure's own name, from that or another (gcp, em, il).
+    """Return a measure's own name, from that or another (gcp, em, il).
 
     Raises
     ------

@@ -168,7 +168,7 @@ def shares(
 
 
 def _beside_codes(texts: list[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:
-    """The numbers of each text, None where it has none, and which part of its members is a number."""
+    """Return the numbers of each text, None where it has none, and which part of its members is a number."""
     if codes is None:
         return list(texts), np.ones(len(texts))
     known = {category_text(code or None) for code in codes}
@@ -204,7 +204,7 @@ def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
 def _domain(
     given: tuple[object, object] | None, pairs: Sequence[tuple[object, object]], dates: bool, name: str
 ) -> tuple[object, object]:
-    """What `*` stands for."""
+    """Return what `*` stands for."""
     if given is None:
         if not pairs:
             raise DataError(f"column {name!r}: says nothing but '*'; give the domain it has")
@@ -221,7 +221,7 @@ def _domain(
 
 
 def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
-    """The values that a published text names; None for `*`, all of them."""
+    """Return the values that a published text names; None for `*`, all of them."""
     if text == WHOLE:
         return None
     if hierarchy is not None and text in hierarchy.labels:

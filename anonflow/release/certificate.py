@@ -79,7 +79,7 @@ class Certificate:
     def of_candidates(
         cls, k: int, criterion: str, algorithm: str, candidates: Candidates, **more: Any
     ) -> Certificate:
-        """That of rows whose candidates are known, ascending in each list; `more` are the other attributes."""
+        """Return the certificate of rows whose candidates are known, ascending in each list; `more` are the other attributes."""
         return cls(
             k,
             criterion,
@@ -130,7 +130,7 @@ class Certificate:
         return len(self.list_offsets) == self.n + 1 and bool((self.row_list == np.arange(self.n)).all())
 
     def of(self, row: int) -> np.ndarray:
-        """The originals of one published row, ascending, int32.
+        """Return the originals of one published row, ascending, int32.
 
         Raises
         ------
@@ -247,7 +247,7 @@ class Certificate:
 
 
 def versions() -> dict[str, str]:
-    """What a release was made with."""
+    """Return what a release was made with."""
     return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 

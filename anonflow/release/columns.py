@@ -44,7 +44,7 @@ _COVERED = 300
 def told_by_columns(
     table: Table, shown: Sequence[int] | np.ndarray, candidates: Candidates, k: int
 ) -> list[str]:
-    """What the other columns of a release tell, a sentence each: counts and names of columns.
+    """Return what the other columns of a release tell, a sentence each: counts and names of columns.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def told_by_columns(
 
 
 def linked_in_sample(table: Table, release: Release, k: int) -> list[str]:
-    """What the other columns of a part of a release tell together with quasi-identifiers, a sentence each.
+    """Return what the other columns of a part of a release tell together with quasi-identifiers, a sentence each.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _told_by_column(name: str, cells: pd.Series) -> str | None:
 
 
 def telling(name: str, counts: np.ndarray, extra_runs: int, share: int = 1) -> str | None:
-    """What a column that is no quasi-identifier tells of who is who; None if nothing.
+    """Return what a column that is no quasi-identifier tells of who is who; None if nothing.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def telling(name: str, counts: np.ndarray, extra_runs: int, share: int = 1) -> s
 
 
 def stands_in_order(counts: np.ndarray, extra_runs: int, share: int = 1) -> bool:
-    """Whether a column's values stand in the table's order, all but a few, and it is no chance.
+    """Return whether a column's values stand in the table's order, all but a few, and it is no chance.
 
     Notes
     -----
@@ -158,7 +158,7 @@ def stands_in_order(counts: np.ndarray, extra_runs: int, share: int = 1) -> bool
 
 
 def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
-    """Columns that nobody shares together, though each alone is shared by many; the fewest that are."""
+    """Return columns that nobody shares together, though each alone is shared by many; the fewest that are."""
     n = len(frame)
     if len(names) < 2 or n < 2:
         return []
@@ -171,7 +171,7 @@ def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
 
 
 def unique_together(names: Sequence[str], unique: Sequence[int], n: int, about: bool = False) -> list[str]:
-    """What to say of columns that nobody shares together.
+    """Return what to say of columns that nobody shares together.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def _told_by_linkage(
 
 
 def covering(table: Table, generalization: Generalization, rows: np.ndarray) -> Candidates:
-    """The originals that some generalized records cover: candidates where no matches are listed.
+    """Return the originals that some generalized records cover: candidates where no matches are listed.
 
     Parameters
     ----------

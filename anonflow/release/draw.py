@@ -177,7 +177,7 @@ def permute_classes(
 
 
 def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
-    """A uniform permutation of n rows for the shuffle, shape (n,), int64.
+    """Return a uniform permutation of n rows for the shuffle, shape (n,), int64.
 
     Notes
     -----
@@ -196,12 +196,12 @@ def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
 
 
 def bucket_count(n: int) -> int:
-    """The number of buckets that n rows are dealt to: a power of two."""
+    """Return the number of buckets that n rows are dealt to: a power of two."""
     return 1 << max(0, -(-n // BUCKET) - 1).bit_length()
 
 
 def deal(n: int, words: RandomWords) -> Iterator[np.ndarray]:
-    """The bucket of every row, in blocks of rows.
+    """Yield the bucket of every row, in blocks of rows.
 
     Yields
     ------
@@ -305,7 +305,7 @@ def _lanes_of_draw(sizes: np.ndarray, degrees: np.ndarray) -> np.ndarray:
 
 
 def _pairing_lanes(d: int) -> int:
-    """Lanes that the pairing of d edges takes."""
+    """Return lanes that the pairing of d edges takes."""
     lanes, size = 0, d
     while size > 2:
         product = 1
@@ -323,7 +323,7 @@ def _int32_rows(matches: np.ndarray) -> np.ndarray:
 
 
 def _order(positions: np.ndarray | None, n: int) -> np.ndarray | None:
-    """The records in the table's order, or None where they are."""
+    """Return the records in the table's order, or None where they are."""
     if positions is None:
         return None
     at = np.asarray(positions)
@@ -431,7 +431,7 @@ def assignments(matches: np.ndarray) -> np.ndarray:
 def _assignments(
     graph: np.ndarray, m: int, d: int, words: RandomWords, serial: list[int]
 ) -> list[np.ndarray]:
-    """The d assignments of a flat d-regular graph; `words` only break symmetries, and are no secret."""
+    """Return the d assignments of a flat d-regular graph; `words` only break symmetries, and are no secret."""
     if d == 1:
         return [graph]
     serial[0] += 1

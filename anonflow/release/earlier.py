@@ -57,7 +57,7 @@ class Overlap:
         return self.again > 0
 
     def sentence(self) -> str:
-        """The same for the owner, and what it means."""
+        """Return the same for the owner, and what it means."""
         times = "an earlier release" if self.releases == 1 else f"{self.releases} earlier releases"
         return (
             f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: who has "
@@ -86,7 +86,7 @@ class Earlier:
         self.path = Path(path)
 
     def overlap(self, table: Table, release: Release | None = None) -> Overlap:
-        """How many of a table's people are in earlier releases.
+        """Return how many of a table's people are in earlier releases.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Earlier:
         return self.overlap_of_marks(unit_marks(table.units, by, key), by, content)
 
     def overlap_of_marks(self, marks: np.ndarray, by: Sequence[str], content: Content | None) -> Overlap:
-        """The same of people whose marks are at hand.
+        """Return the same of people whose marks are at hand.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Earlier:
         self.keep_marks(unit_marks(table.units, table.unit_columns, self.key()), content)
 
     def key(self) -> str:
-        """The folder's key, with which marks are made; folder and key are made if they are not there.
+        """Return the folder's key, with which marks are made; folder and key are made if they are not there.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class Earlier:
         return sorted(home.glob("[0-9]*.npz")) if home.is_dir() else []
 
     def _key(self) -> str:
-        """The folder's key; a new one is written down whole, and of two at a time the first counts."""
+        """Return the folder's key; a new one is written down whole, and of two at a time the first counts."""
         place = self.path / _FOLDER / _KEY
         if not os.path.exists(place):  # what may not be looked at cannot be written either
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
@@ -253,7 +253,7 @@ class Earlier:
 
 
 def _seal(key: str, content: Content) -> str:
-    """A keyed hash of a release's cells in their order."""
+    """Return a keyed hash of a release's cells in their order."""
     return hmac.new(key.encode(), content.to_bytes(), "sha256").hexdigest()
 
 

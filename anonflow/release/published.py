@@ -68,7 +68,7 @@ class Release:
     about: ReleaseMetadata | None = field(default=None, repr=False)
 
     def column(self, name: str) -> PublishedColumn:
-        """A column to compute with: low, high, middle, width, members, ``contains``, ``share_of``.
+        """Return a column to compute with: low, high, middle, width, members, ``contains``, ``share_of``.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Release:
         return all((self.frame.loc[hidden, name] == WHOLE).all() for name in columns[False])
 
     def to_frame(self, cells: str = "text") -> pd.DataFrame:
-        """The published table in other types.
+        """Return the published table in other types.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Release:
         )
 
     def summary(self) -> ReleaseSummary:
-        """What whoever receives the release sees: rows, columns, kinds of cells, which questions it can answer.
+        """Return what whoever receives the release sees: rows, columns, kinds of cells, which questions it can answer.
 
         Raises
         ------
@@ -169,11 +169,11 @@ class Release:
             warnings.warn(warning, ReleaseWarning, stacklevel=2)
 
     def to_arrow(self) -> pa.Table:
-        """The published rows as an Arrow table of plain columns, as a Parquet file has them."""
+        """Return the published rows as an Arrow table of plain columns, as a Parquet file has them."""
         return table_of_frame(self.frame)
 
     def to_polars(self) -> Any:
-        """The published rows as a polars frame.
+        """Return the published rows as a polars frame.
 
         Raises
         ------

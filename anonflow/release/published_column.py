@@ -398,7 +398,7 @@ class PublishedColumn:
     # ------------------------------------------------------------------------------------------ questions
 
     def contains(self, value: Any) -> pd.Series:
-        """Whether each cell may stand for a value, bool: nothing that is published rules it out.
+        """Return whether each cell may stand for a value, bool: nothing that is published rules it out.
 
         Parameters
         ----------
@@ -439,7 +439,7 @@ class PublishedColumn:
         return self._series(np.array(each, bool))
 
     def share_of(self, values: Any) -> pd.Series:
-        """Which share of what each cell may stand for lies among some values, as if all were equally likely, float64.
+        """Return which share of what each cell may stand for lies among some values, as if all were equally likely, float64.
 
         Parameters
         ----------
@@ -514,7 +514,7 @@ class PublishedColumn:
         return fitting / len(self.about.values) ** hidden
 
     def _point(self, value: Any) -> Any:
-        """A value as :attr:`ends` has them.
+        """Return a value as :attr:`ends` has them.
 
         Raises
         ------
@@ -530,7 +530,7 @@ class PublishedColumn:
     # ------------------------------------------------------------------------------------------ other views
 
     def nullable(self) -> pd.Series:
-        """The cells that are one value, missing elsewhere: Int64, Float64, boolean, string, or datetime64[us].
+        """Return the cells that are one value, missing elsewhere: Int64, Float64, boolean, string, or datetime64[us].
 
         Means and medians of classes are numbers here, too.
 
@@ -560,7 +560,7 @@ class PublishedColumn:
         return texts.astype(pd.StringDtype())
 
     def intervals(self) -> pd.Series:
-        """Ranges as closed intervals, other generalized cells as tuples of values; others as :meth:`nullable`.
+        """Return ranges as closed intervals, other generalized cells as tuples of values; others as :meth:`nullable`.
 
         Raises
         ------
@@ -577,7 +577,7 @@ class PublishedColumn:
         return pd.Series(pairs, index=self.cells.index, name=self.cells.name)
 
     def with_domain(self, domain: Any) -> PublishedColumn:
-        """The same column with what ``*`` stands for, where the release does not say it and you know it.
+        """Return the same column with what ``*`` stands for, where the release does not say it and you know it.
 
         Parameters
         ----------
@@ -612,7 +612,7 @@ class PublishedColumn:
         return PublishedColumn(self.cells, replace(about, values=values))
 
     def _series(self, of_text: np.ndarray) -> pd.Series:
-        """What is true of each distinct text, for each row."""
+        """Return what is true of each distinct text, for each row."""
         import pandas as pd
 
         return pd.Series(of_text[self.codes], index=self.cells.index, name=self.cells.name)
@@ -641,7 +641,7 @@ def _by_text(value: str | None) -> tuple[bool, str]:
 
 
 def fits(value: str, text: str | None) -> bool:
-    """Whether a code with hidden positions may stand for a value."""
+    """Return whether a code with hidden positions may stand for a value."""
     if text == WHOLE:
         return True
     return (
@@ -652,7 +652,7 @@ def fits(value: str, text: str | None) -> bool:
 
 
 def _moment(text: str) -> np.datetime64:
-    """A date or time as UTC.
+    """Return a date or time as UTC.
 
     Raises
     ------
@@ -678,7 +678,7 @@ def _is_number(text: str) -> bool:
 
 
 def _as_value(value: Any) -> str | None:
-    """A value as the members of cells are written; None is a missing one."""
+    """Return a value as the members of cells are written; None is a missing one."""
     return None if value is None else _as_text(value)
 
 

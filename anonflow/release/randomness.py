@@ -76,7 +76,7 @@ class RandomWords:
             self._start.update(_field(int(step).to_bytes(8, "big")))
 
     def lanes(self, purpose: str, key: int, count: int, had: np.ndarray | None = None) -> np.ndarray:
-        """The first lanes of one stream.
+        """Return the first lanes of one stream.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ def _seed_bytes(seed: int | bytes | str) -> bytes:
 
 
 def checked_secret(seed: int | bytes | str) -> int | bytes:
-    """A seed as it is used: bytes as they are, hexadecimal text as the integer it stands for, as in a seed file.
+    """Return a seed as it is used: bytes as they are, hexadecimal text as the integer it stands for, as in a seed file.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def checked_secret(seed: int | bytes | str) -> int | bytes:
 
 
 def seed_can_be_guessed(seed: int | bytes | str | None) -> bool:
-    """Whether a seed is an integer below 2^64."""
+    """Return whether a seed is an integer below 2^64."""
     return isinstance(seed, int | np.integer) and int(seed) < 1 << _SECRET
 
 
@@ -157,7 +157,7 @@ def warn_of_small_seed(seed: int | bytes | str | None, stacklevel: int = 2) -> N
 
 
 def seed_of_table(seed: int | bytes | str, content: bytes) -> bytes:
-    """The seed of one table's draw: a hash of what the table holds, keyed with the seed.
+    """Return the seed of one table's draw: a hash of what the table holds, keyed with the seed.
 
     Without it the same seed would give two tables the same permutations, and who has one truth the other.
 

@@ -84,7 +84,7 @@ class GeneralizedRows:
         order: np.ndarray | None = None,
         kinds: Mapping[str, str] | None = None,
     ) -> pd.DataFrame:
-        """The published table: generalized records, and the other columns of whom each row carries.
+        """Return the published table: generalized records, and the other columns of whom each row carries.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class GeneralizedRows:
         return known.with_class(suppressed, np.sort(order[suppressed]))
 
     def take(self, at: np.ndarray) -> GeneralizedRows:
-        """Some of the rows, numbered anew; matches that are not among them are left out."""
+        """Return some of the rows, numbered anew; matches that are not among them are left out."""
         matches = None
         if self.matches is not None:
             rank = np.full(len(self.suppressed) + 1, -1, np.int32)  # the last one is that of -1, no match

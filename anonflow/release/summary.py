@@ -91,7 +91,7 @@ class ReleaseSummary:
     cannot: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
-        """The columns as a table: column, role, cells, exact, generalized, hidden, domain."""
+        """Return the columns as a table: column, role, cells, exact, generalized, hidden, domain."""
         import pandas as pd
 
         names = ("column", "role", "cells", "exact", "generalized", "hidden", "domain")
@@ -111,11 +111,11 @@ class ReleaseSummary:
         }
 
     def to_json(self) -> str:
-        """The same as a JSON text."""
+        """Return the same as a JSON text."""
         return json.dumps(self.to_mapping(), indent=2, ensure_ascii=False)
 
     def headline(self) -> str:
-        """Rows, columns and promise, a sentence."""
+        """Return rows, columns and promise, a sentence."""
         promise = (
             "" if self.guarantee is None else f"; {self.guarantee}" + (f", k = {self.k}" if self.k else "")
         )
@@ -136,7 +136,7 @@ def _shares(column: ColumnSummary) -> str:
 
 
 def summary_of(about: ReleaseMetadata, columns: Sequence[PublishedColumn]) -> ReleaseSummary:
-    """What whoever receives a release sees.
+    """Return what whoever receives a release sees.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ def check_package(table: str | PathLike[str]) -> None:
 
 
 def _held(place: Path) -> str | None:
-    """What a file says; None if there is none.
+    """Return what a file says; None if there is none.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: b
 
 
 def has_returns(frame: pd.DataFrame) -> bool:
-    """Whether a carriage return is in a text: it ends a line for readers, but the writer does not quote it alone."""
+    """Return whether a carriage return is in a text: it ends a line for readers, but the writer does not quote it alone."""
     import pandas as pd
 
     return any("\r" in str(name) for name in frame.columns) or any(
@@ -260,7 +260,7 @@ def has_returns(frame: pd.DataFrame) -> bool:
 
 
 def _csv_cells(cells: pd.Series) -> pd.Series:
-    """Floats in their shortest form, whole ones without ``.0``: the same text as a range has."""
+    """Return floats in their shortest form, whole ones without ``.0``: the same text as a range has."""
     import pandas as pd
 
     if not pd.api.types.is_float_dtype(cells.dtype):

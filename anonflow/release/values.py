@@ -27,7 +27,7 @@ def plain_values(
     name: str = "",
     text: bool = False,
 ) -> Any:
-    """A column's values in another order, rebuilt so that nothing of the original column comes along.
+    """Return a column's values in another order, rebuilt so that nothing of the original column comes along.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def plain_values(
 
 
 def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:
-    """The values as plain numbers, NaN last if any is missing; None where they must be text."""
+    """Return the values as plain numbers, NaN last if any is missing; None where they must be text."""
     kinds = {type(value) for value in values}
     if kinds == {bool} and not missing:
         return np.array(values, bool)

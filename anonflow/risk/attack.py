@@ -193,7 +193,7 @@ def attack(
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows of :func:`row_of` as :func:`attack` gives them."""
+    """Return rows of :func:`row_of` as :func:`attack` gives them."""
     import pandas as pd
 
     more = [name for name in (*HOUSEHOLD_COLUMNS, KEYS) if any(name in row for row in rows)]
@@ -201,7 +201,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
-    """A success as a row of :func:`attack`'s frame."""
+    """Return a success as a row of :func:`attack`'s frame."""
     low, high = success.interval
     row = {
         "attacker": attacker.name,
@@ -225,7 +225,7 @@ def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
 
 
 def attackers_of(named: Any, register: pd.DataFrame | None = None) -> list[Attacker]:
-    """Attackers from names, mappings and objects.
+    """Return attackers from names, mappings and objects.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ _NEEDS = {
 
 
 def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
-    """The attackers that a release can be judged by with what there is.
+    """Return the attackers that a release can be judged by with what there is.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class AttackContext:
         seed: int | None = None,
         another_tool: bool = False,
     ) -> AttackContext:
-        """The context of a release, of a file, or of an anonymization, which is drawn for it.
+        """Return the context of a release, of a file, or of an anonymization, which is drawn for it.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class AttackContext:
         return evidence
 
     def with_keys(self, keys: Sequence[str]) -> AttackContext:
-        """The same release for who knows some of the quasi-identifiers only, and not the method.
+        """Return the same release for who knows some of the quasi-identifiers only, and not the method.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class AttackContext:
         return np.setdiff1d(np.arange(self.n), gone)
 
     def covering(self) -> np.ndarray:
-        """How many rows cover each original, shape (n,), int64.
+        """Return how many rows cover each original, shape (n,), int64.
 
         Of a release that shows means without the ranges behind them: as many as are in a class, for each of its people, as if
         who is nearest to a mean were always of its class.
@@ -260,7 +260,7 @@ class AttackContext:
         return found if self.elsewhere is None else found + self.elsewhere
 
     def likeliest(self, chance: np.ndarray) -> np.ndarray:
-        """The largest of some figures of rows, shape (rows,), among those that cover each original, shape (n,)."""
+        """Return the largest of some figures of rows, shape (rows,), among those that cover each original, shape (n,)."""
         graph = self.graph
         of_box, of_end = np.zeros(graph.published.size), np.zeros(graph.originals.size)
         np.maximum.at(of_box, graph.published.label, chance)
@@ -312,7 +312,7 @@ class AttackContext:
         return np.concatenate(original).astype(np.int64), np.concatenate(row).astype(np.int64)
 
     def judged(self) -> np.ndarray:
-        """A truth to judge by: the real one, or one drawn as the release's was, shape (n,), int64.
+        """Return a truth to judge by: the real one, or one drawn as the release's was, shape (n,), int64.
 
         Raises
         ------

@@ -35,7 +35,7 @@ class Households:
     worst: float
 
     def sentence(self) -> str:
-        """The same in plain words."""
+        """Return the same in plain words."""
         return f"Of {self.number:,} households somebody is named for {percent(self.mean)} on average, {percent(self.worst)} at most."
 
 
@@ -132,5 +132,5 @@ def wilson(rate: float, trials: int, z: float = Z) -> tuple[float, float]:
 
 
 def percent(rate: float) -> str:
-    """A rate for people to read."""
+    """Return a rate for people to read."""
     return f"{100 * rate:.1f}%" if rate >= 0.001 or rate == 0 else "under 0.1%"

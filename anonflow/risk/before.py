@@ -94,7 +94,7 @@ class RiskBefore:
         return float((1.0 / self.sizes).mean()) if self.records else 0.0
 
     def above(self, threshold: float = THRESHOLD) -> int:
-        """Records whose 1 / class size is greater than a threshold."""
+        """Return records whose 1 / class size is greater than a threshold."""
         return int((1.0 / self.sizes > threshold + 1e-12).sum())
 
     def unique_by_size(self) -> list[tuple[int, int]]:
@@ -148,7 +148,7 @@ def risk_before(table: Table, most: int = 3, fraction: float | None = None) -> R
 
 
 def smallest_sets(table: Table, sets: KeySets, positions: Sequence[int]) -> list[list[tuple[str, ...]]]:
-    """The smallest sets of columns on which records are unique, all of each record's least size.
+    """Return the smallest sets of columns on which records are unique, all of each record's least size.
 
     Parameters
     ----------

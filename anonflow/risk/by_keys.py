@@ -18,7 +18,7 @@ _FORM = "key-sets: sets is a list of lists of quasi-identifiers, such as [[age, 
 
 
 def checked_sets(sets: Any) -> tuple[tuple[str, ...], ...]:
-    """Sets of columns, each without repetitions.
+    """Return sets of columns, each without repetitions.
 
     Raises
     ------
@@ -103,5 +103,5 @@ class ByKeySets:
         checked_sets(self.sets)
 
     def of(self, attackers: Sequence[Attacker]) -> list[ByKeys]:
-        """Each of these attackers with each of the sets."""
+        """Return each of these attackers with each of the sets."""
         return [ByKeys(attacker, keys) for keys in checked_sets(self.sets) for attacker in attackers]

@@ -22,7 +22,7 @@ MOST = 18
 
 
 def match_probabilities(covers: np.ndarray) -> np.ndarray:
-    """The share of all perfect matchings that each edge lies on.
+    """Return the share of all perfect matchings that each edge lies on.
 
     Parameters
     ----------

@@ -72,14 +72,14 @@ class Description:
         raise ParameterError(f"no figure {wanted[0]!r}; there are {', '.join(f.name for f in self.figures)}")
 
     def frame(self) -> pd.DataFrame:
-        """The figures as a table: figure, column, value, not seen."""
+        """Return the figures as a table: figure, column, value, not seen."""
         import pandas as pd
 
         rows = [(f.name, f.column, f.value, f.unseen) for f in self.figures]
         return pd.DataFrame(rows, columns=["figure", "column", "value", "not seen"])
 
     def to_json(self) -> str:
-        """The figures and remarks as a JSON text; what is infinite is null."""
+        """Return the figures and remarks as a JSON text; what is infinite is null."""
         figures = [
             {
                 "figure": f.name,
@@ -106,7 +106,7 @@ def describe(
     register: pd.DataFrame | None = None,
     threshold: float = THRESHOLD,
 ) -> Description:
-    """What the rows of a release say of themselves, whoever made it.
+    """Return what the rows of a release say of themselves, whoever made it.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _of_register(counts: RegisterCounts, threshold: float) -> list[Figure]:
 
 
 def _of_column(shown: Spread, name: str) -> list[Figure]:
-    """The strongest parameters that hold of a sensitive column, by the definitions of the criteria."""
+    """Return the strongest parameters that hold of a sensitive column, by the definitions of the criteria."""
     sizes = shown.sizes
     counts = shown.counts.tocsr()[np.flatnonzero(sizes)]
     sizes = sizes[sizes > 0]

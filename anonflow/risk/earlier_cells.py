@@ -23,7 +23,7 @@ __all__ = ["prepared_release"]
 
 
 def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
-    """An earlier release under the names, and in the coding, that a table's steps before give its columns.
+    """Return an earlier release under the names, and in the coding, that a table's steps before give its columns.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps_of(steps: Preparation, name: str) -> list[Step]:
-    """The steps that change the cells of a column, in their order."""
+    """Return the steps that change the cells of a column, in their order."""
     own = []
     for step in steps.steps:
         if step.column == name and step.name == "rename":
@@ -67,7 +67,7 @@ def _steps_of(steps: Preparation, name: str) -> list[Step]:
 
 
 def _goes_with(table: Table, cells: pd.Series) -> bool:
-    """Whether all cells of a published column are written as a release of the table writes them."""
+    """Return whether all cells of a published column are written as a release of the table writes them."""
     domains = [domain for domain in table.domains if domain.column == cells.name]
     if not domains:
         known = {_text(value) for value in table.frame[cells.name].unique()}
@@ -91,7 +91,7 @@ def _coded(cells: pd.Series, steps: list[Step], domains: Sequence[Domain]) -> pd
 
 
 def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
-    """A cell after the steps; a range by its ends, a set by its members, ``*`` where they do not take it."""
+    """Return a cell after the steps; a range by its ends, a set by its members, ``*`` where they do not take it."""
     if not generalized or not isinstance(cell, str):
         coded = _after(cell, steps)
         return WHOLE if coded is None else coded[0]
@@ -115,7 +115,7 @@ def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
 
 
 def _as_published(text: Any, domains: Sequence[Domain]) -> str:
-    """A cell as a release of the table writes it: ``*`` for the whole domain, and for what covers no value of it."""
+    """Return a cell as a release of the table writes it: ``*`` for the whole domain, and for what covers no value of it."""
     import pandas as pd
 
     try:
@@ -132,7 +132,7 @@ def _member(value: Any) -> str | None:
 
 
 def _after(value: Any, steps: list[Step]) -> tuple[Any] | None:
-    """One value after the steps, in a tuple; None where a step does not take it."""
+    """Return one value after the steps, in a tuple; None where a step does not take it."""
     import pandas as pd
 
     frame = pd.DataFrame({steps[0].column: [value]})

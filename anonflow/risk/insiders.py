@@ -78,7 +78,7 @@ class Insider:
         )  # fmt: skip
 
     def rows_left(self, context: AttackContext) -> np.ndarray:
-        """How many rows may still be each target's, shape (targets,), int64; with units, each of a target's rows.
+        """Return how many rows may still be each target's, shape (targets,), int64; with units, each of a target's rows.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Insider:
         return self._left(context)[1]
 
     def _left(self, context: AttackContext) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of the people who are attacked, and among how many each is left."""
+        """Return the rows of the people who are attacked, and among how many each is left."""
         truth = context.judged()
         original, row = context.pairs
         # an edge i -> t: person i may have the row that is person t's; matches are the edges inside a
@@ -254,7 +254,7 @@ class Clerk:
 
 
 def frame_clues(frame: Any) -> list[str]:
-    """What a frame says besides its cells: unused categories, an index, notes."""
+    """Return what a frame says besides its cells: unused categories, an index, notes."""
     import pandas as pd
 
     clues = []
@@ -268,7 +268,7 @@ def frame_clues(frame: Any) -> list[str]:
 
 
 def file_clues(path: Path | None) -> list[str]:
-    """What a Parquet file says besides its cells: statistics, the notes of pandas, key-value metadata.
+    """Return what a Parquet file says besides its cells: statistics, the notes of pandas, key-value metadata.
 
     Notes
     -----

@@ -103,7 +103,7 @@ class Intersection:
 
 
 def sensitive_column(context: AttackContext, column: str | None) -> str:
-    """The sensitive column that an attacker wants.
+    """Return the sensitive column that an attacker wants.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _context_of(context: AttackContext, item: Any) -> AttackContext:
 
 
 def _counts(context: AttackContext, code: np.ndarray, values: int, people: Any) -> csr_array:
-    """How many of each person's rows show each value; a person who is not in the release has none."""
+    """Return how many of each person's rows show each value; a person who is not in the release has none."""
     original, row = context.pairs
     counts = csr_array((np.ones(len(row)), (original, code[row])), shape=(context.n, values))
     counts.sum_duplicates()

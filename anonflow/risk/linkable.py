@@ -24,7 +24,7 @@ STEP = 0.05
 
 
 def published(probability: float, promised: float) -> float:
-    """A figure as a report has it: rounded up to a twentieth, but for what is promised anyhow.
+    """Return a figure as a report has it: rounded up to a twentieth, but for what is promised anyhow.
 
     Notes
     -----

@@ -22,12 +22,12 @@ __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prose
 
 
 def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
-    """Who guesses among each person's candidates, all equally likely."""
+    """Return who guesses among each person's candidates, all equally likely."""
     return PeopleAtRisk.of(context.table, 1.0 / np.maximum(candidates, 1), context.people)
 
 
 def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtRisk:
-    """Whose value is known for certain, from whether it is on each row, or for each original."""
+    """Return whose value is known for certain, from whether it is on each row, or for each original."""
     if context.table.unit is None:
         return PeopleAtRisk(certain)
     if side == "original":
@@ -106,7 +106,7 @@ class Linker:
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
     def attack(self, context: AttackContext) -> Success:
-        """One maximum flow on the consistency graph.
+        """Return one maximum flow on the consistency graph.
 
         Raises
         ------

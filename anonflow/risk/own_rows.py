@@ -53,7 +53,7 @@ class OwnRowsTest:
     shuffled: float
 
     def remarks(self) -> tuple[str, ...]:
-        """What looks as if a step was left out; never a reason to draw again."""
+        """Return what looks as if a step was left out; never a reason to draw again."""
         remarks = []
         if self.found < self.rows:
             remarks.append(
@@ -178,7 +178,7 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
     kind_value = np.unique(generalized[mine] * values + own[mine], return_counts=True)
 
     def together(pairs: np.ndarray) -> int:
-        """How many rows have their own record's values, at most, where equal rows cannot be told apart."""
+        """Return how many rows have their own record's values, at most, where equal rows cannot be told apart."""
         kinds_there, counts = np.unique(pairs, return_counts=True)
         place = np.minimum(np.searchsorted(kind_value[0], kinds_there), max(len(kind_value[0]) - 1, 0))
         same = kind_value[0][place] == kinds_there if len(kind_value[0]) else np.zeros(len(place), bool)
@@ -203,7 +203,7 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
 
 
 def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarray:
-    """Records of some components of the graph, ascending, without suppressed ones."""
+    """Return records of some components of the graph, ascending, without suppressed ones."""
     from anonflow.table.linkage import Candidates
 
     label = Candidates.of_matches(anonymization.matches).components(anonymization.n)
@@ -215,7 +215,7 @@ def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarra
 
 
 def _order(generalized: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
-    """The chance of so many neighbouring rows from neighbouring records, of rows that nothing else reads like."""
+    """Return the chance of so many neighbouring rows from neighbouring records, of rows that nothing else reads like."""
     alone = known & (np.bincount(generalized, minlength=len(known)) == 1)
     record = np.full(len(known), -1, np.int64)
     record[generalized] = np.arange(len(generalized))

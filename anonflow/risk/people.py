@@ -88,7 +88,7 @@ class PeopleAtRisk:
         return float(self.chance.max(initial=0.0))
 
     def above(self, baseline: float) -> int:
-        """How many people are named more often than a baseline."""
+        """Return how many people are named more often than a baseline."""
         return int((self.chance > baseline * (1 + 1e-9)).sum())
 
 
@@ -134,7 +134,7 @@ class Unit:
 
 
 def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | None, k: int) -> Success:
-    """How often one of a person's rows is named rightly, and somebody of a household.
+    """Return how often one of a person's rows is named rightly, and somebody of a household.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def at_least_one(chance: np.ndarray, whose: np.ndarray) -> np.ndarray:
 
 
 def intersections(context: AttackContext) -> dict[str, np.ndarray]:
-    """Published columns that are constant for each unit -> how many values all rows of a unit allow.
+    """Return published columns that are constant for each unit -> how many values all rows of a unit allow.
 
     Parameters
     ----------

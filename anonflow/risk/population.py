@@ -70,11 +70,11 @@ class PopulationRisk:
         return float(self.risks.mean())
 
     def above(self, threshold: float = THRESHOLD) -> float:
-        """The share of records whose individual risk is greater than a threshold."""
+        """Return the share of records whose individual risk is greater than a threshold."""
         return float((self.risks > threshold + 1e-12).mean())
 
     def frame(self) -> pd.DataFrame:
-        """The models side by side: model, uniques, low, high, share of the population, chosen, and why."""
+        """Return the models side by side: model, uniques, low, high, share of the population, chosen, and why."""
         import pandas as pd
 
         rows = [
@@ -84,7 +84,7 @@ class PopulationRisk:
         return pd.DataFrame(rows, columns=["model", "uniques", "low", "high", "share", "chosen", "why"])
 
     def sentences(self) -> list[str]:
-        """The same in plain words: counts and rates."""
+        """Return the same in plain words: counts and rates."""
         if self.chosen is None:
             told = [f"Unique people of the population are not estimated: {self.refused}."]
         elif not self.chosen.is_there:
@@ -114,7 +114,7 @@ class PopulationRisk:
 def population_risk(
     table: Table | Schema, release: Any = None, *, fraction: float | None = None
 ) -> PopulationRisk:
-    """Unique people of the population, and every record's individual risk, on the original keys or on a release's classes.
+    """Return unique people of the population, and every record's individual risk, on the original keys or on a release's classes.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def population_risk(
 
 
 def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """The class of each row that says something, numbered from 0, and the weights of these rows."""
+    """Return the class of each row that says something, numbered from 0, and the weights of these rows."""
     if release is None:
         if not isinstance(table, Table):
             raise ParameterError("population_risk needs a table, or a release with its schema")
@@ -184,7 +184,7 @@ def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray 
 
 
 def class_cells(evidence: Evidence) -> np.ndarray:
-    """The class of each row of a release of classes that says something, numbered from 0, shape (rows,).
+    """Return the class of each row of a release of classes that says something, numbered from 0, shape (rows,).
 
     Raises
     ------

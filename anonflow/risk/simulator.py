@@ -114,5 +114,5 @@ class Simulator:
 
 
 def _features(made: Generalization) -> np.ndarray:
-    """What is published of each record, a row for each end of a range and word of a set."""
+    """Return what is published of each record, a row for each end of a range and word of a set."""
     return np.concatenate([made.lo.astype(np.int64), made.hi.astype(np.int64), made.bits.view(np.int64)])

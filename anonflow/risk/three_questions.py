@@ -72,7 +72,7 @@ class Answer:
         return max(0.0, self.excess - half), min(1.0, self.excess + half)
 
     def verdict(self, threshold: float) -> str:
-        """``passed``, ``failed``, ``too weak`` or ``not decided``.
+        """Return ``passed``, ``failed``, ``too weak`` or ``not decided``.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Answer:
         return "passed" if self.interval[1] < threshold else "not decided"
 
     def sentence(self) -> str:
-        """The figures in plain words."""
+        """Return the figures in plain words."""
         low, high = self.interval
         return (
             f"{self.how} Right for {percent(self.success)} of {self.targets:,} people of the release, for "
@@ -173,7 +173,7 @@ def strongest(answers: Sequence[Answer]) -> Answer:
 
 
 def _row_of_each(table: Table, rng: np.random.Generator) -> np.ndarray:
-    """A random row of each person, shape (people,), int64; of all rows, without units."""
+    """Return a random row of each person, shape (people,), int64; of all rows, without units."""
     if table.unit is None:
         return np.arange(table.n)
     order = rng.permutation(table.n)
@@ -182,12 +182,12 @@ def _row_of_each(table: Table, rng: np.random.Generator) -> np.ndarray:
 
 
 def _inside(rate: float, trials: int) -> float:
-    """A rate that is not 0 or 1: one success and one failure more (Agresti and Coull, 1998, halved)."""
+    """Return a rate that is not 0 or 1: one success and one failure more (Agresti and Coull, 1998, halved)."""
     return (rate * trials + 1) / (trials + 2)
 
 
 def _covers(rows: Generalization, people: Table, columns: Collection[str] | None = None) -> np.ndarray:
-    """Which row covers which person, on some columns or on all, shape (rows, people), bool."""
+    """Return which row covers which person, on some columns or on all, shape (rows, people), bool."""
     layout, codes = rows.layout, people.codes
     possible = np.ones((rows.n, people.n), bool)
     for t, a in enumerate(layout.ranges.tolist()):
@@ -202,7 +202,7 @@ def _covers(rows: Generalization, people: Table, columns: Collection[str] | None
 
 
 def _sizes(rows: Generalization, columns: Collection[str]) -> np.ndarray:
-    """How many combinations of values each row's cells in some columns stand for, shape (rows,), float64, as logarithms."""
+    """Return how many combinations of values each row's cells in some columns stand for, shape (rows,), float64, as logarithms."""
     layout, counts = rows.layout, rows.counts()
     sizes = np.zeros(rows.n)
     for t, a in enumerate(layout.ranges.tolist()):
@@ -234,7 +234,7 @@ def _singling_out(
 
 
 def _mixed(rows: Generalization, rng: np.random.Generator) -> Generalization:
-    """The same cells of each column, on other rows."""
+    """Return the same cells of each column, on other rows."""
     lo, hi, bits = rows.lo.copy(), rows.hi.copy(), rows.bits.copy()
     layout = rows.layout
     # a number's range and the codes beside it, and the positions of a code, are one cell
@@ -253,7 +253,7 @@ def _mixed(rows: Generalization, rng: np.random.Generator) -> Generalization:
 def _linkability(
     rows: Generalization, labels: Sequence[np.ndarray] | None, sides: Sequence[Table]
 ) -> list[Answer]:
-    """Every way to link two databases by the rows: each split of the columns, and how rows are picked.
+    """Return every way to link two databases by the rows: each split of the columns, and how rows are picked.
 
     Parameters
     ----------
@@ -298,14 +298,14 @@ def _linkability(
 
 
 def _joined(covers: np.ndarray, fits: np.ndarray) -> float:
-    """The mean chance that a row that covers a person picks the person of those who fit the row."""
+    """Return the mean chance that a row that covers a person picks the person of those who fit the row."""
     chance = (covers & fits) / np.maximum(fits.sum(axis=1), 1)[:, None]
     right = chance.sum(axis=0) / np.maximum(covers.sum(axis=0), 1)
     return float(right.mean())
 
 
 def _met(one: np.ndarray, other: np.ndarray) -> float:
-    """The mean chance that a random row of a person's first ones is a random one of its second ones."""
+    """Return the mean chance that a random row of a person's first ones is a random one of its second ones."""
     pairs = one.sum(axis=0, dtype=np.int64) * other.sum(axis=0, dtype=np.int64)
     return float(((one & other).sum(axis=0) / np.maximum(pairs, 1)).mean())
 

@@ -14,7 +14,7 @@ def shorten(text: str, limit: int = 40) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` was probably meant to be, or None."""
+    """Return the known name that `name` was probably meant to be, or None."""
     names = list(known)
     folded = {other.casefold().replace("_", "-"): other for other in names}
     near = difflib.get_close_matches(name[:100].casefold().replace("_", "-"), list(folded), 1, 0.6)

@@ -63,7 +63,7 @@ class Document:
         self._places = dict(places or {})
 
     def with_data(self, data: Any) -> Document:
-        """The same document with other data, such as an older version's in newer words; places stay."""
+        """Return the same document with other data, such as an older version's in newer words; places stay."""
         return Document(data, self.name, self.error, self._places, self.digest)
 
     def place(self, path: Sequence[str | int], *, value: bool = False) -> Place:
@@ -92,7 +92,7 @@ class Document:
         return f"{self.name}:{line}:{column}: {text}"
 
     def problems(self) -> Problems:
-        """An empty collection of problems of this document."""
+        """Return an empty collection of problems of this document."""
         return Problems(self)
 
 

@@ -77,7 +77,7 @@ def _write(data: Any, indent: int, depth: int, lines: list[str], error: type[Ano
 
 
 def _inline(data: Any, room: int, depth: int, error: type[AnonflowError], lists: bool = True) -> str | None:
-    """`data` in one line: scalars and empty collections always, others where they fit, else None.
+    """Return `data` in one line: scalars and empty collections always, others where they fit, else None.
 
     Others are lists of scalars, and mappings of scalars and (if `lists`) of lists of scalars.
     """

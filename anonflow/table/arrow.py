@@ -15,7 +15,7 @@ __all__ = ["pandas_frame", "plain_table", "table_of_frame"]
 
 
 def pandas_frame(data: Any) -> Any:
-    """What speaks Arrow's PyCapsule interface as a pandas frame; anything else, and a pandas frame, as it is.
+    """Return what speaks Arrow's PyCapsule interface as a pandas frame; anything else, and a pandas frame, as it is.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def pandas_frame(data: Any) -> Any:
 
 
 def plain_table(table: pa.Table) -> pa.Table:
-    """The same rows without metadata, dictionaries and views: as a Parquet file of them would be read.
+    """Return the same rows without metadata, dictionaries and views: as a Parquet file of them would be read.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def plain_table(table: pa.Table) -> pa.Table:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column's values themselves, texts of one kind."""
+    """Return a column's values themselves, texts of one kind."""
     import pyarrow as pa
 
     kind = column.type
@@ -85,7 +85,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def table_of_frame(frame: pd.DataFrame) -> pa.Table:
-    """A published frame as an Arrow table of plain columns, without its index and without metadata.
+    """Return a published frame as an Arrow table of plain columns, without its index and without metadata.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Coded:
 
 
 def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:
-    """The distinct values of a column as the text that a hierarchy has for them, and how often each occurs.
+    """Return the distinct values of a column as the text that a hierarchy has for them, and how often each occurs.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
 
 
 def _outside(domain: Domain, column: Column) -> int:
-    """How many of a column's values are not in the domain that its schema declares public."""
+    """Return how many of a column's values are not in the domain that its schema declares public."""
     declared = column.domain
     if not isinstance(declared, tuple):
         return 0  # a hierarchy has been compared with its leaves
@@ -192,7 +192,7 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
 
 
 def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    """Numbers, and beside them which cells are a number and which a code or blank; only numbers where no cell is one."""
+    """Return numbers, and beside them which cells are a number and which a code or blank; only numbers where no cell is one."""
     import pandas as pd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
@@ -240,12 +240,12 @@ def _date_texts(values: np.ndarray, dates: str) -> tuple[str, ...]:
 
 
 def _unit(dates: np.ndarray) -> Any:
-    """The unit of a datetime64 array."""
+    """Return the unit of a datetime64 array."""
     return np.datetime_data(dates.dtype)[0]
 
 
 def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
-    """The distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
+    """Return the distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
     import pandas as pd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
@@ -368,7 +368,7 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
 
 
 def _floor(tree: Hierarchy, column: Column, level: int) -> np.ndarray:
-    """The run of the highest node of at most a level above each leaf, shape (D, 2), int32."""
+    """Return the run of the highest node of at most a level above each leaf, shape (D, 2), int32."""
     levels = int(tree.height[0])
     if level >= levels:
         raise SchemaError(

@@ -59,7 +59,7 @@ class CsvForm:
         return not plain or self.columns < 2
 
     def sentence(self, name: object) -> str:
-        """What to say of a file of this form."""
+        """Return what to say of a file of this form."""
         if self.columns < 2:
             return (
                 f"{name}: has one column: none of {', '.join(_NAMES[mark] for mark in DELIMITERS)} stands in its header; "
@@ -144,7 +144,7 @@ def _encoding(sample: bytes, rest: Any) -> str:
 
 
 def _counts(text: str, delimiter: str) -> list[int]:
-    """Cells of the first rows."""
+    """Return cells of the first rows."""
     counts = []
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
@@ -158,7 +158,7 @@ def _counts(text: str, delimiter: str) -> list[int]:
 
 
 def _fits(counts: list[int]) -> tuple[float, int]:
-    """How well a delimiter cuts rows: the share of them with the header's cells, then how many cells those are."""
+    """Return how well a delimiter cuts rows: the share of them with the header's cells, then how many cells those are."""
     if not counts or counts[0] < 2:
         return 0.0, 0
     return sum(count == counts[0] for count in counts) / len(counts), counts[0]

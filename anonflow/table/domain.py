@@ -156,7 +156,7 @@ class Domain:
         return {label: (lo, hi) for label, lo, hi in runs}
 
     def is_whole(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
-        """Whether runs are published as the whole domain, ``*``.
+        """Return whether runs are published as the whole domain, ``*``.
 
         A domain of one value is published as that value: nobody learns anything from it.
 
@@ -175,7 +175,7 @@ class Domain:
         return (np.asarray(lo) <= 0) & (np.asarray(hi) >= self.size - 1)
 
     def run_texts(self, lo: np.ndarray, hi: np.ndarray) -> list[str]:
-        """What closed runs of codes are published as.
+        """Return what closed runs of codes are published as.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Domain:
         return texts
 
     def set_texts(self, words: np.ndarray) -> list[str]:
-        """What sets of codes are published as: members sorted by text, ``*`` for all of them.
+        """Return what sets of codes are published as: members sorted by text, ``*`` for all of them.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Domain:
         return texts
 
     def read_run(self, text: str) -> tuple[int, int] | None:
-        """The run of codes that a published text covers, or None if it is no such text.
+        """Return the run of codes that a published text covers, or None if it is no such text.
 
         A range of numbers that lies between two values of the domain covers none: ``(D, -1)``. A node below the level
         that the column is published at least covers none either.
@@ -246,7 +246,7 @@ class Domain:
         return self._read_range(text) if self.kind == "numeric" else None
 
     def read_aggregate(self, text: str, canonical: bool) -> float | None:
-        """The number of a cell that is the mean or median of a class; None if it is none, or outside the domain.
+        """Return the number of a cell that is the mean or median of a class; None if it is none, or outside the domain.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Domain:
         return number if inside else None
 
     def _is_high_enough(self, run: tuple[int, int]) -> bool:
-        """Whether a node is not below the level that the column is published at least."""
+        """Return whether a node is not below the level that the column is published at least."""
         return self.floor is None or bool(self.floor[run[0], 0] == run[0] and self.floor[run[1], 1] == run[1])
 
     def _read_range(self, text: str) -> tuple[int, int] | None:
@@ -285,7 +285,7 @@ class Domain:
         return (first, last) if first <= last else (self.size, -1)
 
     def is_within(self, text: str) -> bool:
-        """Whether a text is a range inside the domain, canonically written, with an end that no record has.
+        """Return whether a text is a range inside the domain, canonically written, with an end that no record has.
 
         Likewise a node that is too low to be published. No method here publishes one, but a release made elsewhere may. Every other text has one way to be written,
         that of :meth:`run_texts`: a second one would tell rows apart.
@@ -314,7 +314,7 @@ class Domain:
         return strange and bool(self.points[0] <= first and last <= self.points[-1])
 
     def read_set(self, text: str) -> list[int] | None:
-        """The codes of a published set, or None if the text is no set of known values."""
+        """Return the codes of a published set, or None if the text is no set of known values."""
         if text == WHOLE:
             return list(range(self.size))
         code = self._code_of.get(text)
@@ -326,7 +326,7 @@ class Domain:
         return None if any(code is None for code in codes) else [code for code in codes if code is not None]
 
     def read_sets(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The bits of many published sets at once, see :meth:`read_set`.
+        """Return the bits of many published sets at once, see :meth:`read_set`.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class Domain:
 def coded_texts(
     numbers: Domain, codes: Domain, lo: np.ndarray, hi: np.ndarray, words: np.ndarray
 ) -> list[str]:
-    """What runs of a numeric column beside sets of its codes are published as.
+    """Return what runs of a numeric column beside sets of its codes are published as.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ def coded_texts(
 
 
 def read_coded(codes: Domain, text: str) -> tuple[str | None, list[int]] | None:
-    """The parts of a published cell of a numeric column with codes.
+    """Return the parts of a published cell of a numeric column with codes.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ def read_coded(codes: Domain, text: str) -> tuple[str | None, list[int]] | None:
 
 
 def reads_as_number(text: str) -> bool:
-    """Whether a text is a number, a date or a range of them, so that it could not be told from one that is published."""
+    """Return whether a text is a number, a date or a range of them, so that it could not be told from one that is published."""
     try:
         float(text)
     except ValueError:
@@ -445,7 +445,7 @@ def reads_as_number(text: str) -> bool:
 
 
 def category_text(value: str | None) -> str:
-    """A category as it is published: itself, or a JSON string where it could be taken for something else.
+    """Return a category as it is published: itself, or a JSON string where it could be taken for something else.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ def category_text(value: str | None) -> str:
 
 
 def quoted_value(text: str) -> str:
-    """A category out of its quotes, where it has some."""
+    """Return a category out of its quotes, where it has some."""
     if text[:1] != '"':
         return text
     try:
@@ -474,7 +474,7 @@ def quoted_value(text: str) -> str:
 
 
 def missing_cells(cells: pd.Series) -> np.ndarray:
-    """Which cells of a column have no value, shape (n,), bool."""
+    """Return which cells of a column have no value, shape (n,), bool."""
     return cells.isna().to_numpy(dtype=bool)
 
 
@@ -501,7 +501,7 @@ def set_members(inside: str) -> list[str]:
 
 
 def _is_canonical(text: str) -> bool:
-    """Whether a number is written in its shortest form, and is finite."""
+    """Return whether a number is written in its shortest form, and is finite."""
     number: int | float = float(text)
     if not math.isfinite(number):
         return False
@@ -511,13 +511,13 @@ def _is_canonical(text: str) -> bool:
 
 
 def named_values(text: str) -> tuple[str | None, ...]:
-    """The values that a published cell of categories names, one or a set; None is a missing one."""
+    """Return the values that a published cell of categories names, one or a set; None is a missing one."""
     members = set_members(text[1:-1]) if len(text) > 1 and text[0] == "{" and text[-1] == "}" else [text]
     return tuple(quoted_value(member) if member else None for member in members)
 
 
 def day_number(text: str) -> float | None:
-    """An ISO date or time as days since 1970; None where it does not exist."""
+    """Return an ISO date or time as days since 1970; None where it does not exist."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -123,7 +123,7 @@ class Table:
     def of(
         cls, table: Any, schema: Schema | Mapping[str, Any] | str | PathLike[str] | None, taker: str
     ) -> Table:
-        """A table from what a public function was given: one, or a frame and its schema.
+        """Return a table from what a public function was given: one, or a frame and its schema.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Table:
         others: Mapping[str, Any],
         units: np.ndarray | None = None,
     ) -> Table:
-        """A part of a table whose quasi-identifiers are known as codes only.
+        """Return a part of a table whose quasi-identifiers are known as codes only.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class Table:
         return self._labels(self.schema.household_column)
 
     def _labels(self, name: str | None) -> np.ndarray | None:
-        """The labels of a column that is not published; None where the table is a part without it."""
+        """Return the labels of a column that is not published; None where the table is a part without it."""
         import pandas as pd
 
         if name is None or name not in self.identifiers.columns:
@@ -320,7 +320,7 @@ class Table:
         return tuple(name for name in self.frame.columns if self.schema[name].role == "sensitive")
 
     def take(self, index: np.ndarray) -> Table:
-        """The table of some of its records, over the same domains.
+        """Return the table of some of its records, over the same domains.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class Table:
         return part
 
     def with_others(self, cells: Mapping[str, Any]) -> Table:
-        """The table of the same people with other values in columns that are no quasi-identifiers.
+        """Return the table of the same people with other values in columns that are no quasi-identifiers.
 
         Parameters
         ----------
@@ -351,7 +351,7 @@ class Table:
         return other
 
     def with_keys(self, names: Collection[str]) -> Table:
-        """The table of the same people with some of its quasi-identifiers alone, over the same domains.
+        """Return the table of the same people with some of its quasi-identifiers alone, over the same domains.
 
         Parameters
         ----------
@@ -413,7 +413,7 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
 
 
 def _without_empty_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """The same frame, or one in which empty texts are missing where no published file could tell the two apart."""
+    """Return the same frame, or one in which empty texts are missing where no published file could tell the two apart."""
     import pandas as pd
 
     for name in schema:

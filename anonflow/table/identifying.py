@@ -117,13 +117,13 @@ _WEIGHT = re.compile(
 
 
 def name_words(name: str) -> list[str]:
-    """The words of a column's name in lower case: parted at signs, digits and capitals inside."""
+    """Return the words of a column's name in lower case: parted at signs, digits and capitals inside."""
     parted = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
     return [word.lower() for word in re.findall(r"[^\W\d_]+", parted)]
 
 
 def name_says(name: str) -> tuple[str, str] | None:
-    """The role that a name speaks for, and why.
+    """Return the role that a name speaks for, and why.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def _digits(text: str) -> str:
 
 
 def is_card(text: str) -> bool:
-    """A card number: 13 to 19 digits, by Luhn's check digit."""
+    """Return a card number: 13 to 19 digits, by Luhn's check digit."""
     digits = _digits(text)
     if not digits.isascii() or not digits.isdigit() or not 13 <= len(digits) <= 19:
         return False
@@ -169,7 +169,7 @@ def is_card(text: str) -> bool:
 
 
 def is_iban(text: str) -> bool:
-    """An IBAN: two letters, two check digits, by ISO 7064 mod 97."""
+    """Return an IBAN: two letters, two check digits, by ISO 7064 mod 97."""
     plain = _digits(text).upper()
     if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", plain):
         return False
@@ -177,7 +177,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_national_id(text: str) -> bool:
-    """A national number with check digits: Spain (DNI, NIE), Brazil (CPF), England (NHS), France (NIR), Italy's code."""
+    """Return a national number with check digits: Spain (DNI, NIE), Brazil (CPF), England (NHS), France (NIR), Italy's code."""
     plain = _digits(text).upper()
     if re.fullmatch(r"[XYZ0-9][0-9]{7}[A-Z]", plain):
         number = plain[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2")
@@ -229,7 +229,7 @@ _LONGEST = 300
 
 
 def values_say(texts: Sequence[str]) -> str | None:
-    """What the distinct values of a column look like, None where they look like nothing that names a person.
+    """Return what the distinct values of a column look like, None where they look like nothing that names a person.
 
     Parameters
     ----------

@@ -93,12 +93,12 @@ def infer_columns(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def entries_of(advice: Sequence[Advice]) -> dict[str, dict[str, Any]]:
-    """Column name -> entry of a schema, in the frame's order."""
+    """Return column name -> entry of a schema, in the frame's order."""
     return {advised.column: advised.entry for advised in advice}
 
 
 def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
-    """Column, role, kind, distinct values and reasons: quasi-identifiers first, the most distinct on top."""
+    """Return column, role, kind, distinct values and reasons: quasi-identifiers first, the most distinct on top."""
     rows = [
         (
             advised.column,
@@ -205,7 +205,7 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
 
 
 def _is_numeric(values: pd.Series) -> bool:
-    """Numbers, dates, or text that is one of them throughout."""
+    """Return numbers, dates, or text that is one of them throughout."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(values.dtype):
@@ -234,14 +234,14 @@ def _is_positive(values: pd.Series) -> bool:
 
 
 def _are_codes(values: pd.Series) -> bool:
-    """Whether numbers are few and whole, and each is there often: 1, 2, 9 for a category."""
+    """Return whether numbers are few and whole, and each is there often: 1, 2, 9 for a category."""
     numbers, times = np.unique(_numbers(values), return_counts=True)
     few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _OFTEN)
     return few and not _is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
 def _codes_beside_numbers(values: pd.Series) -> list[str]:
-    """The codes of a column that is mostly numbers: the few texts that are none, each often enough to be no slip."""
+    """Return the codes of a column that is mostly numbers: the few texts that are none, each often enough to be no slip."""
     texts = values.astype(str)
     numbers = ~np.isnan(_numbers(texts))
     rest = texts[~numbers]
@@ -258,7 +258,7 @@ def _codes_beside_numbers(values: pd.Series) -> list[str]:
 
 
 def _counts_up(values: pd.Series) -> bool:
-    """Whether all are different whole numbers without large gaps, as a register gives them out."""
+    """Return whether all are different whole numbers without large gaps, as a register gives them out."""
     numbers = _numbers(values)
     if len(numbers) < 20 or not (numbers == np.floor(numbers)).all():
         return False
@@ -267,7 +267,7 @@ def _counts_up(values: pd.Series) -> bool:
 
 
 def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
-    """What of a column's values are perhaps codes for a missing one."""
+    """Return what of a column's values are perhaps codes for a missing one."""
     if dates:
         return []
     name_it = "if they mean that there is none, name them under 'missing' of the source"

@@ -65,7 +65,7 @@ class KeySets:
     alike: np.ndarray
 
     def frame(self) -> pd.DataFrame:
-        """A row for each set, riskiest first: columns, size, uniques, minimal uniques, smallest class, average risk.
+        """Return a row for each set, riskiest first: columns, size, uniques, minimal uniques, smallest class, average risk.
 
         The average risk is classes / records: the marketer's, who knows these columns.
         """
@@ -87,7 +87,7 @@ class KeySets:
         )
 
     def riskiest(self, most: int = 20, fraction: float | None = None) -> pd.DataFrame:
-        """The records of the highest scores, by position: the owner's view, never to be published.
+        """Return the records of the highest scores, by position: the owner's view, never to be published.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class KeySets:
         return pd.DataFrame(columns)
 
     def intrusion(self, fraction: float) -> np.ndarray:
-        """The chance that a unique match with each record is right, shape (n,), float64: the owner's.
+        """Return the chance that a unique match with each record is right, shape (n,), float64: the owner's.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class KeySets:
         return chances
 
     def contributions(self) -> pd.DataFrame:
-        """How many minimal sample uniques each column is part of, and their share of all."""
+        """Return how many minimal sample uniques each column is part of, and their share of all."""
         import pandas as pd
 
         part = np.zeros(len(self.columns), np.int64)
@@ -181,7 +181,7 @@ class KeySets:
 
 
 def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeySets:
-    """Minimal sample uniques and the risk of every set of up to `most` columns.
+    """Return minimal sample uniques and the risk of every set of up to `most` columns.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class Candidates:
 
     @classmethod
     def of_matches(cls, matches: np.ndarray) -> Candidates:
-        """Those of a matrix, shape (m, w), each row a list of its own, ascending; -1 is no original."""
+        """Return those of a matrix, shape (m, w), each row a list of its own, ascending; -1 is no original."""
         listed = matches >= 0
         ascending = np.sort(np.where(listed, matches, np.iinfo(matches.dtype).max), axis=1)
         sizes = listed.sum(axis=1)
@@ -71,7 +71,7 @@ class Candidates:
 
     @classmethod
     def of_classes(cls, labels: np.ndarray) -> Candidates:
-        """Those of equivalence classes: equal labels, one list; row j is in the class of original j."""
+        """Return those of equivalence classes: equal labels, one list; row j is in the class of original j."""
         _, row_list = np.unique(labels, return_inverse=True)
         return cls(row_list, _ends(np.bincount(row_list)), np.argsort(row_list, kind="stable"))
 
@@ -82,7 +82,7 @@ class Candidates:
 
     @classmethod
     def joined(cls, parts: Sequence[Candidates], starts: Sequence[int]) -> Candidates:
-        """Those of several parts, one after the other; each part's originals are counted from its start."""
+        """Return those of several parts, one after the other; each part's originals are counted from its start."""
         lists = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
         return cls(
             np.concatenate([part.row_list + used for part, used in zip(parts, lists.tolist())]),
@@ -91,7 +91,7 @@ class Candidates:
         )
 
     def with_class(self, rows: np.ndarray, originals: np.ndarray) -> Candidates:
-        """The same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
+        """Return the same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
         if not len(originals):
             return self
         return Candidates(
@@ -101,11 +101,11 @@ class Candidates:
         )
 
     def take(self, rows: np.ndarray) -> Candidates:
-        """Those of some of the rows."""
+        """Return those of some of the rows."""
         return Candidates(self.row_list[rows], self.offsets, self.originals)
 
     def without(self, rows: np.ndarray) -> Candidates:
-        """The same, but none for some of the rows, given as a mask."""
+        """Return the same, but none for some of the rows, given as a mask."""
         if not rows.any():
             return self
         row_list = np.where(rows, len(self.offsets) - 1, self.row_list)
@@ -118,7 +118,7 @@ class Candidates:
         return found
 
     def components(self, n: int) -> np.ndarray:
-        """Labels of the originals that lists join, directly or through others, shape (n,), int64."""
+        """Return labels of the originals that lists join, directly or through others, shape (n,), int64."""
         lists = len(self.offsets) - 1
         of_list = np.repeat(np.arange(lists), np.diff(self.offsets)) + n
         edges = (np.ones(len(of_list), np.int8), (self.originals, of_list))
@@ -126,7 +126,7 @@ class Candidates:
         return np.asarray(labels[:n], np.int64)
 
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Rows with candidates, some at a time: the rows, where each one's pairs start, the pairs' originals."""
+        """Yield rows with candidates, some at a time: the rows, where each one's pairs start, the pairs' originals."""
         rows = np.flatnonzero(self.sizes > 0)
         ends = np.cumsum(self.sizes[rows])
         cuts = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS)) + 1
@@ -185,7 +185,7 @@ def linkage(
     candidates: Candidates,
     declared: Collection[str] = (),
 ) -> list[Link]:
-    """The probability of each row's likeliest candidate, given the row's other columns and everybody's QIs.
+    """Return the probability of each row's likeliest candidate, given the row's other columns and everybody's QIs.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class _People:
         return cls(order, start, np.flatnonzero(other_row[start]))
 
     def largest(self, f: np.ndarray) -> np.ndarray:
-        """The largest sum of one person, for each row."""
+        """Return the largest sum of one person, for each row."""
         largest: np.ndarray = np.maximum.reduceat(np.add.reduceat(f[self.order], self.start), self.first)
         return largest
 
@@ -324,7 +324,7 @@ class _LeftOut:
         return np.where(large, len(self.is_large) + np.arange(n), self.component)
 
     def groups(self, pairs: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """A label of what is left out for each pair; and all that is: labels and originals."""
+        """Return a label of what is left out for each pair; and all that is: labels and originals."""
         first = len(self.is_large)
         large = self.is_large[self.component[pairs]]
         group = np.where(large, first + row, self.component[pairs])
@@ -439,7 +439,7 @@ def _laplace(at: np.ndarray) -> np.ndarray:
 
 
 def _find(sorted_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where keys stand among sorted distinct ones, and whether they do."""
+    """Return where keys stand among sorted distinct ones, and whether they do."""
     at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
     return at, sorted_keys[at] == keys
 
@@ -447,7 +447,7 @@ def _find(sorted_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.nda
 def _best_form(
     records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut, is_empty: bool
 ) -> _Form:
-    """The form of f that explains most of a column."""
+    """Return the form of f that explains most of a column."""
     some = np.arange(0, records.n, -(-records.n // _FITTED))
     contexts = list(_qi_contexts(records))
     best: tuple[float, _Form] = (
@@ -473,7 +473,7 @@ def _best_form(
 def _chain(
     y: np.ndarray, some: np.ndarray, contexts: list[tuple[int, np.ndarray]]
 ) -> tuple[float, list[int], list[np.ndarray]]:
-    """Contexts that are refined as long as that explains more: nats a record, QIs, and the levels."""
+    """Return contexts that are refined as long as that explains more: nats a record, QIs, and the levels."""
     bins = int(y.max()) + 1
     seen = y[some]
     share = (np.bincount(y, minlength=bins) / len(y))[seen]
@@ -512,7 +512,7 @@ def _left_one_out(context: np.ndarray, y: np.ndarray, bins: int, before: np.ndar
 
 
 def _qi_contexts(records: Records) -> Iterator[tuple[int, np.ndarray]]:
-    """Ways to look at each QI: its values, and coarser ranges of them."""
+    """Yield ways to look at each QI: its values, and coarser ranges of them."""
     for a, domain in enumerate(records.domains):
         codes = records.codes[:, a].astype(np.int64) + 1  # 0: missing
         yield a, codes
@@ -523,14 +523,14 @@ def _qi_contexts(records: Records) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def _binned(codes: np.ndarray, counts: np.ndarray, bins: int) -> np.ndarray:
-    """Codes in runs of about equally many records."""
+    """Return codes in runs of about equally many records."""
     before = np.cumsum(counts) - counts
     run = (before * bins) // max(int(counts.sum()), 1)
     return np.asarray(np.unique(run, return_inverse=True)[1], np.int64)[codes]
 
 
 def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -> Iterator[np.ndarray]:
-    """Ways to look at a column: for each of its values the code of what is looked at, shape (values,), int64."""
+    """Yield ways to look at a column: for each of its values the code of what is looked at, shape (values,), int64."""
     n, counts = len(own), np.bincount(own, minlength=len(texts))
     if len(texts) < 0.9 * n or n < 50:
         yield np.arange(len(texts))
@@ -569,7 +569,7 @@ def _labelled(values: Iterable[object]) -> np.ndarray:
 
 
 def _numbers(texts: Sequence[str]) -> np.ndarray | None:
-    """The values as numbers or as days, the missing ones at the middle; None if they are neither."""
+    """Return the values as numbers or as days, the missing ones at the middle; None if they are neither."""
     numbers = np.full(len(texts), np.nan)
     for at, text in enumerate(texts):
         if not text:
@@ -591,7 +591,7 @@ def _numbers(texts: Sequence[str]) -> np.ndarray | None:
 def _curves(
     records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut
 ) -> Iterator[tuple[float, _Curve]]:
-    """A curve for each numeric QI, and the nats a record that it explains."""
+    """Yield a curve for each numeric QI, and the nats a record that it explains."""
     numbers = _numbers(texts)
     if numbers is None or len(np.unique(numbers)) <= _BINS[-1]:
         return

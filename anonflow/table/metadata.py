@@ -63,7 +63,7 @@ _DATES = re.compile(rf"({_MOMENT})(?:/({_MOMENT}))?")
 
 
 def range_ends(text: str) -> tuple[str, str, bool] | None:
-    """The two ends of a published range, and whether they are dates; None where it is none.
+    """Return the two ends of a published range, and whether they are dates; None where it is none.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def range_ends(text: str) -> tuple[str, str, bool] | None:
 
 
 def _type_of(text: str) -> str | None:
-    """The type of the ends of a range, None where it has none."""
+    """Return the type of the ends of a range, None where it has none."""
     ends = range_ends(text)
     if ends is None:
         return None
@@ -150,7 +150,7 @@ class SeenCells:
         )
 
     def then(self, other: SeenCells) -> SeenCells:
-        """The same of two parts together."""
+        """Return the same of two parts together."""
         parts = [part for part in (self, other) if part.hidden_rows]
         return SeenCells(
             self.rows + other.rows,
@@ -172,7 +172,7 @@ def _has_star(cells: pd.Series) -> bool:
 
 
 def _wider(first: Mapping[str, str | None], second: Mapping[str, str | None]) -> dict[str, str | None]:
-    """One type for the cells of both, column by column."""
+    """Return one type for the cells of both, column by column."""
     return {
         name: _widest({kind for kind in (first.get(name), second.get(name)) if kind is not None})
         for name in dict.fromkeys([*first, *second])
@@ -180,14 +180,14 @@ def _wider(first: Mapping[str, str | None], second: Mapping[str, str | None]) ->
 
 
 def _widest(seen: set[str]) -> str | None:
-    """One type for all cells; whole numbers and others are numbers, dates and times are times."""
+    """Return one type for all cells; whole numbers and others are numbers, dates and times are times."""
     if "boolean" in seen and len(seen) > 1:
         return "text"
     return max(seen, key=TYPES.index) if seen else None
 
 
 def _exact_type(cells: pd.Series) -> str | None:
-    """The type of values that are published as they were, by what they read like: a CSV file shows nothing else."""
+    """Return the type of values that are published as they were, by what they read like: a CSV file shows nothing else."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(cells.dtype):
@@ -208,7 +208,7 @@ def _exact_type(cells: pd.Series) -> str | None:
 
 
 def _text_type(text: str) -> str:
-    """What a text reads like, where it is written as numbers and truth values are published."""
+    """Return what a text reads like, where it is written as numbers and truth values are published."""
     if text in ("True", "False"):
         return "boolean"
     if len(text) > _LONGEST or _NUMBER.fullmatch(text) is None:
@@ -259,7 +259,7 @@ class ColumnMetadata:
 
     @classmethod
     def declared(cls, column: Column, tree: Hierarchy | None = None) -> ColumnMetadata:
-        """What a schema declares of a column, the type left open.
+        """Return what a schema declares of a column, the type left open.
 
         Parameters
         ----------
@@ -393,7 +393,7 @@ class ReleaseMetadata:
     def declared(
         cls, schema: Schema, names: Sequence[str], guarantee: str | None = None, k: int | None = None
     ) -> ReleaseMetadata:
-        """What can be told before a cell is seen.
+        """Return what can be told before a cell is seen.
 
         Parameters
         ----------
@@ -415,7 +415,7 @@ class ReleaseMetadata:
 
     @classmethod
     def of_schema(cls, schema: Schema, frame: pd.DataFrame) -> ReleaseMetadata:
-        """That of a release whose file is alone, from the schema that it was made with.
+        """Return the metadata of a release whose file is alone, from the schema that it was made with.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ class ReleaseMetadata:
         return described.seeing(SeenCells.of(frame, described))
 
     def seeing(self, seen: SeenCells) -> ReleaseMetadata:
-        """The same with what the published cells show."""
+        """Return the same with what the published cells show."""
         types = seen.all_types
         columns = [
             replace(
@@ -453,7 +453,7 @@ class ReleaseMetadata:
         return replace(self, columns=tuple(columns), rows=seen.rows)
 
     def agreeing(self, declared: ReleaseMetadata, name: str) -> ReleaseMetadata:
-        """The same with the domains that a schema adds.
+        """Return the same with the domains that a schema adds.
 
         Parameters
         ----------
@@ -496,12 +496,12 @@ class ReleaseMetadata:
 
 
 def public_tree(column: Column, schema: Schema) -> Hierarchy | None:
-    """The hierarchy of a column, where the schema declares it public."""
+    """Return the hierarchy of a column, where the schema declares it public."""
     return hierarchy_of(column, schema) if column.domain == PUBLIC_HIERARCHY else None
 
 
 def hierarchy_of(column: Column, schema: Schema) -> Hierarchy | None:
-    """The hierarchy that a schema has for a column; None where it is made from a table's values, which are not here.
+    """Return the hierarchy that a schema has for a column; None where it is made from a table's values, which are not here.
 
     Raises
     ------

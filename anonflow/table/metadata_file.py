@@ -55,7 +55,7 @@ _ESCAPED = (
 
 
 def metadata_path(path: str | PathLike[str]) -> Path | None:
-    """Where the description of a published table is; None where the name's ending is of no published table."""
+    """Return where the description of a published table is; None where the name's ending is of no published table."""
     table = Path(path)
     suffix = table.suffix.lower()
     if suffix == ".csv":
@@ -67,7 +67,7 @@ def metadata_path(path: str | PathLike[str]) -> Path | None:
 
 
 def metadata_text(about: ReleaseMetadata, path: str | PathLike[str], beside: str | None = None) -> str:
-    """The description of a published table as it is written.
+    """Return the description of a published table as it is written.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def metadata_text(about: ReleaseMetadata, path: str | PathLike[str], beside: str
 
 
 def without_table(text: str, path: Path) -> str | None:
-    """What a data package says of the other tables of its folder; None where there are none.
+    """Return what a data package says of the other tables of its folder; None where there are none.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _json(document: Any) -> str:
 
 
 def _package_without(text: str | None, table: Path) -> dict[str, Any]:
-    """A data package with the resources of other tables that are still there."""
+    """Return a data package with the resources of other tables that are still there."""
     package: dict[str, Any] = {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "anonflow": {"format": FORMAT},
@@ -194,7 +194,7 @@ def _csvw_column(column: ColumnMetadata) -> dict[str, Any]:
 
 
 def _variable(name: str) -> str:
-    """A column's name as the standard wants it: letters, digits, and all else percent-encoded."""
+    """Return a column's name as the standard wants it: letters, digits, and all else percent-encoded."""
     encoded = quote(name, safe="").replace("-", "%2D").replace("~", "%7E").replace(".", "%2E")
     return f"%5F{encoded[1:]}" if encoded.startswith("_") else encoded
 
@@ -213,7 +213,7 @@ def _resource(about: ReleaseMetadata, name: str, others: Sequence[Mapping[str, A
 
 
 def _resource_name(file: str, taken: set[str]) -> str:
-    """A name as the standard wants it, of its own in the package."""
+    """Return a name as the standard wants it, of its own in the package."""
     name = re.sub(r"[^a-z0-9._-]+", "-", Path(file).stem.lower()).strip("-.") or "release"
     number = 2
     unique = name
@@ -239,7 +239,7 @@ def _field(column: ColumnMetadata) -> dict[str, Any]:
 
 
 def read_metadata(path: str | PathLike[str], *, ignore_others: bool = False) -> ReleaseMetadata | None:
-    """What the file beside a published table says of it; None where there is no such file.
+    """Return what the file beside a published table says of it; None where there is no such file.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def _tree(name: str, own: Mapping[str, Any]) -> Hierarchy:
 
 
 def _is_range(low: str, high: str) -> bool:
-    """Whether two texts are ends of numbers or of dates, in order."""
+    """Return whether two texts are ends of numbers or of dates, in order."""
     first, last = range_ends(low), range_ends(high)
     if first is None or last is None or first[2] != last[2] or first[0] != first[1] or last[0] != last[1]:
         return False

@@ -65,7 +65,7 @@ class Notation:
 
     @classmethod
     def of(cls, given: Any) -> Notation | None:
-        """A notation as a schema writes it: a word of `RANGES`, or a mapping; None where it is neither."""
+        """Return a notation as a schema writes it: a word of `RANGES`, or a mapping; None where it is neither."""
         if isinstance(given, Notation):
             return given
         entry: Mapping[Any, Any] = given if isinstance(given, Mapping) else {"ranges": given}
@@ -79,7 +79,7 @@ class Notation:
         return cls(ranges, tuple(hidden))
 
     def to_mapping(self) -> str | dict[str, Any]:
-        """The same as a schema writes it."""
+        """Return the same as a schema writes it."""
         if self.ranges is not None and not self.hidden:
             return self.ranges
         ranges = {} if self.ranges is None else {"ranges": self.ranges}
@@ -107,14 +107,14 @@ class Interval:
     form: str
 
     def run(self, points: np.ndarray) -> tuple[int, int]:
-        """The first and the last of some ascending numbers that lie in it; the last before the first where none does."""
+        """Return the first and the last of some ascending numbers that lie in it; the last before the first where none does."""
         first = int(np.searchsorted(points, self.low, side="left" if self.has_low else "right"))
         last = int(np.searchsorted(points, self.high, side="right" if self.has_high else "left")) - 1
         return first, last
 
 
 def read_interval(text: str, ranges: str = "closed") -> Interval | None:
-    """An interval in any of the usual notations.
+    """Return an interval in any of the usual notations.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _checked(low: str, high: str, has_low: bool, has_high: bool, form: str) -> I
 
 
 def _number(text: str, far: float | None = None) -> float | None:
-    """An end as a number; `far` for an infinite one, or one that is left out."""
+    """Return an end as a number; `far` for an infinite one, or one that is left out."""
     if re.fullmatch(_DATE, text):
         return day_number(text)
     try:
@@ -199,7 +199,7 @@ class ColumnReader:
         self._ends: tuple[set[float], set[float]] = (set(), set())
 
     def hides(self, text: str) -> bool:
-        """Whether a cell says nothing."""
+        """Return whether a cell says nothing."""
         return (
             text == WHOLE
             or text in self.notation.hidden
@@ -213,7 +213,7 @@ class ColumnReader:
         return tree is not None and text in tree.labels
 
     def run(self, text: str, cells: int = 1) -> tuple[int, int] | None:
-        """The run of codes that a cell covers, ``(D, -1)`` where it covers none; None if it cannot be read.
+        """Return the run of codes that a cell covers, ``(D, -1)`` where it covers none; None if it cannot be read.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class ColumnReader:
         return (first, last) if first <= last else (domain.size, -1)
 
     def coded(self, text: str, cells: int = 1) -> tuple[str | None, list[int]] | None:
-        """The parts of a cell of a numeric column with codes, as :func:`read_coded` gives them.
+        """Return the parts of a cell of a numeric column with codes, as :func:`read_coded` gives them.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class ColumnReader:
         return ("{" + "|".join(rest) + "}", [0, *places]) if rest else (None, places)
 
     def bits(self, texts: Sequence[str], cells: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The bits of many sets: shape (words, u) uint64, and which texts cannot be read, shape (u,), bool."""
+        """Return the bits of many sets: shape (words, u) uint64, and which texts cannot be read, shape (u,), bool."""
         words = np.zeros((self.domain.words, len(texts)), np.uint64)
         bad = np.zeros(len(texts), bool)
         for u, text in enumerate(texts):
@@ -277,7 +277,7 @@ class ColumnReader:
         return words, bad
 
     def _listed(self, text: str, cells: int) -> tuple[int, int] | None:
-        """A set of numbers that stand side by side in the domain: any other is no run."""
+        """Return a set of numbers that stand side by side in the domain: any other is no run."""
         members = _members(text)
         numbers = [read_interval(member) for member in members or ()]
         if not numbers or any(number is None or number.form != "number" for number in numbers):
@@ -289,7 +289,7 @@ class ColumnReader:
         return codes[0][0], codes[-1][1]
 
     def set(self, text: str, cells: int = 1) -> list[int] | None:
-        """The codes of a set, or None if it cannot be read."""
+        """Return the codes of a set, or None if it cannot be read."""
         if self.hides(text):
             self._count("hidden", 0 if text == WHOLE else cells)
             return list(range(self.domain.size))
@@ -308,7 +308,7 @@ class ColumnReader:
             self._forms[form] = self._forms.get(form, 0) + cells
 
     def remarks(self) -> list[str]:
-        """How the column was read, and what the schema should say if that is wrong: counts, never a value."""
+        """Return how the column was read, and what the schema should say if that is wrong: counts, never a value."""
         kinds = {
             "brackets": "intervals in brackets",
             "one-sided": "one-sided ranges",
@@ -328,7 +328,7 @@ class ColumnReader:
 
 
 def _members(text: str) -> list[str] | None:
-    """The members of a list in braces or brackets, None where it is none."""
+    """Return the members of a list in braces or brackets, None where it is none."""
     text = text.strip()
     if len(text) < 2 or text[0] + text[-1] not in ("{}", "[]"):
         return None
@@ -336,7 +336,7 @@ def _members(text: str) -> list[str] | None:
 
 
 def readers_of(domains: Sequence[Domain], notations: Mapping[str, Notation | None]) -> list[ColumnReader]:
-    """A reader for each domain.
+    """Return a reader for each domain.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def readers_of(domains: Sequence[Domain], notations: Mapping[str, Notation | Non
 
 
 def hidden_rows(frame: pd.DataFrame, readers: Sequence[ColumnReader]) -> np.ndarray:
-    """Which rows of another tool's release hide every quasi-identifier, shape (rows,), bool."""
+    """Return which rows of another tool's release hide every quasi-identifier, shape (rows,), bool."""
     import pandas as pd
 
     hidden = np.ones(len(frame), bool)

@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
 
 def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
-    """Values as int64, float64 or datetime64 (of microseconds; of nanoseconds where some are), and of what sort dates are.
+    """Return values as int64, float64 or datetime64 (of microseconds; of nanoseconds where some are), and of what sort dates are.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
 
 
 def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
-    """Numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
+    """Return numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
     import pandas as pd
 
     try:
@@ -148,6 +148,6 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
 
 
 def summable(values: np.ndarray) -> np.ndarray:
-    """Numbers of which only ratios count: where differences or sums would overflow, all are as much smaller."""
+    """Return numbers of which only ratios count: where differences or sums would overflow, all are as much smaller."""
     largest = np.fmax.reduce(np.abs(values), initial=0.0)  # missing ones are NaN
     return values / _HUGE if largest > _HUGE else values

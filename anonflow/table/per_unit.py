@@ -30,7 +30,7 @@ OF_NUMBERS = ("mean", "median", "sum")
 def one_row_per_unit(
     frame: pd.DataFrame, unit: str, recipes: Mapping[str, str], *, rows: str | None = None
 ) -> pd.DataFrame:
-    """One row for each unit, in the order in which units first appear.
+    """Return one row for each unit, in the order in which units first appear.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def capped_rows(frame: pd.DataFrame, unit: str, most: int, *, seed: int | None =
 
 
 def _units(frame: pd.DataFrame, unit: str) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of units in the order in which they first appear, and where that is."""
+    """Return labels of units in the order in which they first appear, and where that is."""
     import pandas as pd
 
     if unit not in frame.columns:
@@ -168,12 +168,12 @@ def _column(cells: pd.Series, recipe: str, label: np.ndarray, units: int) -> Any
 
 
 def _joined(cells: pd.Series) -> Any:
-    """The different values, sorted by text."""
+    """Return the different values, sorted by text."""
     return " + ".join(sorted({str(cell) for cell in cells.dropna()})) or None
 
 
 def _common(cells: pd.Series) -> Any:
-    """The commonest value; the first by text of equally common ones."""
+    """Return the commonest value; the first by text of equally common ones."""
     times = cells.value_counts()
     if not len(times):
         return None

@@ -68,7 +68,7 @@ class Estimate:
 
 
 def check_fraction(fraction: float) -> float:
-    """A sampling fraction.
+    """Return a sampling fraction.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def check_fraction(fraction: float) -> float:
 
 
 def checked_weights(schema: Schema, frame: pd.DataFrame) -> np.ndarray | None:
-    """The weights of a frame's rows, shape (n,), float64; None where the schema has no column of that role, or it is absent.
+    """Return the weights of a frame's rows, shape (n,), float64; None where the schema has no column of that role, or it is absent.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def checked_weights(schema: Schema, frame: pd.DataFrame) -> np.ndarray | None:
 
 
 def sampling_fraction(weights: np.ndarray) -> float | None:
-    """The fraction that equal weights say; None where weights are unequal.
+    """Return the fraction that equal weights say; None where weights are unequal.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def sampling_fraction(weights: np.ndarray) -> float | None:
 
 
 def _histogram(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct sizes, ascending, and how many classes have each."""
+    """Return distinct sizes, ascending, and how many classes have each."""
     return np.unique(np.asarray(sizes, np.int64), return_counts=True)
 
 
@@ -127,7 +127,7 @@ def _nothing(model: str, why: str) -> Estimate:
 
 
 def _trivial(model: str, sizes: np.ndarray, fraction: float) -> Estimate | None:
-    """Where nothing is to be estimated: the whole population, or no records."""
+    """Return where nothing is to be estimated: the whole population, or no records."""
     if not len(sizes):
         return _nothing(model, "there are no records")
     if fraction == 1.0:
@@ -137,7 +137,7 @@ def _trivial(model: str, sizes: np.ndarray, fraction: float) -> Estimate | None:
 
 
 def zayatz(sizes: np.ndarray, fraction: float) -> Estimate:
-    """Population uniques by the chance that a sample unique is one (Zayatz 1991).
+    """Return population uniques by the chance that a sample unique is one (Zayatz 1991).
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _log_choose(n: np.ndarray | float, k: float) -> np.ndarray:
 
 
 def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
-    """Population uniques by Pitman's sampling formula (Pitman 1995, Hoshino 2001).
+    """Return population uniques by Pitman's sampling formula (Pitman 1995, Hoshino 2001).
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def _pitman_parameters(at: np.ndarray) -> tuple[float, float]:
 
 
 def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
-    """Population uniques where classes are one person plus a negative binomial number (Chen, Keller-McNulty 1998).
+    """Return population uniques where classes are one person plus a negative binomial number (Chen, Keller-McNulty 1998).
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
         return _nothing("snb", "the classes of the sample have fewer than 3 sizes")
 
     def seen(a: float, b: float) -> tuple[float, float]:
-        """Parameter of the sample's part, and the chance that a class is not seen."""
+        """Return parameter of the sample's part, and the chance that a class is not seen."""
         inside = b / (1 - (1 - b) * (1 - fraction))
         return inside, (1 - fraction) * math.exp(a * math.log(inside))
 
@@ -336,7 +336,7 @@ def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
 
 
 def _snb_parameters(at: np.ndarray) -> tuple[float, float]:
-    """a above 0 by its logarithm, b in (0, 1) by its logit."""
+    """Return a above 0 from its logarithm, b in (0, 1) from its logit."""
     return math.exp(min(max(float(at[0]), -30.0), 30.0)), 1 / (
         1 + math.exp(-min(max(float(at[1]), -30.0), 30.0))
     )
@@ -357,7 +357,7 @@ def _fitted(
     why: str,
     inside: Callable[[np.ndarray], bool],
 ) -> Estimate:
-    """The estimate at the greatest likelihood of two parameters; not estimable where there is no proper maximum."""
+    """Return the estimate at the greatest likelihood of two parameters; not estimable where there is no proper maximum."""
     best = None
     for start in starts:
         found = minimize(
@@ -386,7 +386,7 @@ def _fitted(
 
 
 def _hessian(of: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
-    """Second differences in two variables, shape (2, 2)."""
+    """Return second differences in two variables, shape (2, 2)."""
     step = 1e-3
     e = np.eye(2) * step
     second = np.empty((2, 2))
@@ -399,7 +399,7 @@ def _hessian(of: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
 
 
 def dankar(sizes: np.ndarray, fraction: float) -> tuple[Estimate, list[Estimate]]:
-    """The estimate that Dankar's rule picks (Dankar 2012, as ARX applies it), and all of them.
+    """Return the estimate that Dankar's rule picks (Dankar 2012, as ARX applies it), and all of them.
 
     Parameters
     ----------
@@ -430,7 +430,7 @@ def dankar(sizes: np.ndarray, fraction: float) -> tuple[Estimate, list[Estimate]
 
 
 def intrusion(sizes: np.ndarray, fraction: float) -> float:
-    """The chance that a unique match with a sample is right, by data intrusion simulation (Skinner and Elliot 2002).
+    """Return the chance that a unique match with a sample is right, by data intrusion simulation (Skinner and Elliot 2002).
 
     Parameters
     ----------
@@ -462,7 +462,7 @@ def intrusion(sizes: np.ndarray, fraction: float) -> float:
 
 
 def individual_risk(sizes: np.ndarray, people: np.ndarray) -> np.ndarray:
-    """The chance that a record of a class is linked rightly, by Benedetti and Franconi (1998).
+    """Return the chance that a record of a class is linked rightly, by Benedetti and Franconi (1998).
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ Values = Annotated[Any, Option("Values")]
 
 
 def top_code(cells: pd.Series, *, at: Annotated[float, Option("Largest number")]) -> pd.Series:
-    """Numbers above a bound become the bound.
+    """Replace numbers above a bound by the bound.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def top_code(cells: pd.Series, *, at: Annotated[float, Option("Largest number")]
 
 
 def bottom_code(cells: pd.Series, *, at: Annotated[float, Option("Smallest number")]) -> pd.Series:
-    """Numbers below a bound become the bound.
+    """Replace numbers below a bound by the bound.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def bottom_code(cells: pd.Series, *, at: Annotated[float, Option("Smallest numbe
 
 
 def round_to(cells: pd.Series, *, to: Annotated[float, Option("Multiples of")]) -> pd.Series:
-    """Numbers become the nearest multiple of a number; halves go up.
+    """Round numbers to the nearest multiple of a number; halves go up.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def intervals(
     width: Annotated[float, Option("Width")],
     start: Annotated[float, Option("Start")] = 0,
 ) -> pd.Series:
-    """Numbers become the text of an interval: ``[20, 30)`` has 20 and not 30.
+    """Replace numbers by the text of an interval: ``[20, 30)`` has 20 and not 30.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def recode(
         Literal["keep", "missing", "refuse"], Option("Values that the table does not name")
     ] = "keep",
 ) -> pd.Series:
-    """Values become others by a table.
+    """Replace values by others, by a table.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def date_part(
     part: Annotated[Literal["year", "month", "year-month", "age"], Option("Part")],
     on: Annotated[Any, Option("On the date")] = None,
 ) -> pd.Series:
-    """Dates become their year, their month (1 to 12), both, or the full years until a date.
+    """Replace dates by their year, their month (1 to 12), both, or the full years until a date.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def normalize_text(
     case: Annotated[Literal["keep", "lower", "upper"], Option("Letters")] = "keep",
     accents: Annotated[Literal["keep", "remove"], Option("Accents")] = "keep",
 ) -> pd.Series:
-    """Texts that differ in spaces only become equal, and in case or accents where asked for.
+    """Return texts that differ in spaces only become equal, and in case or accents where asked for.
 
     Outer spaces go, inner ones become one, and letters are composed (Unicode NFC). What is empty then is missing.
 
@@ -249,7 +249,7 @@ def filter_rows(
     without: Annotated[Any, Option("Without the values")] = None,
     missing: Annotated[Literal["drop", "keep"], Option("Rows without a value")] = "drop",
 ) -> pd.Series:
-    """Which rows stay: those whose value is in a range, among some values, or not among others.
+    """Return which rows stay: those whose value is in a range, among some values, or not among others.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def filter_rows(
 
 
 def rename(cells: pd.Series, *, to: Annotated[str, Option("New name")]) -> pd.Series:
-    """The column has another name from then on.
+    """Rename a column.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ class Step:
         return f"{self.name} {self.column}" + (f": {', '.join(options)}" if options else "")
 
     def apply(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The frame after the step.
+        """Return the frame after the step.
 
         Raises
         ------
@@ -413,7 +413,7 @@ class Preparation:
         return "\n".join(["Preparation", *(f"  {step.words}" for step in self.steps)])
 
     def to_list(self) -> list[dict[str, Any]]:
-        """The steps as a flow has them; reads back to the same."""
+        """Return the steps as a flow has them; reads back to the same."""
         return [
             {
                 step.name: {
@@ -425,7 +425,7 @@ class Preparation:
         ]
 
     def renamed(self, names: Iterable[str]) -> dict[str, str]:
-        """Column -> its name after all steps, for those that have another one then.
+        """Return column -> its name after all steps, for those that have another one then.
 
         Parameters
         ----------
@@ -439,7 +439,7 @@ class Preparation:
         return {old: name for old, name in now.items() if old != name}
 
     def apply(self, frame: pd.DataFrame, partial: bool = False) -> pd.DataFrame:
-        """A frame after all steps; the one that is handed over is not changed.
+        """Return a frame after all steps; the one that is handed over is not changed.
 
         Parameters
         ----------
@@ -463,7 +463,7 @@ class Preparation:
         return frame
 
     def changes(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """What each step changes in a frame, one after the other.
+        """Return what each step changes in a frame, one after the other.
 
         Parameters
         ----------
@@ -560,7 +560,7 @@ def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step
 
 
 def _read_table(path: Path) -> dict[str, str | None]:
-    """The table of a file: value -> what it becomes."""
+    """Return the table of a file: value -> what it becomes."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             text = file.read(MOST_BYTES + 1)
@@ -602,7 +602,7 @@ def _read_table(path: Path) -> dict[str, str | None]:
 
 
 def _own_problem(step: str, option: str, value: Any) -> str | None:
-    """What is wrong with a value that its declared type does not say."""
+    """Return what is wrong with a value that its declared type does not say."""
     if (step, option) in (("round", "to"), ("intervals", "width")) and not value > 0:
         return "must be a positive number"
     if (step, option) == ("recode", "file") and value is not None and (not value or "\0" in value):
@@ -630,7 +630,7 @@ def _own_problem(step: str, option: str, value: Any) -> str | None:
 
 
 def _together(step: str, given: Mapping[str, Any]) -> str | None:
-    """What is wrong with options that are each right."""
+    """Return what is wrong with options that are each right."""
     if step == "recode" and (given.get("values") is None) == (given.get("file") is None):
         return "needs values or a table file, one of the two"
     if step == "date-part" and (given["part"] == "age") != (given.get("on") is not None):
@@ -650,7 +650,7 @@ def _is_cell(value: Any) -> bool:
 
 
 def _cell_text(value: Any) -> str:
-    """A cell as text: a number in its shortest form."""
+    """Return a cell as text: a number in its shortest form."""
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_):
         return number_text(value)
     return str(value)
@@ -674,7 +674,7 @@ def _plain(number: Decimal) -> str:
 
 
 def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
-    """The numbers of the cells that have a value."""
+    """Return the numbers of the cells that have a value."""
     if missing.all():
         return np.zeros(0, np.int64)
     values, dates = numbers_of(cells[~missing], str(cells.name))
@@ -684,7 +684,7 @@ def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
 
 
 def _distinct(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[Any]:
-    """A function of every number, computed once for each distinct one."""
+    """Return a function of every number, computed once for each distinct one."""
     distinct, inverse = np.unique(values, return_inverse=True)
     try:
         results = [function(Decimal(repr(number))) for number in distinct.tolist()]
@@ -696,7 +696,7 @@ def _distinct(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[An
 
 
 def _numbers(cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bool) -> pd.Series:
-    """Another number for each: numbers stay numbers, and texts of numbers texts.
+    """Return another number for each: numbers stay numbers, and texts of numbers texts.
 
     The type rests on that of the column alone, never on its values: pieces of a table get the same.
     """
@@ -727,12 +727,12 @@ def _texts_of_numbers(cells: pd.Series, function: Callable[[Decimal], str]) -> p
 
 
 def _cells(cells: pd.Series) -> pd.Series:
-    """The cells as texts, missing where they are."""
+    """Return the cells as texts, missing where they are."""
     return _texts(cells, lambda text: text)
 
 
 def _texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series:
-    """Another text for each value, computed once for each distinct one."""
+    """Return another text for each value, computed once for each distinct one."""
     import pandas as pd
 
     codes, distinct = pd.factorize(cells)

@@ -96,7 +96,7 @@ def read_frame(
 
 
 def is_csv(path: str | PathLike[str]) -> bool:
-    """Whether a name ends like that of a CSV file, also of a packed one."""
+    """Return whether a name ends like that of a CSV file, also of a packed one."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
@@ -141,7 +141,7 @@ _EXACT = 1 << 53
 
 
 def exact_frame(table: pa.Table) -> pd.DataFrame:
-    """A frame of an Arrow table; whole numbers that floats cannot hold stay what they are beside missing values.
+    """Return a frame of an Arrow table; whole numbers that floats cannot hold stay what they are beside missing values.
 
     Notes
     -----
@@ -158,7 +158,7 @@ def exact_frame(table: pa.Table) -> pd.DataFrame:
 
 
 def has_wide(column: pa.ChunkedArray) -> bool:
-    """Whether a column of whole numbers has some that floats cannot be trusted with."""
+    """Return whether a column of whole numbers has some that floats cannot be trusted with."""
     import pyarrow.compute as pc
 
     ends = pc.min_max(column)
@@ -167,14 +167,14 @@ def has_wide(column: pa.ChunkedArray) -> bool:
 
 
 def not_parquet(name: object, error: Exception) -> DataError:
-    """What to say of a Parquet file that cannot be read."""
+    """Return what to say of a Parquet file that cannot be read."""
     if "crypt" in str(error):
         return DataError(f"{name}: is encrypted; decrypt it, and name the file that can be read")
     return DataError(f"{name}: is no readable Parquet file ({type(error).__name__})")
 
 
 def parquet_files(path: str | PathLike[str]) -> list[Path]:
-    """The Parquet files that a path names: itself, or those in a folder, by name.
+    """Return the Parquet files that a path names: itself, or those in a folder, by name.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
 
 
 def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -> pa.Schema:
-    """The columns of a Parquet file or folder, seen without reading rows.
+    """Return the columns of a Parquet file or folder, seen without reading rows.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ def csv_form(
 
 
 def must_fit(path: str | PathLike[str]) -> Callable[[Iterable[int]], None]:
-    """What refuses a file whose parts, of so many bytes, this machine's memory does not hold.
+    """Return what refuses a file whose parts, of so many bytes, this machine's memory does not hold.
 
     Parameters
     ----------
@@ -444,12 +444,12 @@ def _must_fit(name: str, sizes: Iterable[int]) -> None:
 
 
 def _memory() -> int:
-    """Bytes of memory that this machine has."""
+    """Return bytes of memory that this machine has."""
     return total_memory()
 
 
 def _unpacked_sizes(file: Path) -> Iterator[int]:
-    """Bytes of the values of a Parquet file, part by part; nothing where they are few for certain.
+    """Yield bytes of the values of a Parquet file, part by part; nothing where they are few for certain.
 
     A value that repeats is in the file once, and stays so while its length is counted.
     """
@@ -478,7 +478,7 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
 
 
 def _header_count(block: bytes, delimiter: str, encoding: str) -> int:
-    """How many columns a CSV file has whose first bytes these are, at the least."""
+    """Return how many columns a CSV file has whose first bytes these are, at the least."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(block)
     try:
         return len(next(csv_rows(io.StringIO(text, newline=""), delimiter=delimiter), ()))
@@ -495,7 +495,7 @@ def _check_count(name: str, columns: int) -> None:
 
 
 def _unpacked(path: str | PathLike[str], opener: Opener | None) -> pa.NativeFile:
-    """The bytes of a text file, unpacked where its name says that it is packed."""
+    """Return the bytes of a text file, unpacked where its name says that it is packed."""
     import pyarrow as pa
 
     if opener is None:
@@ -526,7 +526,7 @@ def _check_quotes(path: str | PathLike[str], delimiter: str, encoding: str, open
 
 
 def _is_encoding(name: str) -> bool:
-    """Whether Python knows an encoding of text that can be read in blocks: ``bz2`` and ``hex`` are none of text."""
+    """Return whether Python knows an encoding of text that can be read in blocks: ``bz2`` and ``hex`` are none of text."""
     import pyarrow as pa
 
     try:
@@ -543,7 +543,7 @@ def _no_rows(fields: pa.Schema) -> pa.RecordBatch:
 
 
 def _blanked(batch: pa.RecordBatch, blank: pa.Array) -> pa.RecordBatch:
-    """The same with nothing where a cell says that it is missing."""
+    """Return the same with nothing where a cell says that it is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -42,7 +42,7 @@ class Records:
         return len(self.domains)
 
     def take(self, index: np.ndarray) -> Records:
-        """The records at some positions, over the same domains.
+        """Return the records at some positions, over the same domains.
 
         Raises
         ------
@@ -53,7 +53,7 @@ class Records:
         return Records(self.domains, np.ascontiguousarray(self.codes[index]), units)
 
     def fingerprint(self) -> str:
-        """A hash of the values, in their order and whatever other records there are: 64 hexadecimal digits, O(n q)."""
+        """Return a hash of the values, in their order and whatever other records there are: 64 hexadecimal digits, O(n q)."""
         total = hashlib.sha256()
         for domain, codes in zip(self.domains, self.codes.T, strict=True):
             used, places = np.unique(codes, return_inverse=True)
@@ -63,7 +63,7 @@ class Records:
         return total.hexdigest()
 
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
-        """First and last codes of each record's own run on QI `a`: the least that it may be published as.
+        """Return first and last codes of each record's own run on QI `a`: the least that it may be published as.
 
         That is its code, the run of the level that the column is published at least, or without a number the whole domain, or
         none: ``(D, -1)``, which every run covers, of a record that has a code instead.
@@ -85,7 +85,7 @@ class Records:
         return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
 
     def at_floor(self) -> Records:
-        """The same with one code for all values that are published alike at best, themselves where there are none.
+        """Return the same with one code for all values that are published alike at best, themselves where there are none.
 
         What a method cannot tell apart in its result it need not tell apart at all.
         """
@@ -98,12 +98,12 @@ class Records:
         return Records(self.domains, codes, self.units)
 
     def classes(self) -> np.ndarray:
-        """Labels of equal records, shape (n,), int64, O(q n log n)."""
+        """Return labels of equal records, shape (n,), int64, O(q n log n)."""
         return equal_columns(self.codes.T, self.n)
 
 
 def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray:
-    """Labels 0.. of the equal columns of a matrix given by its rows.
+    """Return labels 0.. of the equal columns of a matrix given by its rows.
 
     The labels are refined row after row, so no two different columns can meet. O(rows n log n).
 
@@ -127,7 +127,7 @@ def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray
 
 
 def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """The rank of each value among the distinct ones, and how many these are."""
+    """Return the rank of each value among the distinct ones, and how many these are."""
     if not len(values):
         return np.zeros(0, np.int64), 0
     if values.dtype == bool:

@@ -52,7 +52,7 @@ class Content:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, names: Sequence[str]) -> Content:
-        """That of some columns of a frame; O(n) for each."""
+        """Return the marks of some columns of a frame; O(n) for each."""
         n = len(frame)
         turns = np.full(n, _TURN, np.uint64)
         turns[:1] = 1
@@ -60,7 +60,7 @@ class Content:
         return cls(n, int((marks * np.cumprod(turns, dtype=np.uint64)).sum(dtype=np.uint64)))
 
     def then(self, other: Content) -> Content:
-        """That of this one's rows and those that follow."""
+        """Return the marks of these rows and of those that follow."""
         total = (self.total + pow(_TURN, self.rows, 1 << 64) * other.total) & _WORD
         return Content(self.rows + other.rows, total)
 
@@ -70,7 +70,7 @@ class Content:
 
 
 def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
-    """A mark for each row, equal for rows whose cells read the same.
+    """Return a mark for each row, equal for rows whose cells read the same.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
 
 
 def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
-    """Marks as of :func:`row_marks`, but whole: shape (n,), uint64."""
+    """Return marks as of :func:`row_marks`, but whole: shape (n,), uint64."""
     return _sums(frame, names, key)
 
 
 def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
-    """The sums that marks are the upper halves of, shape (n,), uint64."""
+    """Return the sums that marks are the upper halves of, shape (n,), uint64."""
     import pandas as pd
 
     marks = np.zeros(len(frame), np.uint64)
@@ -113,7 +113,7 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
 
 
 def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
-    """Codes of the values of a column, the same for originals and published rows.
+    """Return codes of the values of a column, the same for originals and published rows.
 
     Numbers are compared as numbers also where one of the two is text, as in a CSV file.
 
@@ -135,7 +135,7 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
 
 
 def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.ndarray]:
-    """A label for each row of each frame, equal where the cells of all these columns read the same.
+    """Return a label for each row of each frame, equal where the cells of all these columns read the same.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.
 
 
 def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
-    """The code of each cell's text; texts that are not known yet are added."""
+    """Return the code of each cell's text; texts that are not known yet are added."""
     import pandas as pd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
@@ -169,7 +169,7 @@ def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.nd
 
 
 def cell_text(value: Any, numeric: bool) -> str:
-    """One text for all ways to write a value down: whatever a file made of it, it reads the same.
+    """Return one text for all ways to write a value down: whatever a file made of it, it reads the same.
 
     Parameters
     ----------

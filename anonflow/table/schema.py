@@ -167,7 +167,7 @@ class Column:
         return "; ".join(parts)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The column as it is written in a schema.
+        """Return the column as it is written in a schema.
 
         Raises
         ------
@@ -311,7 +311,7 @@ class Schema(Mapping[str, Column]):
 
     @classmethod
     def infer(cls, frame: pd.DataFrame) -> Schema:
-        """A first guess to edit: roles and kinds from the names and values of a frame.
+        """Return a first guess to edit: roles and kinds from the names and values of a frame.
 
         Parameters
         ----------
@@ -335,7 +335,7 @@ class Schema(Mapping[str, Column]):
 
     @staticmethod
     def advise(frame: pd.DataFrame) -> pd.DataFrame:
-        """What :meth:`infer` guesses, with its reasons: for the owner, who knows what others can know.
+        """Return what :meth:`infer` guesses, with its reasons: for the owner, who knows what others can know.
 
         Parameters
         ----------
@@ -365,7 +365,7 @@ class Schema(Mapping[str, Column]):
 
     @classmethod
     def of(cls, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
-        """A schema from any of its forms: itself, a mapping of columns, a YAML file.
+        """Return a schema from any of its forms: itself, a mapping of columns, a YAML file.
 
         Raises
         ------
@@ -406,11 +406,11 @@ class Schema(Mapping[str, Column]):
         return next((name for name, column in self._columns.items() if column.role == "household"), None)
 
     def prepared(self) -> Schema:
-        """The same columns, with nothing left to do before."""
+        """Return the same columns, with nothing left to do before."""
         return Schema(self._columns, self.folder) if self.preparation else self
 
     def without(self, names: Collection[str]) -> Schema:
-        """The same schema without some of its columns.
+        """Return the same schema without some of its columns.
 
         Parameters
         ----------
@@ -420,7 +420,7 @@ class Schema(Mapping[str, Column]):
         return Schema(kept, self.folder, self.preparation)
 
     def to_mapping(self) -> dict[str, dict[str, Any]]:
-        """The schema as it is written under ``columns:``; reads back to the same.
+        """Return the schema as it is written under ``columns:``; reads back to the same.
 
         Raises
         ------
@@ -452,7 +452,7 @@ class Schema(Mapping[str, Column]):
 
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, else the first of them."""
+    """Return the end of a message about an unknown name: the nearest known one, else the first of them."""
     near = suggest(str(name), known)
     if near:
         return f" (did you mean {near!r}?)"
@@ -718,7 +718,7 @@ def _domain(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str | Non
 
 
 def _bounds(told: _Told, given: Any) -> tuple[str, str] | None:
-    """The lowest and the highest value of a declared domain, as texts."""
+    """Return the lowest and the highest value of a declared domain, as texts."""
     ends: list[Any] = [given.get(key) for key in ("low", "high")] if isinstance(given, Mapping) else []
     if len(ends) == 2 and set(given) == {"low", "high"}:
         if all(_is_number(end) and math.isfinite(end) for end in ends) and ends[0] <= ends[1]:
@@ -734,7 +734,7 @@ def _bounds(told: _Told, given: Any) -> tuple[str, str] | None:
 
 
 def _as_written(end: str | None) -> Any:
-    """An end of a declared domain as a schema writes it: a number, or the text of a date."""
+    """Return an end of a declared domain as a schema writes it: a number, or the text of a date."""
     try:
         number = float(str(end))
     except ValueError:
@@ -747,6 +747,6 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _short(value: object) -> str:
-    """A key or word of the schema for a message, never more than 40 characters."""
+    """Return a key or word of the schema for a message, never more than 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."

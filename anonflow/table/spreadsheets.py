@@ -35,7 +35,7 @@ _PLAIN = re.compile(rf"[+-]?{NUMBER.removeprefix('-?')}(?:-{NUMBER})?")
 
 
 def guarded_text(text: str) -> str:
-    """A text that no spreadsheet executes: with an apostrophe before it, where it begins like a formula.
+    """Return a text that no spreadsheet executes: with an apostrophe before it, where it begins like a formula.
 
     A text that begins with apostrophes and then like a formula gets one more, so that :func:`unguarded_text` gives back
     every text. Numbers and published ranges such as ``-500--20`` stay as they are.
@@ -47,12 +47,12 @@ def guarded_text(text: str) -> str:
 
 
 def unguarded_text(text: str) -> str:
-    """The text that :func:`guarded_text` was given."""
+    """Return the text that :func:`guarded_text` was given."""
     return text[1:] if text[:1] == "'" and text.lstrip("'").startswith(_EXECUTED) else text
 
 
 def formula_cells(frame: pd.DataFrame) -> int:
-    """How many cells and names of a frame :func:`guarded_text` changes in a CSV file."""
+    """Return how many cells and names of a frame :func:`guarded_text` changes in a CSV file."""
     count = sum(guarded_text(str(name)) != str(name) for name in frame.columns)
     for name in frame.columns:
         at, texts = _distinct_texts(frame[name])
@@ -63,12 +63,12 @@ def formula_cells(frame: pd.DataFrame) -> int:
 
 
 def formula_warning(frame: pd.DataFrame, path: str | PathLike[str]) -> str | None:
-    """What to say of a frame that is written to a CSV file; None of other files, and where no cell is changed."""
+    """Return what to say of a frame that is written to a CSV file; None of other files, and where no cell is changed."""
     return formula_sentence(formula_cells(frame), path) if Path(path).suffix.lower() == _CSV else None
 
 
 def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
-    """The same where the cells that begin like a formula have been counted."""
+    """Return the same where the cells that begin like a formula have been counted."""
     if not count or Path(path).suffix.lower() != _CSV:
         return None
     return (
@@ -78,7 +78,7 @@ def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
 
 
 def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
-    """Where each cell's text stands among the distinct ones, -1 where it is missing; None of numbers."""
+    """Return where each cell's text stands among the distinct ones, -1 where it is missing; None of numbers."""
     import pandas as pd
 
     if not (pd.api.types.is_string_dtype(cells.dtype) or pd.api.types.is_object_dtype(cells.dtype)):
@@ -88,7 +88,7 @@ def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
 
 
 def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
-    """A column with its texts changed; the same column where none is."""
+    """Return a column with its texts changed; the same column where none is."""
     import pandas as pd
 
     at, texts = _distinct_texts(cells)
@@ -105,7 +105,7 @@ def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
 def read_published(
     path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8"
 ) -> pd.DataFrame:
-    """The cells of a published file: as :func:`read_frame`, but texts of a CSV file as they were.
+    """Return the cells of a published file: as :func:`read_frame`, but texts of a CSV file as they were.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ def _columns(frame: pd.DataFrame, labels: Mapping[str, Mapping[Any, str]]) -> pd
 
 
 def _cells(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
-    """A column as a Parquet file of it would be read: labels, or numbers, or texts."""
+    """Return a column as a Parquet file of it would be read: labels, or numbers, or texts."""
     import pandas as pd
 
     present = cells.dropna()

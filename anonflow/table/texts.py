@@ -11,14 +11,14 @@ __all__ = ["text_array", "text_type"]
 
 @cache
 def text_type() -> Any:
-    """The type that this pandas gives to a column of texts; in both, None is a missing value and stays one."""
+    """Return the type that this pandas gives to a column of texts; in both, None is a missing value and stays one."""
     import pandas as pd
 
     return "str" if int(pd.__version__.partition(".")[0]) >= 3 else object
 
 
 def text_array(texts: Iterable[Any]) -> Any:
-    """Texts, or None for a missing one, as the array of a column.
+    """Return texts, or None for a missing one, as the array of a column.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Uniqueness:
         self._records = np.concatenate([[0], np.cumsum(self._sizes)])
 
     def at_risk(self, k: int) -> int:
-        """Records whose class has fewer than `k`."""
+        """Return records whose class has fewer than `k`."""
         return int(self._records[np.searchsorted(self._sizes, k, side="left")])
 
     @property
@@ -60,7 +60,7 @@ class Uniqueness:
 
 
 def unique_as_added(frame: pd.DataFrame, columns: Sequence[str]) -> list[int]:
-    """Unique records on the first column, the first two, and so on.
+    """Return unique records on the first column, the first two, and so on.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _check(frame: pd.DataFrame, columns: Sequence[str]) -> None:
 
 
 def refined(labels: np.ndarray, cells: pd.Series | np.ndarray) -> np.ndarray:
-    """Labels of classes, divided by the values of one more column: 0 .. classes - 1, shape (n,), int64."""
+    """Return labels of classes, divided by the values of one more column: 0 .. classes - 1, shape (n,), int64."""
     codes, values = pd.factorize(cells, use_na_sentinel=False)
     # both factors are at most n, so the product of two labels stays far below 2^63
     return np.asarray(pd.factorize(labels * max(len(values), 1) + codes)[0], dtype=np.int64)

@@ -17,14 +17,14 @@ ROWS = 5
 
 
 def schema_view(rows: Sequence[tuple[str, str, str, str]]) -> str:
-    """Columns with their role, kind and details as HTML; labels of boundaries are shown, so it is the owner's."""
+    """Return columns with their role, kind and details as HTML; labels of boundaries are shown, so it is the owner's."""
     return view(f"Schema of {len(rows)} columns", grid(["column", "role", "kind", "more"], rows))
 
 
 def table_view(
     numbers: Sequence[tuple[str, Any]], rows: Sequence[tuple[str, str, str, str, str]], frame: pd.DataFrame
 ) -> str:
-    """A table as HTML: its size, its columns (with their distinct values), and its first records."""
+    """Return a table as HTML: its size, its columns (with their distinct values), and its first records."""
     first = frame.head(ROWS)
     records = list(first.itertuples(index=True, name=None))
     return view(

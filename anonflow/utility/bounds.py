@@ -48,7 +48,7 @@ BLOCK = 256
 
 
 def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 1.0) -> float | None:
-    """What no release with this k can lose less than.
+    """Return what no release with this k can lose less than.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
 
 
 def least_total(records: Records, k: int, measure: str, effort: float) -> float:
-    """What the records of one partition lose at least in all: the sum of :func:`record_bounds`.
+    """Return what the records of one partition lose at least in all: the sum of :func:`record_bounds`.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def least_total(records: Records, k: int, measure: str, effort: float) -> float:
 
 
 def covers_at_least(records: Records, generalization: Generalization, k: int) -> bool:
-    """Whether each generalized record covers at least k originals."""
+    """Return whether each generalized record covers at least k originals."""
     degrees = consistency_graph(records, generalization).degrees()[1]
     return bool((degrees >= k).all())
 
@@ -163,7 +163,7 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
 
 
 def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
-    """The least cost of levels of the QIs at which k records look alike: exact for suppression and hierarchies.
+    """Return the least cost of levels of the QIs at which k records look alike: exact for suppression and hierarchies.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
 
 
 def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
-    """The k-th smallest cost of covering a record and one original, the record itself counted first.
+    """Return the k-th smallest cost of covering a record and one original, the record itself counted first.
 
     Of k originals that are covered one is at least as far as the k-th nearest, and costs never fall. A record
     that occurs k times costs nothing.
@@ -230,7 +230,7 @@ def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = 
 def cover_costs(
     records: Records, k: int, measure: str = "ncp", joins: int = 10_000_000, compiled: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least cost of covering each record and k - 1 others, or a bound of it, by branch and bound.
+    """Return the least cost of covering each record and k - 1 others, or a bound of it, by branch and bound.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def _relaxed(weighted: _WeightedRecords, compiled: bool = True) -> tuple[np.ndar
 
 
 def _levels(weighted: _WeightedRecords, a: int) -> _Levels | None:
-    """The levels of QI a, None if it is sure to cost nothing at any."""
+    """Return the levels of QI a, None if it is sure to cost nothing at any."""
     domain = weighted.records.domains[a]
     if domain.size <= 1 or domain.has_codes:  # beside a code, a number costs nothing
         return None
@@ -395,7 +395,7 @@ def _levels(weighted: _WeightedRecords, a: int) -> _Levels | None:
 
 
 def _second(codes: np.ndarray, more: np.ndarray, missing: float, exact: bool) -> _Levels:
-    """Two levels: the value, and more than this. A missing number costs what the whole domain does."""
+    """Return two levels: the value, and more than this. A missing number costs what the whole domain does."""
     cost = np.zeros((2, len(codes)))
     cost[1] = more
     cost[:, -1] = missing
@@ -403,14 +403,14 @@ def _second(codes: np.ndarray, more: np.ndarray, missing: float, exact: bool) ->
 
 
 def _two(levels: _Levels) -> _Levels:
-    """A hierarchy's value, and the least that a node above it costs."""
+    """Return a hierarchy's value, and the least that a node above it costs."""
     above = np.where(levels.look == levels.look[0], np.inf, levels.cost).min(axis=0)
     look = np.stack([levels.look[0], np.zeros_like(levels.look[0])])
     return _Levels(look, np.stack([levels.cost[0], np.where(np.isinf(above), 0.0, above)]), False)
 
 
 def _nodes(plan: CostPlan, t: int, size: int) -> _Levels:
-    """A hierarchy's levels: the node above each value at each depth, the value where it is no deeper."""
+    """Return a hierarchy's levels: the node above each value at each depth, the value where it is no deeper."""
     chains = []
     for leaf in range(size):
         node = int(plan.leaf[plan.range_at[t] + leaf])
@@ -428,7 +428,7 @@ def _nodes(plan: CostPlan, t: int, size: int) -> _Levels:
 
 
 def _numbers(look: np.ndarray, salt: int) -> np.ndarray:
-    """A fixed random 64-bit number for each look at a level (Steele, Lea and Flood's splitmix64)."""
+    """Return a fixed random 64-bit number for each look at a level (Steele, Lea and Flood's splitmix64)."""
     with np.errstate(over="ignore"):
         z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(
             0x9E3779B97F4A7C15

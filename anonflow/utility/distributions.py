@@ -59,7 +59,7 @@ class Distribution:
 
 
 def distribution(records: Records, generalization: Generalization, name: str) -> Distribution:
-    """The values of one QI in the originals and in the generalized records, side by side.
+    """Return the values of one QI in the originals and in the generalized records, side by side.
 
     Parameters
     ----------
@@ -126,21 +126,21 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
 
 
 def _distinct(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The distinct runs that cover something, and how often each occurs."""
+    """Return the distinct runs that cover something, and how often each occurs."""
     covering = hi >= lo
     key, count = np.unique(lo[covering].astype(np.int64) * size + hi[covering], return_counts=True)
     return key // size, key % size, count.astype(np.float64)
 
 
 def _spread_runs(lo: np.ndarray, hi: np.ndarray, count: np.ndarray, size: int) -> np.ndarray:
-    """Each run's count, evenly over its codes, shape (size,)."""
+    """Return each run's count, evenly over its codes, shape (size,)."""
     each = count / (hi - lo + 1)
     steps = np.bincount(lo, each, size + 1) - np.bincount(hi + 1, each, size + 1)
     return np.maximum(np.cumsum(steps)[:size], 0.0)
 
 
 def _spread_widths(low: np.ndarray, high: np.ndarray, count: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Each interval's count, evenly over its width, into bins; a single number falls into its bin."""
+    """Return each interval's count, evenly over its width, into bins; a single number falls into its bin."""
     single = high <= low
     bins = np.histogram(low[single], edges, weights=count[single])[0].astype(np.float64)
     low, high, count = low[~single], high[~single], count[~single]
@@ -149,7 +149,7 @@ def _spread_widths(low: np.ndarray, high: np.ndarray, count: np.ndarray, edges: 
 
 
 def _spread_sets(bits: np.ndarray, domain: Domain) -> np.ndarray:
-    """Each set's count, evenly over its members, shape (domain.size,)."""
+    """Return each set's count, evenly over its members, shape (domain.size,)."""
     distinct, count = np.unique(bits, axis=1, return_counts=True)
     total = np.zeros(domain.size)
     step = max(1, (1 << 22) // max(1, domain.size))
@@ -171,7 +171,7 @@ def _interval_texts(edges: np.ndarray, domain: Domain) -> list[str]:
 def _summed_up(
     labels: list[str], original: np.ndarray, published: np.ndarray
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """The most frequent originals one by one, in their order, and the rest as one bar."""
+    """Return the most frequent originals one by one, in their order, and the rest as one bar."""
     kept = np.sort(np.argsort(-original, kind="stable")[: MOST - 1])
     rest = np.setdiff1d(np.arange(len(labels)), kept)
     return (

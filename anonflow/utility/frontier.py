@@ -12,7 +12,7 @@ __all__ = ["frontier"]
 
 
 def frontier(risks: Sequence[float], losses: Sequence[float]) -> np.ndarray:
-    """Which points no other point beats: with at most their risk and loss, and less of one of the two.
+    """Return which points no other point beats: with at most their risk and loss, and less of one of the two.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ class MeasureRequest:
 
 
 def measure_names() -> tuple[str, ...]:
-    """The names of all measures."""
+    """Return the names of all measures."""
     return tuple(MEASURES)
 
 
@@ -327,7 +327,7 @@ def asked(
 def partial(
     ready: MeasureRequest, records: Records, subject: Any, partitions: Sequence[np.ndarray] | None = None
 ) -> dict[str, list[Any]]:
-    """What a partition adds to each measure.
+    """Return what a partition adds to each measure.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def combine(ready: MeasureRequest, parts: Sequence[dict[str, list[Any]]]) -> dic
 
 
 def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str, float | int]:
-    """The measures of the whole table.
+    """Return the measures of the whole table.
 
     Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
     the whole table (sums of floats up to their order).
@@ -375,7 +375,7 @@ def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str,
 
 
 def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
-    """What some classes add to the measures of :func:`measures_by_class`, each of them here with all its parts.
+    """Return what some classes add to the measures of :func:`measures_by_class`, each of them here with all its parts.
 
     Parameters
     ----------
@@ -389,24 +389,24 @@ def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict
 def finish_sums(
     ready: MeasureRequest, sums: Sequence[Mapping[str, tuple[float, ...]]]
 ) -> dict[str, float | int]:
-    """The measures of the whole table from :func:`class_sums` of all its classes."""
+    """Return the measures of the whole table from :func:`class_sums` of all its classes."""
     return {
         name: _BY_CLASS[name].of_sums(ready.prepared[name], [one[name] for one in sums]) for name in sums[0]
     }
 
 
 def measures_by_record() -> tuple[str, ...]:
-    """The names of the measures that add up over records: of a partition they are a number or two."""
+    """Return the names of the measures that add up over records: of a partition they are a number or two."""
     return tuple(name for name, one in MEASURES.items() if one.adds_up)
 
 
 def measures_by_class() -> tuple[str, ...]:
-    """The names of the measures that add up over classes, wherever these were made."""
+    """Return the names of the measures that add up over classes, wherever these were made."""
     return tuple(_BY_CLASS)
 
 
 def measures_of_analyses() -> tuple[str, ...]:
-    """The names of the measures that compare originals and plausible tables: they need all rows at once."""
+    """Return the names of the measures that compare originals and plausible tables: they need all rows at once."""
     return tuple(name for name, one in MEASURES.items() if isinstance(one, _AnalysisMeasure))
 
 
@@ -503,7 +503,7 @@ def _sizes_of(prepared: Any, part: Part) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _merged(chunks: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Sizes of the classes, equal ones of different partitions put together, shape (m,), int64."""
+    """Return sizes of the classes, equal ones of different partitions put together, shape (m,), int64."""
     if len(chunks) == 1:
         return chunks[0][1]
     keys = np.concatenate([keys for keys, _ in chunks], axis=1)
@@ -527,7 +527,7 @@ def _by_class(
 
 
 def _count(prepared: Any, chunks: list[tuple[np.ndarray, np.ndarray]]) -> tuple[int, int, int, int]:
-    """Number of classes, their records, and the size of the smallest and of the largest."""
+    """Return number of classes, their records, and the size of the smallest and of the largest."""
     sizes = _merged(chunks)
     if not len(sizes):
         return 0, 0, np.iinfo(np.int64).max, 0
@@ -598,7 +598,7 @@ def _discernibility(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> in
 
 
 def _covered(records: Records, made: Generalization, sizes: np.ndarray) -> int:
-    """How many originals generalized records cover in all, each counted `sizes` times."""
+    """Return how many originals generalized records cover in all, each counted `sizes` times."""
     graph = consistency_graph(records, made)
     copies = np.bincount(graph.published.label, weights=sizes, minlength=graph.published.size)
     return int(graph.degrees()[1].astype(np.float64) @ copies)
@@ -721,7 +721,7 @@ def _checked(name: str, tables: int, seed: int, by: str | None, settings: dict[s
 
 
 def _asked_of(name: str) -> Callable[..., _Asked]:
-    """What takes the options that all measures of an analysis have."""
+    """Return what takes the options that all measures of an analysis have."""
 
     def prepare(
         records: Records, k: int | None, *, tables: _TABLES = TABLES, seed: _SEED = 0, by: _BY = None
@@ -818,7 +818,7 @@ def _of_analysis(
     needs: str = "",
     prepare: Callable[..., _Asked] | None = None,
 ) -> Measure:
-    """A measure that compares originals and plausible tables: it needs all rows at once."""
+    """Return a measure that compares originals and plausible tables: it needs all rows at once."""
 
     def chunk(asked: _Asked, part: Part) -> dict[str, float]:
         comparison = comparison_of(part, asked.tables, asked.seed)
@@ -838,7 +838,7 @@ def _of_analysis(
 
 
 def _without_hidden(part: Part) -> tuple[Part, int]:
-    """The part without its suppressed rows, and how many these are."""
+    """Return the part without its suppressed rows, and how many these are."""
     hidden = part.generalization.suppressed_rows() if part.hidden is None else np.asarray(part.hidden, bool)
     kept = np.flatnonzero(~hidden)
     if len(kept) == len(hidden):

@@ -50,7 +50,7 @@ class Neighbourhood:
     rows_in_all: int
 
     def texts(self, anonymization: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The originals as they would be published ungeneralized, and the rows as they are published.
+        """Return the originals as they would be published ungeneralized, and the rows as they are published.
 
         Returns
         -------
@@ -65,7 +65,7 @@ class Neighbourhood:
 
 
 def neighbourhood(anonymization: Any, record: int, most: int = MOST) -> Neighbourhood:
-    """Who a record is hidden among.
+    """Return who a record is hidden among.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ Query = tuple[Condition, ...]
 
 
 def draw_queries(records: Records, queries: int = 200, seed: int = 0) -> tuple[Query, ...]:
-    """Random COUNT queries on one to three quasi-identifiers (QIs), each met by some original.
+    """Return random COUNT queries on one to three quasi-identifiers (QIs), each met by some original.
 
     For each query the number of coded QIs (1 to 3) and which ones are uniform, and an original is drawn. On
     a range QI the query asks for the run of codes between that original's and a uniform one; on a set QI for
@@ -85,7 +85,7 @@ def draw_queries(records: Records, queries: int = 200, seed: int = 0) -> tuple[Q
 
 
 def anchors(domains: Sequence[Domain], n: int, queries: int = 200, seed: int = 0) -> np.ndarray:
-    """Positions of the originals that queries are drawn around, shape (queries,), int64.
+    """Return positions of the originals that queries are drawn around, shape (queries,), int64.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def anchors(domains: Sequence[Domain], n: int, queries: int = 200, seed: int = 0
 
 
 def prepared(records: Records, n: int, queries: int = 200, seed: int = 0) -> tuple[Query, ...]:
-    """The queries of :func:`draw_queries`, from the originals at :func:`anchors`.
+    """Return the queries of :func:`draw_queries`, from the originals at :func:`anchors`.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def prepared(records: Records, n: int, queries: int = 200, seed: int = 0) -> tup
 def _draw_query(
     domains: Sequence[Domain], n: int, anchor: np.ndarray, rng: np.random.Generator
 ) -> tuple[int, Query]:
-    """The position of a random original, and a query around it, if it has these codes."""
+    """Return the position of a random original, and a query around it, if it has these codes."""
     q = len(domains)
     columns = rng.choice(q, size=int(rng.integers(1, min(3, q) + 1)), replace=False)
     position = int(rng.integers(n))
@@ -146,7 +146,7 @@ def _draw_query(
 
 
 def exact(queries: Sequence[Query], records: Records) -> np.ndarray:
-    """How many originals meet each query, shape (queries,), int64; a missing number meets no condition."""
+    """Return how many originals meet each query, shape (queries,), int64; a missing number meets no condition."""
     counts = np.empty(len(queries), np.int64)
     columns = np.asfortranarray(records.codes)
     for number, query in enumerate(queries):
@@ -159,7 +159,7 @@ def exact(queries: Sequence[Query], records: Records) -> np.ndarray:
 
 
 def estimates(queries: Sequence[Query], generalization: Generalization) -> np.ndarray:
-    """How many records are to be expected to meet each query, shape (queries,), float64.
+    """Return how many records are to be expected to meet each query, shape (queries,), float64.
 
     A generalized record counts with the product over the conditions of the share of its run's or set's
     values that meet them: each value of the domain in it is taken to be as likely as the others, and QIs
@@ -192,12 +192,12 @@ def estimates(queries: Sequence[Query], generalization: Generalization) -> np.nd
 
 
 def chunk(queries: Sequence[Query], part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """Exact and expected answers of a partition, each shape (queries,); those of partitions add up."""
+    """Return exact and expected answers of a partition, each shape (queries,); those of partitions add up."""
     return exact(queries, part.records), estimates(queries, part.generalization)
 
 
 def finalize(chunks: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """The median over the queries of ``|expected - exact| / max(exact, 1)``."""
+    """Return the median over the queries of ``|expected - exact| / max(exact, 1)``."""
     true = np.sum([chunk[0] for chunk in chunks], axis=0)
     guess = np.sum([chunk[1] for chunk in chunks], axis=0)
     return float(np.median(np.abs(guess - true) / np.maximum(true, 1)))

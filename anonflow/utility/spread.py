@@ -37,7 +37,7 @@ class SpreadOf:
 
 
 def chunk(numbers: SpreadOf, part: Part) -> np.ndarray:
-    """What a partition adds, for each numeric QI: shape (QIs, 7), float64.
+    """Return what a partition adds, for each numeric QI: shape (QIs, 7), float64.
 
     Parameters
     ----------

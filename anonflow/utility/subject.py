@@ -156,7 +156,7 @@ def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:
 
 
 def _listed(claim: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Owners and originals of a matrix of matches, or of a certificate."""
+    """Return owners and originals of a matrix of matches, or of a certificate."""
     listing = Listing.of(claim, n)
     if n and (not listing.degrees.all() or not 0 <= int(listing.end.min()) <= int(listing.end.max()) < n):
         raise DataError("the matches name no original for some rows, or originals that do not exist")

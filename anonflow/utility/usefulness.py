@@ -57,7 +57,7 @@ class Attribute:
         return len(self.present)
 
     def codes(self, records: Records) -> np.ndarray:
-        """One number for each value, equal for equal values in every partition, shape (n,), int64."""
+        """Return one number for each value, equal for equal values in every partition, shape (n,), int64."""
         if len(self.at) == 1:
             return records.codes[:, self.at[0]].astype(np.int64)
         parts = records.codes[:, list(self.at)].astype(np.uint64)
@@ -65,7 +65,7 @@ class Attribute:
 
 
 def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[Attribute, ...]:
-    """The attributes of a table.
+    """Return the attributes of a table.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[
 
 
 def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
-    """What a partition adds to usefulness: each class's distinct values, or their ends.
+    """Return what a partition adds to usefulness: each class's distinct values, or their ends.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
 
 
 def _bits(attribute: Attribute, records: Records, original: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The values of each class as bits, a missing one first, shape (words, m), uint64."""
+    """Return the values of each class as bits, a missing one first, shape (words, m), uint64."""
     code = attribute.codes(records) + 1
     words = []
     for word in range(records.domains[attribute.at[0]].size // 64 + 1):
@@ -159,7 +159,7 @@ def _bits(attribute: Attribute, records: Records, original: np.ndarray, starts: 
 
 
 def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tuple[float, int]:
-    """The tuple diversities of all classes, added up, and their number; usefulness is the mean.
+    """Return the tuple diversities of all classes, added up, and their number; usefulness is the mean.
 
     Equal classes of different partitions are one.
     """
@@ -224,7 +224,7 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
 
 
 def _numbers(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
-    """The number of each code; only those of values that occur need be numbers."""
+    """Return the number of each code; only those of values that occur need be numbers."""
     if domain.kind == "numeric":
         return domain.points
     values = np.full(domain.size, np.nan)
@@ -242,7 +242,7 @@ def _numbers(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
 
 
 def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest number that each original may have: a missing one may be any, a code has none."""
+    """Return least and greatest number that each original may have: a missing one may be any, a code has none."""
     assert attribute.values is not None
     codes = records.codes[:, attribute.at[0]]
     if records.domains[attribute.at[0]].has_codes:
@@ -257,7 +257,7 @@ def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarra
 
 
 def _pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct pairs of two arrays of integers."""
+    """Return the distinct pairs of two arrays of integers."""
     least = int(value.min())
     span = int(value.max()) - least + 1
     if (int(owner.max()) + 1) * span < 2**62:
@@ -274,7 +274,7 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
 
 
 def _extent(attributes: tuple[Attribute, ...], part: Part) -> np.ndarray:
-    """Tuple diversity of everything in the table that each class covers attribute by attribute, shape (m,)."""
+    """Return tuple diversity of everything in the table that each class covers attribute by attribute, shape (m,)."""
     _, first = np.unique(part.labels, return_index=True)
     generalization = part.generalization.take(first)
     spread = np.zeros(generalization.n)
@@ -288,7 +288,7 @@ def _extent(attributes: tuple[Attribute, ...], part: Part) -> np.ndarray:
 
 
 def _covered(attribute: Attribute, generalization: Generalization) -> tuple[np.ndarray, np.ndarray]:
-    """How many of the table's values each generalized record covers, and how far apart they are."""
+    """Return how many of the table's values each generalized record covers, and how far apart they are."""
     a = attribute.at[0]
     at = np.flatnonzero(generalization.layout.ranges == a)
     if len(attribute.at) == 1 and len(at):
@@ -329,7 +329,7 @@ def _covered_one_by_one(
 
 
 def _holds(generalization: Generalization, a: int, code: int) -> np.ndarray:
-    """Whether each generalized record covers a code of one coded QI, shape (m,), bool."""
+    """Return whether each generalized record covers a code of one coded QI, shape (m,), bool."""
     layout = generalization.layout
     at = np.flatnonzero(layout.ranges == a)
     if len(at):

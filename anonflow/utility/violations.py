@@ -13,7 +13,7 @@ __all__ = ["beyond_cells"]
 def beyond_cells(
     records: Records, generalization: Generalization, suppressed: np.ndarray | None = None
 ) -> np.ndarray:
-    """Which cells break a boundary or a limit, shape (q, n), bool.
+    """Return which cells break a boundary or a limit, shape (q, n), bool.
 
     Parameters
     ----------

@@ -239,7 +239,7 @@ class Exploration:
         return tuple(problems)
 
     def _flow(self, method: str) -> engine.Flow:
-        """A flow of one run over the table in memory."""
+        """Return a flow of one run over the table in memory."""
         table = self.table
         assert table is not None
         return engine.Flow.for_table(

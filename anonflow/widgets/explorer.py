@@ -39,7 +39,7 @@ def explorer(
     methods: Iterable[str] = ("greedy", "mondrian"),
     partition_size: int | None = PARTITION,
 ) -> Explorer:
-    """A panel to compare methods on a table in a notebook.
+    """Return a panel to compare methods on a table in a notebook.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ class Explorer:
     # ------------------------------------------------------------------------------- both directions
 
     def _ask(self, what: Any, *values: Any) -> None:
-        """What a widget was asked for, unless it only shows what is so already."""
+        """Take over what a widget was set to, unless it shows the present state."""
         from anonflow.errors import AnonflowError
 
         # what is asked while another thread draws waits; what the drawing itself sets in motion is heard here, hushed
@@ -268,7 +268,7 @@ class Explorer:
             self._ask(self.exploration.choose, change["new"])
 
     def _changed(self) -> None:
-        """Called by the model, from any thread; progress is shown now and then only."""
+        """Show the model's progress, now and then; called from any thread."""
         model = self.exploration
         if model.running and model.progress and time.monotonic() - self._told < PAUSE:
             same = (model.status, len(model.finished)) == self._drawn[:2]
@@ -345,7 +345,7 @@ class Explorer:
     # ---------------------------------------------------------------------------------------- display
 
     def _repr_mimebundle_(self, **given: Any) -> Any:
-        """The widgets where there are any, else what was found so far."""
+        """Return the widgets where there are any, else what was found so far."""
         shown = self.panel._repr_mimebundle_(**given)
         bundle, more = shown if isinstance(shown, tuple) else (shown, {})
         bundle = {**bundle, "text/plain": repr(self), "text/html": self._still()}
@@ -409,7 +409,7 @@ def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
 
 
 def _said(*sentences: str) -> str:
-    """Sentences with lines as far apart as those of a text, which those of widgets are not."""
+    """Return sentences with lines as far apart as those of a text, which those of widgets are not."""
     lines = Markup("").join(
         Markup('<div class="anonflow-said">{}</div>').format(sentence) for sentence in sentences
     )
@@ -436,7 +436,7 @@ def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
 
 
 def _columns_of(run: Finished) -> tuple[str, ...]:
-    """The quasi-identifiers of a run."""
+    """Return the quasi-identifiers of a run."""
     return tuple(column.column for column in run.result.columns)
 
 

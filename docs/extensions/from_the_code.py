@@ -36,13 +36,13 @@ def _code(text: Any) -> str:
 
 
 def algorithm_table() -> Lines:
-    """Name, guarantee, time and when, in the registry's order."""
+    """Return name, guarantee, time and when, in the registry's order."""
     rows = [[_code(m.name), m.guarantee, m.complexity, m.summary] for m in REGISTRY.values()]
     return _table(["name", "guarantee", "time", "when"], rows)
 
 
 def algorithm_options() -> Lines:
-    """A section for each method: paper, its options with what they may be, and what its function says."""
+    """Return a section for each method: paper, its options with what they may be, and what its function says."""
     lines: Lines = []
     for method in REGISTRY.values():
         lines += [f"### `{method.name}`", "", f"{method.summary}.", ""]
@@ -58,7 +58,7 @@ def algorithm_options() -> Lines:
 
 
 def _kind(entry: dict[str, Any], parts: dict[str, Any]) -> str:
-    """What a value may be, in words."""
+    """Return what a value may be, in words."""
     if "$ref" in entry:
         return "a mapping, see below"
     if "const" in entry:
@@ -111,12 +111,12 @@ def _keys(entry: dict[str, Any], parts: dict[str, Any]) -> Lines:
 
 
 def _plain(text: str) -> str:
-    """A docstring's double backticks as Markdown's."""
+    """Return a docstring's double backticks as Markdown's."""
     return re.sub(r"``([^`]+)``", r"`\1`", text).strip()
 
 
 def flow_keys() -> Lines:
-    """Every key of a flow, from its JSON Schema."""
+    """Return every key of a flow, from its JSON Schema."""
     made = flow_schema()
     parts = made["$defs"]
     lines = ["## The flow", "", *_keys(made, parts), ""]
@@ -149,7 +149,7 @@ def flow_keys() -> Lines:
 
 
 def column_keys() -> Lines:
-    """The keys of a column, and what each kind does about missing values."""
+    """Return the keys of a column, and what each kind does about missing values."""
     entry = flow_schema()["$defs"]["TableSpec"]["properties"]["columns"]["additionalProperties"]
     rows = [
         [_code(key) + (" (needed)" if key in entry["required"] else ""), _kind(one, {})]
@@ -164,7 +164,7 @@ def column_keys() -> Lines:
 
 
 def criterion_table() -> Lines:
-    """The criteria and their parameters."""
+    """Return the criteria and their parameters."""
     rows = [
         [_code(name), one.sentence, ", ".join(_code(option) for option in one.options) or "none besides k"]
         for name, one in CRITERIA.items()
@@ -173,7 +173,7 @@ def criterion_table() -> Lines:
 
 
 def measure_list() -> Lines:
-    """The names that `measure` takes, what each is, and which of two numbers is better."""
+    """Return the names that `measure` takes, what each is, and which of two numbers is better."""
     same: dict[str, list[str]] = {}
     for name, one in utility.MEASURES.items():
         same.setdefault(one.sentence, []).append(name)
@@ -228,7 +228,7 @@ def error_table() -> Lines:
 
 
 def cli_commands() -> Lines:
-    """Every command with its arguments and options, from typer."""
+    """Return every command with its arguments and options, from typer."""
     group = typer.main.get_command(shell)
     lines: Lines = []
     for name, command in group.commands.items():  # type: ignore[attr-defined]
@@ -271,7 +271,7 @@ class FromTheCode(SphinxDirective):
     has_content = False
 
     def run(self) -> list[nodes.Node]:
-        """The parsed nodes."""
+        """Return the parsed nodes."""
         text = "\n".join(DIRECTIVES[self.name]())
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
@@ -282,7 +282,7 @@ class Notebooks(SphinxDirective):
     has_content = False
 
     def run(self) -> list[nodes.Node]:
-        """The parsed nodes."""
+        """Return the parsed nodes."""
         folder = Path(str(self.env.doc2path(self.env.docname))).parent
         self.env.note_dependency(str(folder))  # a new notebook is a new line
         names = [path.stem for path in sorted(folder.glob("*.ipynb"))]

@@ -47,7 +47,7 @@ def agglomerative(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Equivalence classes by merging the two clusters of least distance until each has k records.
+    """Return equivalence classes by merging the two clusters of least distance until each has k records.
 
     Every record starts as a cluster. The two clusters of fewer than k records that are nearest are merged; one of
     k or more is ripe and set aside. The records of a last unripe cluster each go to the nearest ripe one.
@@ -82,7 +82,7 @@ def agglomerative(
 def agglomerative_labels(
     part: Partition, k: int, dist: int, modified: bool, compiled: bool = True
 ) -> tuple[np.ndarray, int]:
-    """The cluster of each record, shape (P,), int64, and the number of clusters.
+    """Return the cluster of each record, shape (P,), int64, and the number of clusters.
 
     Parameters
     ----------

@@ -116,14 +116,14 @@ class ImproveEffort:
 
 
 def effort_of(improve: str, rounds: int, kicks: int, threads: int | None) -> ImproveEffort | None:
-    """The options of the improvement as one; None for ``none``."""
+    """Return the options of the improvement as one; None for ``none``."""
     return None if improve == "none" else ImproveEffort(int(rounds), int(kicks), threads)
 
 
 def outcome_of(
     part: Partition, labels: np.ndarray, clusters: int, k: int, effort: ImproveEffort | None
 ) -> Outcome:
-    """The outcome of a method that made these classes, improved if it is to be.
+    """Return the outcome of a method that made these classes, improved if it is to be.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def improve_labels(
 def cut_large(
     part: Partition, origin: State, labels: np.ndarray, k: int, compiled: bool = True
 ) -> tuple[np.ndarray, float]:
-    """Classes of at least 2k records cut into several of at least k where that loses no more.
+    """Return classes of at least 2k records cut into several of at least k where that loses no more.
 
     Returns
     -------
@@ -258,13 +258,13 @@ def cut_large(
 
 
 def class_states(part: Partition, labels: np.ndarray, compiled: bool = True) -> State:
-    """What covers each class, as the kernels hold it: C generalized records for the labels 0 to C - 1."""
+    """Return what covers each class, as the kernels hold it: C generalized records for the labels 0 to C - 1."""
     covers = Generalization.join_by_class(part.records, labels).take(np.unique(labels, return_index=True)[1])
     return load(part.plan, covers.lo, covers.hi, covers.bits, compiled)
 
 
 def members(labels: np.ndarray) -> list[np.ndarray]:
-    """The records of each class, ascending, for labels from 0 that all occur."""
+    """Return the records of each class, ascending, for labels from 0 that all occur."""
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.cumsum(np.bincount(labels))[:-1])
 
@@ -286,7 +286,7 @@ def _round(
     turn: int,
     compiled: bool,
 ) -> tuple[np.ndarray, float, int, int]:
-    """One round: the labels from 0, by how much the loss fell, chains and kicks that lowered it."""
+    """Return one round: the labels from 0, by how much the loss fell, chains and kicks that lowered it."""
     plan = part.plan
     rows_of = members(labels)
     small = np.array([len(rows) <= 2 * k for rows in rows_of])

@@ -17,7 +17,7 @@ BLOCK = 256
 
 
 def forest(part: Partition, k: int) -> Outcome:
-    """Equivalence classes of k to about 3k - 5 records: trees of near records, cut into parts.
+    """Return equivalence classes of k to about 3k - 5 records: trees of near records, cut into parts.
 
     While a tree has fewer than k records, its record without an edge gets one to its nearest neighbour outside
     the tree. Trees that are too large are then cut.
@@ -46,7 +46,7 @@ def forest(part: Partition, k: int) -> Outcome:
 
 
 def forest_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
-    """The part of each record, shape (P,), int64, and the number of parts.
+    """Return the part of each record, shape (P,), int64, and the number of parts.
 
     Parameters
     ----------

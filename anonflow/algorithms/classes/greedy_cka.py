@@ -34,7 +34,7 @@ def greedy_cka(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Equivalence classes of at least k records in which no value is generalized beyond its boundary.
+    """Return equivalence classes of at least k records in which no value is generalized beyond its boundary.
 
     The records are divided into the classes of the maximum allowed microdata; a class of fewer than k records
     is suppressed, every other one is clustered by :func:`anonflow.algorithms.classes.k_member.k_member`.

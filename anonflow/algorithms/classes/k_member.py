@@ -33,7 +33,7 @@ def k_member(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Equivalence classes of at least k records, each grown from a record that is far from the last one.
+    """Return equivalence classes of at least k records, each grown from a record that is far from the last one.
 
     While at least k records are left, the one furthest from the head of the cluster before founds a new
     cluster, and k - 1 times the record joins that raises its information loss least. The fewer than k
@@ -67,7 +67,7 @@ def k_member(
 
 
 def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
-    """The cluster of each record, shape (P,), int64, and the number of clusters.
+    """Return the cluster of each record, shape (P,), int64, and the number of clusters.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def mdav(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Equivalence classes of k to 2k - 1 records, around those that are furthest from the average of who is left.
+    """Return equivalence classes of k to 2k - 1 records, around those that are furthest from the average of who is left.
 
     While at least 3k records are left, the one furthest from their average and the k - 1 nearest to it are a class, and
     so are the one that is furthest from it and the k - 1 nearest to that. Of 2k to 3k - 1 records the first half is made
@@ -70,7 +70,7 @@ def mdav(
 
 
 def mdav_labels(records: Records, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
-    """The class of each record, shape (P,), int64, and the number of classes.
+    """Return the class of each record, shape (P,), int64, and the number of classes.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def mdav_labels(records: Records, k: int, compiled: bool = True) -> tuple[np.nda
 
 
 def standardized(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Records as MDAV compares them.
+    """Return records as MDAV compares them.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def standardized(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def squares(records: Records, classes: np.ndarray) -> dict[str, float]:
-    """The sum of squares of the standardized numbers: within classes, `sse`, and in all, `sst`.
+    """Return the sum of squares of the standardized numbers: within classes, `sse`, and in all, `sst`.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def squares(records: Records, classes: np.ndarray) -> dict[str, float]:
 
 
 def _scaled(domain: Domain) -> np.ndarray:
-    """The values of a numeric domain, standardized by how often they occur: shape (D,)."""
+    """Return the values of a numeric domain, standardized by how often they occur: shape (D,)."""
     points, share = domain.points, domain.counts / domain.counts.sum()
     scale = max(float(np.abs(points).max()), 1e-300)  # squares of large numbers are no floats
     away = points / scale

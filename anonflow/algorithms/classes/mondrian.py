@@ -47,7 +47,7 @@ def mondrian(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Equivalence classes of at least k records, by cutting the table again and again.
+    """Return equivalence classes of at least k records, by cutting the table again and again.
 
     The quasi-identifier (QI) of the widest normalized range whose cut is allowable is cut: a numeric one at
     the median, a hierarchy at its lowest common node into the children, a set into two sets of values of
@@ -93,7 +93,7 @@ def mondrian(
 def mondrian_labels(
     part: Partition, k: int, relaxed: bool = False, compiled: bool = True
 ) -> tuple[np.ndarray, int]:
-    """The class of each record, shape (P,), int64, and the number of classes.
+    """Return the class of each record, shape (P,), int64, and the number of classes.
 
     Parameters
     ----------

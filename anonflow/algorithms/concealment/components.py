@@ -165,7 +165,7 @@ def _widen(
 
 
 def _equal_boxes(boxes: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which different generalized record each one is, the first of each, and how many there are of it."""
+    """Return which different generalized record each one is, the first of each, and how many there are of it."""
     rows = [*boxes.lo, *boxes.hi, *boxes.bits]
     n = len(boxes.cost)
     order = np.lexsort(rows) if rows else np.arange(n)

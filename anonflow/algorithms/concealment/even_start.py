@@ -23,12 +23,12 @@ ROUNDS = 100
 
 
 def even_matches(k: int) -> int:
-    """How many matches of each record are equally likely, ceil(4 k / 5): 1/d is at most 1/k + 0.05, and 5/(4k)."""
+    """Return how many matches of each record are equally likely, ceil(4 k / 5): 1/d is at most 1/k + 0.05, and 5/(4k)."""
     return -(-4 * k // 5)
 
 
 def evenly_started(merged: DistinctRecords, k: int) -> tuple[State, np.ndarray, int, int]:
-    """Generalized records with k possible originals' rows for everybody, of which d are equally likely.
+    """Return generalized records with k possible originals' rows for everybody, of which d are equally likely.
 
     Each record is generalized with the others of a d-regular graph, d = ceil(4k/5), and widened until it covers k
     originals; then records are widened until k of them cover each original, and until of these edges k at each original
@@ -80,7 +80,7 @@ def evenly_dealt(
     matches: np.ndarray,
     rng: np.random.Generator,
 ) -> Generalization:
-    """The same generalized records, dealt to originals so that nobody has one with more than 1/d probability.
+    """Return the same generalized records, dealt to originals so that nobody has one with more than 1/d probability.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def evenly_dealt(
 def _wanted(
     merged: DistinctRecords, boxes: State, matches: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which records to widen by which different originals, for all with fewer than k rows that may be theirs."""
+    """Return which records to widen by which different originals, for all with fewer than k rows that may be theirs."""
     n, d = matches.shape
     lists = Covered.of(merged, boxes)
     many = merged.count > d

@@ -92,15 +92,15 @@ class DistinctRecords:
         return self.part.loss != "entropy"
 
     def spread(self, boxes: State) -> State:
-        """A generalized record for each record, from one for each different record."""
+        """Return a generalized record for each record, from one for each different record."""
         return take(boxes, self.label)
 
     def own(self) -> State:
-        """Each record as its own generalized record."""
+        """Return each record as its own generalized record."""
         return self.spread(self.state)
 
     def visits(self, rng: np.random.Generator | None) -> np.ndarray:
-        """The different records in the order in which a visit to all records meets them first."""
+        """Return the different records in the order in which a visit to all records meets them first."""
         if rng is None:
             return np.arange(len(self.first))
         met = self.label[rng.permutation(self.part.n)]
@@ -108,7 +108,7 @@ class DistinctRecords:
 
 
 def floor(plan: Plan) -> Plan:
-    """A monotone loss that is nowhere above a given one: the least cost of a cell or of any that covers it.
+    """Return a monotone loss that is nowhere above a given one: the least cost of a cell or of any that covers it.
 
     Of hierarchies, the least of a node and its ancestors; of the entropy of runs and sets simply nothing. Monotone
     losses are their own floor.
@@ -127,7 +127,7 @@ def floor(plan: Plan) -> Plan:
 
 
 def expanded(merged: DistinctRecords, k: int) -> State:
-    """A generalized record for each different record by expansion (Algorithm 2).
+    """Return a generalized record for each different record by expansion (Algorithm 2).
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def expanded(merged: DistinctRecords, k: int) -> State:
 
 
 def expanded_among(merged: DistinctRecords, k: int, q: int) -> tuple[State, np.ndarray]:
-    """What :func:`expanded` gives, and for each different record the q others that its expansion would go on with.
+    """Return what :func:`expanded` gives, and for each different record the q others that its expansion would go on with.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def expanded_among(merged: DistinctRecords, k: int, q: int) -> tuple[State, np.n
 
 
 def nearest(merged: DistinctRecords, m: int, rows: np.ndarray | None = None) -> np.ndarray:
-    """The m nearest different records of each, or of some, by the cost of their pair, itself first; int32."""
+    """Return the m nearest different records of each, or of some, by the cost of their pair, itself first; int32."""
     u = len(merged.first)
     wanted = np.arange(u) if rows is None else rows
     ids = np.empty((len(wanted), min(u, m)), np.int32)
@@ -216,7 +216,7 @@ def _in_blocks(work: Callable[[int, int], None], u: int) -> None:
 def randomly_expanded(
     merged: DistinctRecords, k: int, q: int, rng: np.random.Generator, pairs: bool = False
 ) -> State:
-    """A generalized record for each record: that of expansion, or of k - 1 of its q nearest (Algorithm 6).
+    """Return a generalized record for each record: that of expansion, or of k - 1 of its q nearest (Algorithm 6).
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def randomly_expanded(
 
 
 def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> State:
-    """The cheapest generalized record of each record with k - 1 others (Algorithm 1).
+    """Return the cheapest generalized record of each record with k - 1 others (Algorithm 1).
 
     Raises
     ------
@@ -303,7 +303,7 @@ def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> St
 
 
 def unloaded(records: Records, plan: object, boxes: State, zones: np.ndarray | None = None) -> Generalization:
-    """The generalized records of some boxes, box i original i's.
+    """Return the generalized records of some boxes, box i original i's.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def unloaded(records: Records, plan: object, boxes: State, zones: np.ndarray | N
 
 
 def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
-    """The q nearest other records of each record, (P, q), int64: by cost, then by position of their first copy."""
+    """Return the q nearest other records of each record, (P, q), int64: by cost, then by position of their first copy."""
     members = np.argsort(merged.label, kind="stable")
     begin = np.cumsum(merged.count) - merged.count
     u, m = near_by.shape
@@ -359,7 +359,7 @@ def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
 def _chosen(
     records: Records, others: np.ndarray, k: int, rng: np.random.Generator, index: np.ndarray | None = None
 ) -> Generalization:
-    """Closures of records and k - 1 random ones of their neighbours."""
+    """Return closures of records and k - 1 random ones of their neighbours."""
     at = np.arange(len(others)) if index is None else index
     picks = np.argsort(rng.random((len(at), others.shape[1])), axis=1)[:, : k - 1]
     matches = np.concatenate([at[:, None], np.take_along_axis(others[at], picks, axis=1)], axis=1)

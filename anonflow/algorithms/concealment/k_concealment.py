@@ -66,7 +66,7 @@ def k_concealment(
     exact: Annotated[bool, Option("Best start of all")] = False,
     time_limit: Annotated[float, Option("Time limit (seconds)", least=0, below=1e9)] = 60.0,
 ) -> Outcome:
-    """Generalized records such that each original has at least k matches among them.
+    """Return generalized records such that each original has at least k matches among them.
 
     Each record is generalized with k - 1 others ((k,1)), records are widened until each original is covered by k of
     them ((k,k)), and then until each original has k matches: rows on a perfect matching of who covers whom.
@@ -177,7 +177,7 @@ def k_concealment(
 
 
 def _even(merged: DistinctRecords, k: int) -> Outcome:
-    """The outcome of an even start."""
+    """Return the outcome of an even start."""
     part = merged.part
     boxes, matches, covering, possible = evenly_started(merged, k)
     generalization = unloaded(part.records, part.plan, boxes).join(Generalization.of(part.records))
@@ -191,7 +191,7 @@ def _even(merged: DistinctRecords, k: int) -> Outcome:
 
 
 def _neighbours(q: int | None, k: int, n: int) -> int:
-    """How many neighbours a random choice is made from."""
+    """Return how many neighbours a random choice is made from."""
     if q is None:
         return min(n - 1, 2 * (k - 1))
     if q < k:

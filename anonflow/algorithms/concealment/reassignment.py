@@ -18,7 +18,7 @@ ROUNDS = 100
 def exchanged(
     merged: DistinctRecords, boxes: State, generalization: Generalization, rng: np.random.Generator
 ) -> Generalization:
-    """The same generalized records, dealt anew to originals that they cover.
+    """Return the same generalized records, dealt anew to originals that they cover.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def exchanged(
     lists = Covered.of(merged, boxes)
 
     def picked() -> np.ndarray:
-        """One of the originals that each row covers, copies apart, (P,)."""
+        """Return one of the originals that each row covers, copies apart, (P,)."""
         at = lists.start + (rng.random(n) * (lists.stop - lists.start)).astype(np.int64)
         place = np.searchsorted(lists.ends, at, side="right")
         kind = lists.originals[place]

@@ -169,7 +169,7 @@ def diversify(
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
-    """The generator with which one partition is made diverse, whoever does it and when.
+    """Return the generator with which one partition is made diverse, whoever does it and when.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.G
 
 
 def suppressed_with(blocks: np.ndarray, hidden: np.ndarray, k: int, targets: Targets) -> np.ndarray:
-    """Which classes or components must be suppressed, too, so that the suppressed records show diverse values.
+    """Return which classes or components must be suppressed, too, so that the suppressed records show diverse values.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def suppressed_with(blocks: np.ndarray, hidden: np.ndarray, k: int, targets: Tar
 
 
 def blind_rows(targets: Targets, k: int, n: int, risk: float) -> int:
-    """How many rows list everybody in the blind way.
+    """Return how many rows list everybody in the blind way.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def check_blind(refused: np.ndarray, risk: float, rows: int) -> None:
 
 
 def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: float) -> str:
-    """What is promised of a result with classes or matches.
+    """Return what is promised of a result with classes or matches.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: f
 
 
 def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
-    """Closing knows boundaries, not ``max-width`` and ``max-set``: what breaks one of these is refused."""
+    """Refuse classes that break ``max-width`` or ``max-set``: closing keeps boundaries only."""
     names = limited(anon.table.records)
     if not names or not anon.parameters.get("boundaries", True):
         return
@@ -304,7 +304,7 @@ def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
 
 
 def compared(before: float, after: float) -> str:
-    """What diversity costs, in words: GCPs."""
+    """Return what diversity costs, in words: GCPs."""
     return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
 
 
@@ -400,7 +400,7 @@ class _TableDiversification:
         return [np.flatnonzero(self.zones == zone) for zone in np.unique(self.zones)]
 
     def _labels(self) -> np.ndarray | None:
-        """Classes of equal records, also of methods that do not promise them but have made them."""
+        """Return classes of equal records, also of methods that do not promise them but have made them."""
         if self.anon.classes is not None:
             return self.anon.classes
         if self.anon.matches is not None:
@@ -410,7 +410,7 @@ class _TableDiversification:
         return labels if len(sizes) and sizes.min() >= self.anon.k else None
 
     def _outcome(self, at: np.ndarray, labels: np.ndarray | None) -> Outcome:
-        """What the method made of a partition."""
+        """Return what the method made of a partition."""
         anon = self.anon
         generalization, suppressed = anon.generalization.take(at), anon.suppressed[at]
         generalization = Generalization(
@@ -434,7 +434,7 @@ class _TableDiversification:
     # ------------------------------------------------------------------------------------ refusals
 
     def _refusal(self, parts: Sequence[Diverse]) -> float:
-        """An upper bound of the chance that a draw is refused; 0 where no draw changes anything."""
+        """Return an upper bound of the chance that a draw is refused; 0 where no draw changes anything."""
         if not any(each.open or each.refused.any() for each in parts):
             return 0.0
         refused = np.logical_or.reduce([each.refused for each in parts])
@@ -501,7 +501,7 @@ class _TableDiversification:
     def _with_others(
         self, suppressed: np.ndarray, matches: np.ndarray | None, classes: np.ndarray | None
     ) -> np.ndarray:
-        """Suppressed records, and those that must be so that these show diverse values."""
+        """Return suppressed records, and those that must be so that these show diverse values."""
         if matches is not None:
             label, _ = components(matches)
         else:
@@ -551,7 +551,7 @@ class _TableDiversification:
         return done
 
     def _without_hopeless(self, suppressed: np.ndarray) -> np.ndarray:
-        """Suppressed records, and those of zones that have too little diversity, until what is left can have it."""
+        """Return suppressed records, and those of zones that have too little diversity, until what is left can have it."""
         suppressed = suppressed.copy()
         while True:
             left = np.unique(self.zones[~suppressed])

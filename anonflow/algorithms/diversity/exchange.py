@@ -146,7 +146,7 @@ class _Exchange:
         return best_pair
 
     def _renew(self, at: int) -> None:
-        """A class after its members have changed: its record, its values, and its record without each member."""
+        """Renew a class whose members have changed: its record, its values, and its record without each member."""
         members = np.flatnonzero(self.label == at)
         self.size[at] = len(members)
         self.counts[at] = self.shows[members].sum(axis=0)
@@ -169,6 +169,6 @@ class _Exchange:
 
 
 def _price(rise: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """Loss for each unit of what is lacking; a gain counts the more, the more it lowers."""
+    """Return loss for each unit of what is lacking; a gain counts the more, the more it lowers."""
     lowered = np.maximum(lower, 1e-300)
     return np.where(rise > 0, rise / lowered, rise * lowered)

@@ -34,7 +34,7 @@ def minimality_excess(
     most: int = MOST,
     **parameters: Any,
 ) -> float | None:
-    """How much surer of somebody's value one is who knows why a release was made diverse as it was.
+    """Return how much surer of somebody's value one is who knows why a release was made diverse as it was.
 
     The attacker knows everybody's quasi-identifiers, the method with its seeds, and which values are in the table; each
     way to deal them to people is as likely as another. It runs method and step for every way, and keeps those that
@@ -113,7 +113,7 @@ class _DrawDecides(Exception):
 
 
 def enumerated_excess(values: tuple[int, ...], publish: Callable[[tuple[int, ...]], Published]) -> float:
-    """The same for anything that makes one file from people's values.
+    """Return the same for anything that makes one file from people's values.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def _ways(counts: Counter[int]) -> int:
 
 
 def _deals(counts: Counter[int], left: int) -> Iterator[tuple[int, ...]]:
-    """Every way to deal values to `left` people, each once."""
+    """Yield every way to deal values to `left` people, each once."""
     if not left:
         yield ()
         return

@@ -20,12 +20,12 @@ _CELLS = 1 << 22
 
 
 def draws_for(risk: float) -> int:
-    """How many draws show that the chance of a failure is below `risk`, if none of them fails."""
+    """Return how many draws show that the chance of a failure is below `risk`, if none of them fails."""
     return math.ceil(math.log(1 - CONFIDENCE) / math.log1p(-risk))
 
 
 def refusal_at_most(failed: int, draws: int) -> float:
-    """The upper bound of the chance of a failure, after so many failures in so many independent draws.
+    """Return the upper bound of the chance of a failure, after so many failures in so many independent draws.
 
     Notes
     -----
@@ -37,7 +37,7 @@ def refusal_at_most(failed: int, draws: int) -> float:
 
 
 def refusal_at_least(failed: int, draws: int) -> float:
-    """The lower bound; see :func:`refusal_at_most`."""
+    """Return the lower bound; see :func:`refusal_at_most`."""
     if failed <= 0:
         return 0.0
     return float(betaincinv(failed, draws - failed + 1, 1 - CONFIDENCE))

@@ -69,7 +69,7 @@ class Target:
     numeric: bool = False
 
     def gaps(self, counts: np.ndarray) -> np.ndarray:
-        """How much diversity groups of values lack.
+        """Return how much diversity groups of values lack.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Target:
         return far - self.parameters["t"], far <= self.parameters["t"] + _SLACK
 
     def _unlike(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How far shares of values, shape (g, V), are from being as frequent as in the whole table, and which are not."""
+        """Return how far shares of values, shape (g, V), are from being as frequent as in the whole table, and which are not."""
         known = self.overall > 0
         usual = self.overall[known]
         ratio = share[:, known] / usual
@@ -137,7 +137,7 @@ class Target:
         return over, over <= _SLACK
 
     def least_removed(self, counts: np.ndarray) -> np.ndarray:
-        """How many records of groups must go, at least, before those that stay keep the criterion.
+        """Return how many records of groups must go, at least, before those that stay keep the criterion.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Target:
         return np.clip(least, 1, size)
 
     def unsafe(self, rows: int, risk: float) -> float:
-        """How far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
+        """Return how far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Target:
         return self._worst(share, epsilon, values)
 
     def _unlike_by_chance(self, share: np.ndarray, rows: int, risk: float) -> float:
-        """The same for likeness, by binomial tails of every value."""
+        """Return the same for likeness, by binomial tails of every value."""
         if self.criterion == "delta-disclosure":
             delta = self.parameters["delta"]
             # strictly between: counts at the bounds themselves fail
@@ -241,7 +241,7 @@ class Target:
         return max(0.0, float(far[0]) + moved)
 
     def wanted(self, counts: np.ndarray) -> np.ndarray:
-        """Which values bring a group nearer to the criterion: those of which one more lowers the gap.
+        """Return which values bring a group nearer to the criterion: those of which one more lowers the gap.
 
         Where none does, the values that the group lacks most. O(V^2 log V), for many values O(V log V).
         """
@@ -281,7 +281,7 @@ class Target:
         )
 
     def largest(self, counts: np.ndarray) -> str:
-        """The largest parameter that all records together allow, such as ``l is 1.5``.
+        """Return the largest parameter that all records together allow, such as ``l is 1.5``.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class Targets:
         return [(target, counts[..., ends[t] : ends[t + 1]]) for t, target in enumerate(self.each)]
 
     def gaps(self, counts: np.ndarray) -> np.ndarray:
-        """How much diversity groups lack, added up over the criteria: shape (g,); see :meth:`Target.gaps`.
+        """Return how much diversity groups lack, added up over the criteria: shape (g,); see :meth:`Target.gaps`.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class Targets:
         return gaps
 
     def least_removed(self, counts: np.ndarray) -> np.ndarray:
-        """How many records of groups that lack a criterion must go at least: shape (g,); see :meth:`Target.least_removed`.
+        """Return how many records of groups that lack a criterion must go at least: shape (g,); see :meth:`Target.least_removed`.
 
         Parameters
         ----------
@@ -366,7 +366,7 @@ class Targets:
         return least
 
     def counts(self, values: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-        """How often each value occurs in each group.
+        """Return how often each value occurs in each group.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class Targets:
         return np.bincount(places.ravel(), minlength=groups * self.size).reshape(groups, self.size)
 
     def wanted(self, counts: np.ndarray) -> np.ndarray:
-        """Which values bring a group nearer to a criterion that it lacks: shape (V,), bool."""
+        """Return which values bring a group nearer to a criterion that it lacks: shape (V,), bool."""
         parts = self._parts(np.asarray(counts, np.float64))
         lacking = [bool(target.gaps(part[None, :])[0] > 0) for target, part in parts]
         return np.concatenate(
@@ -394,7 +394,7 @@ class Targets:
         )
 
     def rows_needed(self, least: int, n: int, risk: float) -> int | None:
-        """How many independent rows a person needs, so that with values of the whole table's shares all are diverse.
+        """Return how many independent rows a person needs, so that with values of the whole table's shares all are diverse.
 
         Looks at the shares of the whole table only, at nobody's value.
 
@@ -443,7 +443,7 @@ class SensitiveValues:
     values: np.ndarray
 
     def take(self, index: np.ndarray) -> SensitiveValues:
-        """Those of some records.
+        """Return those of some records.
 
         Raises
         ------
@@ -453,7 +453,7 @@ class SensitiveValues:
         return SensitiveValues(self.targets, self.values[index])
 
     def lacking(self, group: np.ndarray, groups: int) -> np.ndarray:
-        """Which groups of records lack a criterion: shape (groups,), bool.
+        """Return which groups of records lack a criterion: shape (groups,), bool.
 
         Parameters
         ----------
@@ -472,7 +472,7 @@ _SUBSETS = 20_000
 
 
 def _too_few(share: np.ndarray, p: int, rows: int) -> float:
-    """An upper bound of the chance that independent rows show fewer than p values."""
+    """Return an upper bound of the chance that independent rows show fewer than p values."""
     if len(share) < p:
         return 1.0
     surest = float(np.exp(rows * np.log1p(-np.minimum(-np.sort(-share)[:p], 1 - 1e-16))).sum())
@@ -491,7 +491,7 @@ def _entropy(share: np.ndarray) -> np.ndarray:
 
 
 def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tuple[str, ...]) -> str:
-    """The column that is to be diverse.
+    """Return the column that is to be diverse.
 
     Parameters
     ----------
@@ -522,7 +522,7 @@ def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tup
 
 
 def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
-    """Codes of a column's values: shape (n,), int64; how many values; whether they are numbers, in their order."""
+    """Return codes of a column's values: shape (n,), int64; how many values; whether they are numbers, in their order."""
     import pandas as pd
 
     cells = table.frame[column]
@@ -534,7 +534,7 @@ def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
 
 
 def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
-    """The code of each different value, shape (V,), int64: numbers in their order; and whether all are numbers."""
+    """Return the code of each different value, shape (V,), int64: numbers in their order; and whether all are numbers."""
     numbers = [_number(value) for value in values]
     places = np.arange(len(numbers), dtype=np.int64)
     if any(number is None for number in numbers):
@@ -552,7 +552,7 @@ def _number(value: Any) -> float | None:
 
 
 def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str, float]:
-    """The parameters of a criterion, all there and in their domains.
+    """Return the parameters of a criterion, all there and in their domains.
 
     Raises
     ------
@@ -581,7 +581,7 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
 def target_of(
     criterion: Any, parameters: Mapping[str, Any], codes: np.ndarray, values: int, numeric: bool
 ) -> Target:
-    """The criterion over a column's codes.
+    """Return the criterion over a column's codes.
 
     Parameters
     ----------
@@ -604,7 +604,7 @@ def target_of(
 def target_of_counts(
     criterion: Any, parameters: Mapping[str, Any], counts: np.ndarray, numeric: bool
 ) -> Target:
-    """The same from how often each code occurs in the whole table, shape (V,).
+    """Return the same from how often each code occurs in the whole table, shape (V,).
 
     Raises
     ------
@@ -642,7 +642,7 @@ def check_diversity(table: Table, criterion: str, column: str | None = None, **p
 
 
 def sensitive_values(table: Table, requests: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
-    """What classes of a table are to keep, None where nothing is asked for.
+    """Return what classes of a table are to keep, None where nothing is asked for.
 
     Parameters
     ----------
@@ -659,7 +659,7 @@ def sensitive_values(table: Table, requests: Sequence[Mapping[str, Any]]) -> Sen
 
 
 def targets_of(table: Table, requests: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
-    """Criteria with the whole table's shares, and everybody's values, numbered one column after the other.
+    """Return criteria with the whole table's shares, and everybody's values, numbered one column after the other.
 
     Parameters
     ----------

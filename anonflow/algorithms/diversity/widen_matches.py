@@ -85,14 +85,14 @@ class _Widening:
                 return done, lacking[self.merged.label]
 
     def _rows(self, u: int) -> np.ndarray:
-        """Which rows may be different original u's, shape (n,), bool."""
+        """Return which rows may be different original u's, shape (n,), bool."""
         near = np.empty(self.part.n, bool)
         covering_jit(self.merged.state, u, self.boxes, near)
         rows: np.ndarray = near & (self.links.of[self.merged.label] == self.links.of[u])
         return rows
 
     def _until(self, u: int) -> tuple[int, bool]:
-        """How often rows were widened for a different original, and whether it lacks diversity still."""
+        """Return how often rows were widened for a different original, and whether it lacks diversity still."""
         i = self._standing_for(u)
         steps = 0
         while True:
@@ -111,12 +111,12 @@ class _Widening:
             steps += 1
 
     def _standing_for(self, u: int) -> int:
-        """The first original equal to u that is not suppressed, the first of all if all are."""
+        """Return the first original equal to u that is not suppressed, the first of all if all are."""
         same = np.flatnonzero((self.merged.label == u) & ~self.suppressed)
         return int(same[0]) if len(same) else int(self.merged.first[u])
 
     def _cost(self, u: int, i: int) -> np.ndarray:
-        """What it costs to make each row a match: both records widened."""
+        """Return what it costs to make each row a match: both records widened."""
         n, many = self.part.n, len(self.merged.first)
         there = np.empty(n)
         back = np.empty(many)

@@ -156,7 +156,7 @@ def diverse_partition(
 
 
 def redrawn(part: Partition, diverse: Diverse, values: np.ndarray, request: Request) -> Diverse:
-    """The same, with fresh throwaway draws: a bound from draws that something was chosen by would be none.
+    """Return the same, with fresh throwaway draws: a bound from draws that something was chosen by would be none.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def redrawn(part: Partition, diverse: Diverse, values: np.ndarray, request: Requ
 def next_round(
     part: Partition, outcome: Outcome, diverse: Diverse, values: np.ndarray, request: Request, last: bool
 ) -> Diverse:
-    """What a partition becomes where too many throwaway draws of the whole table were refused.
+    """Return what a partition becomes where too many throwaway draws of the whole table were refused.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def next_round(
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The component of each generalized record, and which components are complete.
+    """Return the component of each generalized record, and which components are complete.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class _PartitionDiversification:
         return self._closed(kept, close or not self.request.risk)
 
     def fresh(self) -> np.ndarray:
-        """Which of fresh throwaway draws are refused."""
+        """Return which of fresh throwaway draws are refused."""
         kept = np.flatnonzero(~self.outcome.suppressed)
         assert self.outcome.matches is not None
         return self._bits(_local(self.outcome.matches, kept), self.values[kept])[0]
@@ -359,7 +359,7 @@ class _PartitionDiversification:
         return partly if _lost(partly.outcome) < _lost(closed.outcome) else closed
 
     def _failing(self, graph: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Who may fail after a draw, as positions in `rest`."""
+        """Return who may fail after a draw, as positions in `rest`."""
         values = self.values[rest]
         label, complete = components(graph)
         fixed = complete[label]
@@ -383,7 +383,7 @@ class _PartitionDiversification:
         return self.part.rng.bytes(16)
 
     def _with_company(self, failing: np.ndarray, graph: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Failing records, those that they match, and for each the nearest one with a value that it lacks."""
+        """Return failing records, those that they match, and for each the nearest one with a value that it lacks."""
         records = self.part.records.take(rest)
         own = Generalization.of(records)
         state = load(self.part.plan, own.lo, own.hi, own.bits)
@@ -411,7 +411,7 @@ class _PartitionDiversification:
         return None if rematched.suppressed.any() else rematched
 
     def _bits(self, graph: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, int]:
-        """Which of fresh throwaway draws are refused, and how many records a draw changes anything for."""
+        """Return which of fresh throwaway draws are refused, and how many records a draw changes anything for."""
         label, complete = components(graph)
         fixed = complete[label]
         gaps = self.targets.gaps(self.targets.counts(values, label, len(complete)))
@@ -422,7 +422,7 @@ class _PartitionDiversification:
         return refused, len(at)
 
     def _k_member(self, at: np.ndarray) -> tuple[np.ndarray, float]:
-        """Diverse classes of some records, and what diverse k-member loses on them: the sum of NCP.
+        """Return diverse classes of some records, and what diverse k-member loses on them: the sum of NCP.
 
         k-member's classes are made diverse by exchanging members and by uniting classes; what loses less is taken.
         """
@@ -446,7 +446,7 @@ class _PartitionDiversification:
     def _assembled(
         self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, rematched: Outcome, loss: float
     ) -> Diverse:
-        """Classes of those who left, and the graph of the others, as one regular graph."""
+        """Return classes of those who left, and the graph of the others, as one regular graph."""
         part, n = self.part, self.part.n
         size = np.bincount(labels)
         width = max(
@@ -492,7 +492,7 @@ def _lost(outcome: Outcome) -> float:
 
 
 def _local(matches: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The graph of some records, which match nobody else, renumbered; shape (len(at), w), int32."""
+    """Return the graph of some records, which match nobody else, renumbered; shape (len(at), w), int32."""
     place = np.full(len(matches), -1, np.int32)
     place[at] = np.arange(len(at), dtype=np.int32)
     mine = matches[at]

@@ -66,7 +66,7 @@ def improve_by_chains(
     pool: ThreadPoolExecutor,
     compiled: bool = True,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """A k-regular graph of lower loss, by ejection chains and kicks.
+    """Return a k-regular graph of lower loss, by ejection chains and kicks.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def improve_by_chains(
 
 
 def search_of(matches: np.ndarray, candidates: int) -> Search:
-    """A k-regular graph as chains need it, without candidates yet, in one block.
+    """Return a k-regular graph as chains need it, without candidates yet, in one block.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _look_around(
     pool: ThreadPoolExecutor,
     compiled: bool,
 ) -> None:
-    """New candidates for every record."""
+    """Find new candidates for every record."""
     n, k = search.matches.shape
     shifts, begin = rng.integers(n, size=STRANGERS), int(rng.integers(k))
     turns = [rng.permutation(codes.shape[1]) for _ in range(ORDERS)]
@@ -207,7 +207,7 @@ def _one_round(
     pool: ThreadPoolExecutor,
     compiled: bool,
 ) -> np.ndarray:
-    """Chains, and kicks if wanted, in blocks drawn anew; what happened, as ``block_chains`` counts it."""
+    """Return chains, and kicks if wanted, in blocks drawn anew; what happened, as ``block_chains`` counts it."""
     n = len(codes)
     blocks = _blocks(search.matches, codes, rng)
     for number, members in enumerate(blocks):
@@ -228,7 +228,7 @@ def _one_round(
 
 
 def _blocks(matches: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """The records in blocks along a random order of the QIs, cut at random places."""
+    """Return the records in blocks along a random order of the QIs, cut at random places."""
     n = len(codes)
     size = min(max(LEAST, -(-n // BLOCKS)), LONGEST)
     if n <= size:

@@ -21,7 +21,7 @@ Visit = Annotated[Literal["spread", "lexicographic"], Option("Who chooses first"
 
 
 def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Visit = "spread") -> Outcome:
-    """A k-regular generalization graph out of k assignments, each chosen greedily.
+    """Return a k-regular generalization graph out of k assignments, each chosen greedily.
 
     The first assignment is the identity. In each of the k - 1 others the originals one after the other take the
     generalized record that is still available and whose information loss grows least by covering them too;
@@ -75,7 +75,7 @@ def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Vi
 
 
 def spread(n: int) -> np.ndarray:
-    """Positions 0 to n - 1 such that those that come soon after each other are far apart.
+    """Return positions 0 to n - 1 such that those that come soon after each other are far apart.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def spread(n: int) -> np.ndarray:
 def greedy_matches(
     part: Partition, k: int, compiled: bool = True, visit: str = "spread"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The matches of :func:`greedy`, and its dead ends.
+    """Return the matches of :func:`greedy`, and its dead ends.
 
     Parameters
     ----------

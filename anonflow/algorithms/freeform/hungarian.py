@@ -21,7 +21,7 @@ __all__ = ["HUNGARIAN", "hungarian", "hungarian_matches"]
 
 
 def hungarian(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
-    """A k-regular generalization graph out of k assignments, each of least increase of the information loss.
+    """Return a k-regular generalization graph out of k assignments, each of least increase of the information loss.
 
     The first assignment is the identity. Each of the k - 1 others is an optimal solution of the assignment
     problem whose costs are the increases that the edges not used so far would bring; costs are renewed after
@@ -55,7 +55,7 @@ def hungarian(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Out
 
 
 def hungarian_matches(part: Partition, k: int, compiled: bool = True) -> np.ndarray:
-    """The matches of :func:`hungarian`, shape (P, k), int32.
+    """Return the matches of :func:`hungarian`, shape (P, k), int32.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ SCALE = 2.0**32
 
 
 def min_cost_flow(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
-    """The k-regular graph with self-matches whose edges cost least, each priced alone.
+    """Return the k-regular graph with self-matches whose edges cost least, each priced alone.
 
     An edge from original i to record j costs what j alone would lose by covering i. The sum of these is not
     the information loss of the result unless k = 2, where the result is optimal.
@@ -57,7 +57,7 @@ def min_cost_flow(part: Partition, k: int, *, reciprocal: Reciprocal = False) ->
 
 
 def min_cost_flow_matches(part: Partition, k: int, compiled: bool = True) -> np.ndarray:
-    """The matches of :func:`min_cost_flow`, shape (P, k), int32; those of a record in ascending order.
+    """Return the matches of :func:`min_cost_flow`, shape (P, k), int32; those of a record in ascending order.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def min_cost_flow_matches(part: Partition, k: int, compiled: bool = True) -> np.
 
 
 def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Symmetric matches of :func:`min_cost_flow`; those of a record in ascending order.
+    """Return symmetric matches of :func:`min_cost_flow`; those of a record in ascending order.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple
 
 
 def _edge_costs(part: Partition, compiled: bool) -> np.ndarray:
-    """What each record alone loses by covering each original, shape (P, P); infinite for itself."""
+    """Return what each record alone loses by covering each original, shape (P, P); infinite for itself."""
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
     costs = np.empty((part.n, part.n))
@@ -145,7 +145,7 @@ def _edge_costs(part: Partition, compiled: bool) -> np.ndarray:
 
 
 def _least_flow(costs: np.ndarray, amount: int) -> np.ndarray:
-    """The edges, `amount` at each record on either side, that cost least; shape (n, n), bool."""
+    """Return the edges, `amount` at each record on either side, that cost least; shape (n, n), bool."""
     from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
     n = len(costs)

@@ -26,7 +26,7 @@ BLOCK = 4096
 
 
 def costs_of_difference(records: Records, plan: Plan) -> np.ndarray | None:
-    """What two records that differ in a QI pay for it, whatever their values.
+    """Return what two records that differ in a QI pay for it, whatever their values.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def sorted_pairs(
 
 
 def _hidden_sets(costs: np.ndarray, n: int) -> list[tuple[int, ...]]:
-    """The sets of QIs that n records may be sorted without, the cheapest first; of more than `MOST` QIs none is hidden.
+    """Return the sets of QIs that n records may be sorted without, the cheapest first; of more than `MOST` QIs none is hidden.
 
     The first set of so many QIs that n records are too few ends the search. It costs no more than any larger one, so
     larger ones are not listed.
@@ -139,7 +139,7 @@ def _hidden_sets(costs: np.ndarray, n: int) -> list[tuple[int, ...]]:
 
 
 def _digits(codes: np.ndarray) -> np.ndarray | None:
-    """Codes as the digits of one number for each record, shape (n, q); None where it would be too large."""
+    """Return codes as the digits of one number for each record, shape (n, q); None where it would be too large."""
     n = len(codes)
     ranks = codes - codes.min(axis=0, initial=0)
     sizes = [int(size) + 1 for size in ranks.max(axis=0, initial=0)]
@@ -151,7 +151,7 @@ def _digits(codes: np.ndarray) -> np.ndarray | None:
 def _sorted(
     codes: np.ndarray, whole: np.ndarray | None, hidden: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The records by what they show, and the run that each place lies in."""
+    """Return the records by what they show, and the run that each place lies in."""
     n = len(codes)
     shown = [a for a in range(codes.shape[1]) if a not in hidden]
     label = equal_columns(codes[:, shown].T, n) if whole is None else whole[:, shown].sum(axis=1)
@@ -187,7 +187,7 @@ def _enter(
 def _among_all(
     plan: Plan, origin: State, rows: np.ndarray, near: np.ndarray, pool: ThreadPoolExecutor, compiled: bool
 ) -> None:
-    """The nearest of some records, which are compared with all."""
+    """Find the nearest of some records, which are compared with all."""
 
     def work(i: int) -> None:
         (nearest_jit if compiled else nearest)(plan, origin, origin, i, i + 1, near)

@@ -17,7 +17,7 @@ __all__ = ["NH", "halves", "mutual_ring_matches", "nh", "nh_matches"]
 
 
 def nh(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
-    """Rings of k to 2k - 1 records, each record covering itself and the k - 1 that follow it in its ring.
+    """Return rings of k to 2k - 1 records, each record covering itself and the k - 1 that follow it in its ring.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def nh(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
 
 
 def nh_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
-    """The matches of :func:`nh`, shape (P, k), int32, and the number of rings.
+    """Return the matches of :func:`nh`, shape (P, k), int32, and the number of rings.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def nh_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarr
 
 
 def mutual_ring_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
-    """The symmetric matches of :func:`nh`, shape (P, d), int32, and the number of rings.
+    """Return the symmetric matches of :func:`nh`, shape (P, d), int32, and the number of rings.
 
     Parameters
     ----------
@@ -128,12 +128,12 @@ class _Rings(NamedTuple):
     number: int
 
     def at(self, away: int | np.ndarray) -> np.ndarray:
-        """The records so many places further on in their rings."""
+        """Return the records so many places further on in their rings."""
         return self.order[self.first + (self.place + away) % self.size]
 
 
 def _rings(part: Partition, starts: np.ndarray, compiled: bool) -> _Rings:
-    """Runs of the lexicographic order, in each a ring by nearest neighbour."""
+    """Return runs of the lexicographic order, in each a ring by nearest neighbour."""
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
     order = lexicographic_order(part.records)
@@ -144,7 +144,7 @@ def _rings(part: Partition, starts: np.ndarray, compiled: bool) -> _Rings:
 
 
 def halves(n: int, k: int) -> np.ndarray:
-    """Where the parts start when ``range(n)`` is halved while both halves keep at least k; the last entry is n.
+    """Return where the parts start when ``range(n)`` is halved while both halves keep at least k; the last entry is n.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def optimal(
     gap: Annotated[float, Option("Gap to be content with", least=0, below=1, step=0.01)] = 0.0,
     reciprocal: Reciprocal = False,
 ) -> Outcome:
-    """The k-regular generalization graph of least information loss, or the best found and how far it may be off.
+    """Return the k-regular generalization graph of least information loss, or the best found and how far it may be off.
 
     Every kind of QI and every information loss, entropy included. Up to 1,500,000 sets of k records (14 records
     and any k, 60 and k = 4, 200 and k = 3, 1,000 and k = 2; fewer with a limit below ten seconds) all are
@@ -155,7 +155,7 @@ def optimal(
 
 
 def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: float) -> Outcome:
-    """The least symmetric graph, or the best found."""
+    """Return the least symmetric graph, or the best found."""
     degree = k + part.n * (k - 1) % 2
     if time_limit >= PATIENT * part.n * k:
         matches = mutual_two_phase_matches(part, k, threads=1)[0]
@@ -185,7 +185,7 @@ def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: floa
 
 
 def _loose_bound(part: Partition, k: int, time_limit: float, end: float) -> int:
-    """What covering k originals costs each record at least, added up; 0 where losses may fall as more is covered."""
+    """Return what covering k originals costs each record at least, added up; 0 where losses may fall as more is covered."""
     if not LOSSES[part.loss].monotone:
         return 0
     effort = min(1.0, time_limit / 60) if time.monotonic() < end else 0.0
@@ -208,7 +208,7 @@ def _outcome(part: Partition, matches: np.ndarray, cost: int, bound: int, start:
 
 
 def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[np.ndarray, int]:
-    """A good solution soon: Hungarian, or NH where that takes long, then slot re-assignment.
+    """Return a good solution soon: Hungarian, or NH where that takes long, then slot re-assignment.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
 
 
 def _loss(part: Partition, matches: np.ndarray) -> int:
-    """What the records cost, added up, in multiples of ``GRID``."""
+    """Return what the records cost, added up, in multiples of ``GRID``."""
     joined = Generalization.join_of(part.records, matches)
     state = load(part.plan, joined.lo, joined.hi, joined.bits)
     return int(np.rint(state.cost / GRID).astype(np.int64).sum())

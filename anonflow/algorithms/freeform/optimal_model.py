@@ -50,7 +50,7 @@ class Sets:
         self.cost = cost
 
     def bound(self, used: np.ndarray, best: int, end: float) -> tuple[int, np.ndarray]:
-        """What no choice among these sets costs less than, by column generation.
+        """Return what no choice among these sets costs less than, by column generation.
 
         Parameters
         ----------
@@ -99,21 +99,21 @@ class Sets:
         return rest
 
     def lagrangian(self, prices: np.ndarray) -> tuple[int, np.ndarray]:
-        """The bound at some prices, and these."""
+        """Return the bound at some prices, and these."""
         return self._lagrangian(self.reduced(prices), prices), prices
 
     def _lagrangian(self, reduced: np.ndarray, prices: np.ndarray) -> int:
         return int(self.k * prices.sum() + self.least(reduced).sum())
 
     def least(self, reduced: np.ndarray) -> np.ndarray:
-        """The least reduced cost of the sets that each record is in, shape (n,), int64."""
+        """Return the least reduced cost of the sets that each record is in, shape (n,), int64."""
         least = np.full(self.n, np.iinfo(np.int64).max)
         for d in range(self.k):
             np.minimum.at(least, self.members[:, d], reduced)
         return least
 
     def _cheapest(self, cost: np.ndarray, several: int) -> np.ndarray:
-        """Positions of the cheapest sets over all, and of some of the cheapest ones of each record."""
+        """Return positions of the cheapest sets over all, and of some of the cheapest ones of each record."""
         most = min(several * self.n, len(cost))
         chosen = [np.argpartition(cost, most - 1)[:most]]
         least = self.least(cost)
@@ -124,7 +124,7 @@ class Sets:
         return np.unique(np.concatenate(chosen))
 
     def _relaxed(self, pool: np.ndarray, seconds: float) -> tuple[int, np.ndarray] | None:
-        """The linear relaxation over a pool: its value and the records' prices."""
+        """Return the linear relaxation over a pool: its value and the records' prices."""
         solved = linprog(
             self.cost[pool] * GRID,
             A_eq=self._incidence(pool),
@@ -144,7 +144,7 @@ class Sets:
     def solve(
         self, copies: dict[int, int], best: int, prices: np.ndarray, bound: int, gap: float, end: float
     ) -> tuple[dict[int, int], int]:
-        """The cheapest choice of sets that is found until `end`, and what no choice costs less than.
+        """Return the cheapest choice of sets that is found until `end`, and what no choice costs less than.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class Sets:
 
 
 def all_sets(plan: Plan, origin: State, k: int, compiled: bool = True) -> Sets:
-    """All sets of k records in lexicographic order; O((n choose k) (q + k))."""
+    """Return all sets of k records in lexicographic order; O((n choose k) (q + k))."""
     n = len(origin.cost)
     count = math.comb(n, k)
     flat = itertools.chain.from_iterable(itertools.combinations(range(n), k))
@@ -228,7 +228,7 @@ def all_sets(plan: Plan, origin: State, k: int, compiled: bool = True) -> Sets:
 def near_sets(
     plan: Plan, origin: State, k: int, matches: np.ndarray, room: int, compiled: bool = True
 ) -> Sets:
-    """Sets of a record and k - 1 of its nearest, about `room` in all, and those of a solution.
+    """Return sets of a record and k - 1 of its nearest, about `room` in all, and those of a solution.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def _priced(plan: Plan, origin: State, members: np.ndarray, compiled: bool) -> S
 
 
 def positions(sets: Sets, matches: np.ndarray) -> dict[int, int]:
-    """How often each of the sets is a row of `matches`; every row is one of the sets."""
+    """Return how often each of the sets is a row of `matches`; every row is one of the sets."""
     number = {row: s for s, row in enumerate(map(bytes, sets.members))}
     copies: dict[int, int] = {}
     for row in np.sort(matches, axis=1).astype(np.int32):
@@ -275,7 +275,7 @@ def positions(sets: Sets, matches: np.ndarray) -> dict[int, int]:
 
 
 def as_matches(sets: Sets, copies: dict[int, int]) -> np.ndarray:
-    """The k-regular graph of some copies of sets: which record gets which set by a perfect matching.
+    """Return the k-regular graph of some copies of sets: which record gets which set by a perfect matching.
 
     Returns
     -------

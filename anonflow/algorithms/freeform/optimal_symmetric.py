@@ -48,14 +48,14 @@ class SymmetricSets:
         self.holder = sets.members.ravel().astype(np.int64)
 
     def choices(self, matches: np.ndarray) -> np.ndarray:
-        """The choices that a symmetric graph makes, shape (n,), int64; every row is one of the sets."""
+        """Return the choices that a symmetric graph makes, shape (n,), int64; every row is one of the sets."""
         number = {row: s for s, row in enumerate(map(bytes, self.sets.members))}
         rows = np.sort(matches, axis=1).astype(np.int32)
         at = (rows == np.arange(len(rows))[:, None]).argmax(axis=1)
         return np.array([number[row.tobytes()] for row in rows], np.int64) * self.sets.k + at
 
     def matches(self, choices: np.ndarray) -> np.ndarray:
-        """The graph of a choice for each record, shape (n, k), int32: itself first, the others ascending."""
+        """Return the graph of a choice for each record, shape (n, k), int32: itself first, the others ascending."""
         n, k = self.sets.n, self.sets.k
         rows = np.empty((n, k), np.int32)
         rows[self.holder[choices]] = self.sets.members[choices // k]
@@ -63,7 +63,7 @@ class SymmetricSets:
         return np.column_stack([np.arange(n), rows[others].reshape(n, k - 1)]).astype(np.int32)
 
     def cost(self, choices: np.ndarray) -> int:
-        """What a choice for each record costs, in multiples of ``GRID``."""
+        """Return what a choice for each record costs, in multiples of ``GRID``."""
         return int(self.sets.cost[choices // self.sets.k].sum())
 
     def reduced(self, prices: np.ndarray) -> np.ndarray:
@@ -83,13 +83,13 @@ class SymmetricSets:
         return rest.ravel()
 
     def least(self, reduced: np.ndarray) -> np.ndarray:
-        """The least reduced cost of the choices of each record, shape (n,), int64; their sum is a lower bound."""
+        """Return the least reduced cost of the choices of each record, shape (n,), int64; their sum is a lower bound."""
         least = np.full(self.sets.n, np.iinfo(np.int64).max)
         np.minimum.at(least, self.holder, reduced)
         return least
 
     def bound(self, used: np.ndarray, best: int, end: float) -> tuple[int, np.ndarray]:
-        """What no choice among these sets costs less than, by column generation.
+        """Return what no choice among these sets costs less than, by column generation.
 
         Parameters
         ----------
@@ -131,14 +131,14 @@ class SymmetricSets:
         return bound, prices
 
     def _cheapest(self, reduced: np.ndarray, several: int) -> np.ndarray:
-        """Some of the choices of least reduced cost of each record."""
+        """Return some of the choices of least reduced cost of each record."""
         order = np.lexsort([reduced, self.holder])
         holder = self.holder[order]
         rank = np.arange(len(order)) - np.searchsorted(holder, holder)
         return order[rank < several]
 
     def _relaxed(self, pool: np.ndarray, seconds: float) -> tuple[int, np.ndarray, np.ndarray] | None:
-        """The linear relaxation over a pool: its value, the records' prices and those of the pairs."""
+        """Return the linear relaxation over a pool: its value, the records' prices and those of the pairs."""
         n, k = self.sets.n, self.sets.k
         holder, members = self.holder[pool], self.sets.members[pool // k].astype(np.int64)
         column, e = np.nonzero(members != holder[:, None])
@@ -169,7 +169,7 @@ class SymmetricSets:
     def solve(
         self, choices: np.ndarray, best: int, prices: np.ndarray, bound: int, gap: float, end: float
     ) -> tuple[np.ndarray, int]:
-        """The cheapest choice of sets that is found until `end`, and what no choice costs less than.
+        """Return the cheapest choice of sets that is found until `end`, and what no choice costs less than.
 
         Parameters
         ----------

@@ -57,7 +57,7 @@ SWEEPS = 30
 
 
 def reciprocal_outcome(part: Partition, k: int, method: Method) -> Outcome:
-    """What a method makes of a partition with ``reciprocal=True``.
+    """Return what a method makes of a partition with ``reciprocal=True``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def reciprocal_outcome(part: Partition, k: int, method: Method) -> Outcome:
 
 
 def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarray, **more: Any) -> Outcome:
-    """The outcome of symmetric matches, with the two facts of :func:`reciprocal_matches` and others.
+    """Return the outcome of symmetric matches, with the two facts of :func:`reciprocal_matches` and others.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarr
 def reciprocal_matches(
     part: Partition, k: int, method: Method, compiled: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Symmetric matches: each record itself, then an assignment and its inverse at a time.
+    """Return symmetric matches: each record itself, then an assignment and its inverse at a time.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def improve_reciprocal(
     pool: ThreadPoolExecutor,
     compiled: bool = True,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """A symmetric graph of lower loss, by ejection chains of links.
+    """Return a symmetric graph of lower loss, by ejection chains of links.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _kernel(name: str, compiled: bool) -> Any:
 
 
 def _costs(part: Partition, origin: State, state: State, used: np.ndarray, compiled: bool) -> np.ndarray:
-    """What each link would add, shape (P, P); infinite for those that there are."""
+    """Return what each link would add, shape (P, P); infinite for those that there are."""
     n = part.n
     costs = np.empty((n, n))
     (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, state, used, 0, costs)

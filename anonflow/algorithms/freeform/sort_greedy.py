@@ -32,7 +32,7 @@ GRID = 2.0**40
 def sort_greedy(
     part: Partition, k: int, *, reciprocal: Reciprocal = False, edges: Edges = "relative"
 ) -> Outcome:
-    """A k-regular generalization graph out of k assignments, each taking the cheapest edges of all first.
+    """Return a k-regular generalization graph out of k assignments, each taking the cheapest edges of all first.
 
     The first assignment is the identity. For each of the k - 1 others all edges not used so far are sorted by
     what they would add to the information loss, relative to what is usual for their ends, and every edge whose
@@ -80,7 +80,7 @@ def sort_greedy(
 
 
 def unusual(costs: np.ndarray) -> np.ndarray:
-    """Weights of edges less the mean weights of the edges at both of their ends.
+    """Return weights of edges less the mean weights of the edges at both of their ends.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def unusual(costs: np.ndarray) -> np.ndarray:
 def sort_greedy_matches(
     part: Partition, k: int, compiled: bool = True, relative: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The matches of :func:`sort_greedy`, and its dead ends.
+    """Return the matches of :func:`sort_greedy`, and its dead ends.
 
     Parameters
     ----------

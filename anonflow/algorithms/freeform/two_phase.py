@@ -75,7 +75,7 @@ def two_phase(
     reciprocal: Reciprocal = False,
     threads: Annotated[int | None, Option("Threads", least=1, in_form=False)] = None,
 ) -> Outcome:
-    """A k-regular generalization graph out of k assignments, improved until little is left to gain.
+    """Return a k-regular generalization graph out of k assignments, improved until little is left to gain.
 
     First phase: k - 1 assignments of least cost, costs renewed after each; ``dense``: the optimal ones of
     :func:`~anonflow.algorithms.freeform.hungarian.hungarian` in stretches of the lexicographic order; ``sparse``: over
@@ -203,7 +203,7 @@ def mutual_two_phase_matches(
     rounds: int = 8,
     threads: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """The symmetric matches of :func:`two_phase`: graphs of stretches, then chains of links between all records.
+    """Return the symmetric matches of :func:`two_phase`: graphs of stretches, then chains of links between all records.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def two_phase_matches(
     p: int | None = None,
     restarts: int = 20,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """The matches of :func:`two_phase` and the facts about them.
+    """Return the matches of :func:`two_phase` and the facts about them.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def two_phase_matches(
 
 
 def inside(matches: np.ndarray, sources: list[np.ndarray]) -> bool:
-    """Whether every match lies in the same of some disjoint lists of records as what covers it."""
+    """Return whether every match lies in the same of some disjoint lists of records as what covers it."""
     label = np.empty(len(matches), np.int64)
     for number, rows in enumerate(sources):
         label[rows] = number
@@ -366,7 +366,7 @@ def inside(matches: np.ndarray, sources: list[np.ndarray]) -> bool:
 
 
 def shuffled(matches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A copy in which random pairs of records have exchanged a match each, wherever no edge is doubled.
+    """Return a copy in which random pairs of records have exchanged a match each, wherever no edge is doubled.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def shuffled(matches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def stretches(order: np.ndarray, size: int, k: int) -> list[np.ndarray]:
-    """The records in runs of `size` along an order; one that is left with fewer than k joins its neighbour."""
+    """Return the records in runs of `size` along an order; one that is left with fewer than k joins its neighbour."""
     cuts = list(range(size, len(order), size))
     if cuts and len(order) - cuts[-1] < k:
         cuts.pop()

@@ -61,7 +61,7 @@ def nearness(
     rng: np.random.Generator,
     compiled: bool = True,
 ) -> float:
-    """What records cost with their nearest among many, as a share of what they cost with those among few.
+    """Return what records cost with their nearest among many, as a share of what they cost with those among few.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def near_records(
 
 
 def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: int) -> np.ndarray | None:
-    """The assignment of least cost among some edges, or None where they hold none.
+    """Return the assignment of least cost among some edges, or None where they hold none.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def sparse_matches(
     compiled: bool = True,
     pairs: str = "all",
 ) -> tuple[np.ndarray, int]:
-    """A k-regular graph out of k - 1 assignments of least cost among candidate edges.
+    """Return a k-regular graph out of k - 1 assignments of least cost among candidate edges.
 
     Parameters
     ----------

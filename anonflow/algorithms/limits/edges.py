@@ -83,7 +83,7 @@ def improve_within(
 
 
 def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.ndarray) -> np.ndarray:
-    """Whether record ``block[b]`` breaks a limit if its match in ``slot[b]`` gives way to the one a loses.
+    """Return whether record ``block[b]`` breaks a limit if its match in ``slot[b]`` gives way to the one a loses.
 
     Parameters
     ----------

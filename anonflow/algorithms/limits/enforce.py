@@ -125,7 +125,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
 
 
 def limit_blocks(records: Records, k: int) -> np.ndarray:
-    """Blocks in which whatever is generalized together keeps the limits, shape (n,), int64.
+    """Return blocks in which whatever is generalized together keeps the limits, shape (n,), int64.
 
     Parameters
     ----------
@@ -166,12 +166,12 @@ def limit_blocks(records: Records, k: int) -> np.ndarray:
 
 
 def _hidden(records: Records, names: Sequence[int]) -> np.ndarray:
-    """Records without a value on a limited QI, which only the whole domain covers."""
+    """Return records without a value on a limited QI, which only the whole domain covers."""
     return np.asarray((records.codes[:, list(names)] < 0).any(axis=1))
 
 
 def _excess(domain: Domain, codes: np.ndarray) -> float:
-    """How many times its limit a QI takes to generalize some values together; at most 1 keeps it."""
+    """Return how many times its limit a QI takes to generalize some values together; at most 1 keeps it."""
     limit = float(domain.limit or 0)
     if domain.shape == "set":
         return len(np.unique(codes)) / max(1.0, np.floor(limit))
@@ -204,7 +204,7 @@ def _runs(points: np.ndarray, counts: np.ndarray, limit: float, k: int) -> np.nd
 
 
 def _value_sets(counts: np.ndarray, most: int) -> np.ndarray:
-    """Values in the fewest sets of at most so many, about equally frequent: the next to the rarest set."""
+    """Return values in the fewest sets of at most so many, about equally frequent: the next to the rarest set."""
     sets = -(-len(counts) // most)
     load = np.zeros(sets, np.int64)
     room = np.full(sets, most)
@@ -218,7 +218,7 @@ def _value_sets(counts: np.ndarray, most: int) -> np.ndarray:
 
 
 def _candidates(records: Records, suppressed: np.ndarray) -> list[int]:
-    """Suppressed records that could have a place."""
+    """Return suppressed records that could have a place."""
     lost = np.flatnonzero(suppressed & ~_hidden(records, limited(records)))
     return lost[:RESCUED].tolist()
 
@@ -237,12 +237,12 @@ class _Growing:
         self.names = limited(self.records)
 
     def joined(self, original: int) -> Generalization:
-        """Each of them joined with an original."""
+        """Return each of them joined with an original."""
         record = self.own.take(np.full(self.made.n, original))
         return self.made.join(record)
 
     def growth(self, original: int) -> tuple[np.ndarray, np.ndarray]:
-        """What each would cost joined with an original, and how much more; infinite beyond the limits."""
+        """Return what each would cost joined with an original, and how much more; infinite beyond the limits."""
         joined = self.joined(original)
         cost = record_costs(joined, self.loss)
         return cost, np.where(_within(joined, self.names), cost - self.cost, np.inf)
@@ -259,7 +259,7 @@ class _Growing:
 
 
 def _within(generalization: Generalization, names: Sequence[int]) -> np.ndarray:
-    """Whether generalized records keep the limits of some QIs, shape (n,), bool."""
+    """Return whether generalized records keep the limits of some QIs, shape (n,), bool."""
     good = np.ones(generalization.n, bool)
     layout = generalization.layout
     for t, a in enumerate(layout.ranges.tolist()):
@@ -277,7 +277,7 @@ def _within(generalization: Generalization, names: Sequence[int]) -> np.ndarray:
 def _rescued_classes(
     part: Partition, classes: np.ndarray, suppressed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Suppressed records join the class whose loss grows least, where one keeps the limits."""
+    """Return suppressed records join the class whose loss grows least, where one keeps the limits."""
     lost = _candidates(part.records, suppressed)
     kept = np.flatnonzero(~suppressed)
     if not lost or not len(kept):
@@ -301,7 +301,7 @@ def _rescued_classes(
 def _rescued_matches(
     part: Partition, matches: np.ndarray, suppressed: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Suppressed records divide k - 1 edges of the graph, j -> i into j -> them -> i, where limits let them."""
+    """Let suppressed records divide k - 1 edges of the graph, j -> i into j -> them -> i, where limits allow it."""
     lost = _candidates(part.records, suppressed)
     if not lost or suppressed.all():
         return matches, suppressed

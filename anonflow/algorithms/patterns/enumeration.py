@@ -18,7 +18,7 @@ GROUPS = 400_000
 
 
 def row_assignment(choices: RowChoices) -> np.ndarray | None:
-    """The cheapest amounts over all sets of open instances (Bredereck 2013, Theorem 3), shape (c,), int64.
+    """Return the cheapest amounts over all sets of open instances (Bredereck 2013, Theorem 3), shape (c,), int64.
 
     None if there is no solution, which can be where rows have to follow a pattern.
 
@@ -74,7 +74,7 @@ def row_assignment(choices: RowChoices) -> np.ndarray | None:
 
 
 def two(choices: RowChoices) -> np.ndarray | None:
-    """The cheapest amounts for k = 2 (Bredereck 2013, Theorem 2), shape (c,), int64.
+    """Return the cheapest amounts for k = 2 (Bredereck 2013, Theorem 2), shape (c,), int64.
 
     None if there is no solution, which can be where rows have to follow a pattern.
 
@@ -157,7 +157,7 @@ def two(choices: RowChoices) -> np.ndarray | None:
 
 
 def transported(choices: RowChoices, at: np.ndarray, on: np.ndarray, costs: np.ndarray) -> np.ndarray | None:
-    """The cheapest whole amounts once the instances are chosen: a vertex of a transport polytope.
+    """Return the cheapest whole amounts once the instances are chosen: a vertex of a transport polytope.
 
     Parameters
     ----------

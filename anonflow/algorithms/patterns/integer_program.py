@@ -28,7 +28,7 @@ NONE = int(np.iinfo(np.int64).max)
 
 
 def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tuple[np.ndarray | None, int]:
-    """The best solution found in time, and what no solution costs less than.
+    """Return the best solution found in time, and what no solution costs less than.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tupl
 
 
 def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | None, int]:
-    """Amounts that cost less than `cost`, if some are found in time, and a bound; NONE: there are none."""
+    """Return amounts that cost less than `cost`, if some are found in time, and a bound; NONE: there are none."""
     every = len(choices.kind)
     left = choices.part(np.arange(every))
     left.pattern = np.arange(every)  # which of all choices it is
@@ -102,7 +102,7 @@ def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | No
 
 
 def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
-    """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
+    """Return the relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
     if len(choices.kind) > LARGEST or cost == NONE:
         return 0
     relaxation = relaxed(choices, end)
@@ -118,7 +118,7 @@ def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
 
 
 def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
-    """How many rows make each choice, if a solution was found in time, and a bound from below."""
+    """Return how many rows make each choice, if a solution was found in time, and a bound from below."""
     if end <= time.monotonic() or len(choices.kind) > LARGEST:
         return None, 0
     c, t = len(choices.kind), len(choices.rows)
@@ -176,7 +176,7 @@ def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
 
 
 def _in_time(end: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns, or None if it has not returned by `end`, plus a grace.
+    """Return what `work` returns, or None if it has not returned by `end`, plus a grace.
 
     HiGHS looks at the clock between its steps only, and one step of a large program can take many times the
     limit. A thread that is waited for no longer ends when its step does; what it finds is dropped. What goes wrong

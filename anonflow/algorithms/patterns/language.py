@@ -46,7 +46,7 @@ FALLBACKS: tuple[str, ...] = get_args(FallbackWord)
 def pattern_masks(
     domains: Sequence[Domain], patterns: Any = "all", weights: Any = None, fallback: Any = None
 ) -> np.ndarray:
-    """Patterns as masks, in the order in which the heuristic tries them.
+    """Return patterns as masks, in the order in which the heuristic tries them.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def pattern_masks(
 
 
 def fallback_of(patterns: Any, fallback: Any = None) -> str:
-    """What becomes of rows that no pattern can take.
+    """Return what becomes of rows that no pattern can take.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def fallback_of(patterns: Any, fallback: Any = None) -> str:
 
 
 def qi_costs(domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
-    """What suppressing an entry of each QI costs, shape (q,), float64.
+    """Return what suppressing an entry of each QI costs, shape (q,), float64.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def qi_costs(domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
 
 
 def pattern_costs(masks: np.ndarray, domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
-    """What a row of each pattern costs, shape (p,), float64.
+    """Return what a row of each pattern costs, shape (p,), float64.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def pattern_costs(masks: np.ndarray, domains: Sequence[Domain], weights: Any = N
 
 
 def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd.DataFrame:
-    """Patterns as a grid to look at: a row per pattern in the order of preference, a column per QI.
+    """Return patterns as a grid to look at: a row per pattern in the order of preference, a column per QI.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd
 
 
 def _masks_of(pattern: Any, domains: Sequence[Domain]) -> np.ndarray:
-    """One entry of the list: one pattern, or all that meet its predicates."""
+    """Return one entry of the list: one pattern, or all that meet its predicates."""
     q = len(domains)
     if isinstance(pattern, Mapping):
         return _Predicates(pattern, domains).masks()
@@ -269,7 +269,7 @@ class _Predicates:
         self._check()
 
     def masks(self) -> np.ndarray:
-        """All patterns that meet the predicates, in the order in which combinations grow, then the fallback's."""
+        """Return all patterns that meet the predicates, in the order in which combinations grow, then the fallback's."""
         units = self._units()
         groups = [[np.uint64(_mask_of(name, self.domains)) for name in group] for group in self.exclusive]
         masks = np.zeros(1, np.uint64)
@@ -291,7 +291,7 @@ class _Predicates:
         return masks
 
     def _units(self) -> list[int]:
-        """QIs, or QIs that go together, that may be suppressed at all."""
+        """Return QIs, or QIs that go together, that may be suppressed at all."""
         units = [1 << a for a in range(len(self.domains))]
         for group in self.together:
             joined = self._mask(group)
@@ -365,7 +365,7 @@ class _Predicates:
 
 
 def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, int]:
-    """What suppressing an entry of each QI costs, as whole multiples of 1 / unit: sums are exact.
+    """Return what suppressing an entry of each QI costs, as whole multiples of 1 / unit: sums are exact.
 
     Returns
     -------
@@ -397,7 +397,7 @@ def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, in
 
 
 def mask_costs(masks: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """What a row of each pattern costs, shape (p,), int64, from whole costs of the QIs."""
+    """Return what a row of each pattern costs, shape (p,), int64, from whole costs of the QIs."""
     total = np.zeros(len(masks), np.int64)
     for a, cost in enumerate(costs):
         total += ((masks >> np.uint64(a)) & np.uint64(1)).astype(np.int64) * cost

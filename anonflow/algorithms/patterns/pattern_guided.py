@@ -155,12 +155,12 @@ def pattern_guided(
 
 
 def follows_all(options: Mapping[str, Any]) -> bool:
-    """Whether every row must follow a pattern."""
+    """Return whether every row must follow a pattern."""
     return fallback_of(options.get("patterns", "all"), options.get("fallback")) == "strict"
 
 
 def everything(domains: Sequence[Domain]) -> np.uint64:
-    """The pattern that suppresses every QI."""
+    """Return the pattern that suppresses every QI."""
     return np.uint64((1 << len(domains)) - 1)
 
 
@@ -185,7 +185,7 @@ def check_company(choices: RowChoices) -> None:
 def cheapest_order(
     part: Partition, masks: np.ndarray, costs: np.ndarray, out: int, k: int, orders: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What :func:`place` returns for the cheapest of several orders of equally dear patterns.
+    """Return what :func:`place` returns for the cheapest of several orders of equally dear patterns.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def cheapest_order(
 def joined(
     records: Records, masks: np.ndarray, labels: np.ndarray, used: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that no pattern took join the cheapest class that they fit.
+    """Return rows that no pattern took join the cheapest class that they fit.
 
     Those that fit none are suppressed if a pattern suppresses everything, together with the class for which
     that costs least: it has k rows. O(p n q) time for the p patterns that are in use.
@@ -268,7 +268,7 @@ def publish_places(
     hides_all: bool,
     **facts: Any,
 ) -> Outcome:
-    """The outcome of giving each record a class and a pattern.
+    """Return the outcome of giving each record a class and a pattern.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def publish_places(
 
 
 def within_boundaries(records: Records, masks: np.ndarray) -> np.ndarray:
-    """The patterns that suppress no value whose boundary or limit is less than its whole domain."""
+    """Return the patterns that suppress no value whose boundary or limit is less than its whole domain."""
     kept = sum(1 << a for a in limited(records))
     for a, domain in enumerate(records.domains):
         if domain.bound is not None:
@@ -317,7 +317,7 @@ def within_boundaries(records: Records, masks: np.ndarray) -> np.ndarray:
 def place(
     records: Records, masks: np.ndarray, k: int, compiled: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The class and the pattern of each record.
+    """Return the class and the pattern of each record.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def place(
 
 
 def _starred(records: Records, whole: np.ndarray) -> Generalization:
-    """Each record as itself but for the cells of `whole` (q, n), which become the whole domain."""
+    """Return each record as itself but for the cells of `whole` (q, n), which become the whole domain."""
     own = Generalization.of(records)
     everything = own.with_suppressed(np.ones(own.n, bool))
     layout = own.layout

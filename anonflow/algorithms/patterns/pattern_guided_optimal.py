@@ -170,12 +170,12 @@ def pattern_guided_optimal(
 
 
 def _cost(choices: RowChoices, amount: np.ndarray | None) -> int:
-    """What a solution costs; :data:`NONE` where there is none."""
+    """Return what a solution costs; :data:`NONE` where there is none."""
     return NONE if amount is None else choices.cost_of(amount)
 
 
 def _searched(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
-    """What the local search makes of a solution where every row follows a pattern; None if rows are still left.
+    """Return what the local search makes of a solution where every row follows a pattern; None if rows are still left.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def _searched(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
 def _improved(
     choices: RowChoices, amount: np.ndarray | None, hides_all: np.ndarray, end: float
 ) -> tuple[np.ndarray | None, int]:
-    """What the integer program makes of a solution, and a bound.
+    """Return what the integer program makes of a solution, and a bound.
 
     `hides_all`, shape (p,), bool, is the pattern that suppresses everything, if it needs k rows.
     """
@@ -215,7 +215,7 @@ def _improved(
 
 
 def _hidden_together(choices: RowChoices, amount: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-    """More rows suppressed, until they are k: rows that their instance can spare, else one instance's."""
+    """Return more rows suppressed, until they are k: rows that their instance can spare, else one instance's."""
     amount = amount.copy()
     hide = np.full(len(choices.rows), -1)
     hide[choices.kind[hidden]] = np.flatnonzero(hidden)
@@ -246,7 +246,7 @@ class _NoneFits(Exception):
 
 
 def _enumerated(choices: RowChoices, exact: str) -> np.ndarray | None:
-    """An optimum by Theorem 2 or 3; None where there is no solution."""
+    """Return an optimum by Theorem 2 or 3; None where there is no solution."""
     for name, way in (("row-assignment", row_assignment), ("two", two)):
         if exact == name:
             return way(choices)

@@ -42,17 +42,17 @@ class RowChoices:
     cost: np.ndarray
 
     def cheapest(self) -> np.ndarray:
-        """The cost of each type's cheapest choice, shape (t,), int64; very large where it has none."""
+        """Return the cost of each type's cheapest choice, shape (t,), int64; very large where it has none."""
         least = np.full(len(self.rows), np.iinfo(np.int64).max)
         np.minimum.at(least, self.kind, self.cost)
         return least
 
     def bound(self) -> int:
-        """What no solution is below: every row at its cheapest choice."""
+        """Return what no solution is below: every row at its cheapest choice."""
         return int(self.cheapest() @ self.rows)
 
     def part(self, index: np.ndarray) -> RowChoices:
-        """Some of the choices, with their row types and instances numbered anew.
+        """Return some of the choices, with their row types and instances numbered anew.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class RowChoices:
         )
 
     def components(self) -> np.ndarray:
-        """Which choices have to do with each other: a number for each row type, shape (t,), int64."""
+        """Return which choices have to do with each other: a number for each row type, shape (t,), int64."""
         inside = self.instance >= 0
         t, m = len(self.rows), int(self.instance.max(initial=-1)) + 1
         pairs = (self.kind[inside], t + self.instance[inside])
@@ -80,7 +80,7 @@ class RowChoices:
         return np.asarray(connected_components(graph, directed=False)[1][:t], np.int64)
 
     def priced(self) -> RowChoices:
-        """The same where suppression is no choice, with it in front, at a price above that of all rows.
+        """Return the same where suppression is no choice, with it in front, at a price above that of all rows.
 
         A solution that costs less than the price suppresses no row, and moving a row out of suppression pays.
         """
@@ -126,11 +126,11 @@ class RowChoices:
         return True
 
     def cost_of(self, amount: np.ndarray) -> int:
-        """The cost when so many rows make each choice."""
+        """Return the cost when so many rows make each choice."""
         return int(amount @ self.cost)
 
     def amount_of(self, used: np.ndarray) -> np.ndarray:
-        """How many rows make each choice, shape (c,), int64, from the pattern of each record.
+        """Return how many rows make each choice, shape (c,), int64, from the pattern of each record.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class RowChoices:
         return np.where(self.pattern == pattern_of[self.kind], self.rows[self.kind], 0)
 
     def places(self, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Class and pattern of each record, -1 for suppressed ones, when so many rows make each choice."""
+        """Return class and pattern of each record, -1 for suppressed ones, when so many rows make each choice."""
         by_type = np.argsort(self.kind, kind="stable")
         places = np.repeat(by_type, amount[by_type])
         labels = np.empty(len(self.row_type), np.int64)
@@ -154,7 +154,7 @@ class RowChoices:
 
 
 def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int | None, k: int) -> RowChoices:
-    """All choices in instances of at least k compatible rows, and suppression; O(p t q).
+    """Return all choices in instances of at least k compatible rows, and suppression; O(p t q).
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int 
 
 
 def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarray:
-    """Labels of the row types that agree on some QIs."""
+    """Return labels of the row types that agree on some QIs."""
     room = 1.0
     for a in kept:
         room *= sizes[a]
@@ -211,7 +211,7 @@ def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarr
 
 
 def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> np.ndarray:
-    """A solution that costs no more than a given one: rows move between the instances that they fit.
+    """Return a solution that costs no more than a given one: rows move between the instances that they fit.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def full_domain(
 def outcome_of(
     generalization: Generalization, labels: np.ndarray, suppressed: np.ndarray, facts: dict[str, Any]
 ) -> Outcome:
-    """The outcome of giving each record a class and the cells of its level.
+    """Return the outcome of giving each record a class and the cells of its level.
 
     Suppressed records share a label, also with a class that hides all cells: the published rows cannot be told apart.
     """
@@ -159,7 +159,7 @@ class LatticeSearch:
     bound: float
 
     def facts(self) -> dict[str, Any]:
-        """What is told of it."""
+        """Return what is told of it."""
         nodes = self.lattice.bound.size
         gap = max(0.0, self.best.loss - self.bound) / max(1, self.lattice.records.n)
         return {
@@ -181,7 +181,7 @@ def search(
     pool: bool = True,
     levels: Any = None,
 ) -> LatticeSearch:
-    """The node of least loss among those that suppress at most a share of the records.
+    """Return the node of least loss among those that suppress at most a share of the records.
 
     Parameters
     ----------
@@ -304,13 +304,13 @@ class _KnownNodes:
 
 
 def most_suppressed(records: Records, limit: float) -> int:
-    """How many records a share of them is, rounded down."""
+    """Return how many records a share of them is, rounded down."""
     # a share such as 0.29 is meant as 29 of 100, whatever 0.29 * 100 is in floats
     return int(np.floor(limit * records.n + 1e-9))
 
 
 def _path(node: tuple[int, ...], bound: np.ndarray, best: float) -> list[tuple[int, ...]]:
-    """Nodes from one upwards while their bound is below `best`, each next one by the level that raises it least."""
+    """Yield nodes from one upwards while their bound is below `best`, each next one by the level that raises it least."""
     path = [node]
     while True:
         above = [

@@ -66,7 +66,7 @@ class ColumnLevels:
 
 
 def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> list[ColumnLevels]:
-    """The levels of every column, from own values to the whole domain.
+    """Return the levels of every column, from own values to the whole domain.
 
     A hierarchy: at level h, each value is published as its highest ancestor of height at most h. A number: own
     values, then intervals of each width, which begin at multiples of it, then the whole domain. Positions: the
@@ -129,7 +129,7 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
 
 
 def fixed_levels(columns: Sequence[ColumnLevels], levels: Any) -> list[ColumnLevels]:
-    """The same, of some columns one level alone.
+    """Return the same, of some columns one level alone.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def _position_runs(domains: Sequence[Domain]) -> tuple[list[str], Runs]:
 
 
 def _with_missing(runs: np.ndarray, end: int) -> np.ndarray:
-    """The ends of runs (L, D), and those of a missing number, which only the whole domain covers."""
+    """Return the ends of runs (L, D), and those of a missing number, which only the whole domain covers."""
     return np.column_stack([runs, np.full(len(runs), end)]).astype(np.int32)
 
 
@@ -228,7 +228,7 @@ def _default_widths(points: np.ndarray) -> list[float]:
 
 
 def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
-    """The levels within the column's boundary, limit and lowest level that differ from the one before."""
+    """Return the levels within the column's boundary, limit and lowest level that differ from the one before."""
     levels = len(runs[0][0])
     good = np.ones(levels, bool)
     high_enough = np.ones(levels, bool)
@@ -450,7 +450,7 @@ class Lattice:
         return Groups(node, first, size, int(small), own + float(more), int(small), float(more))
 
     def diverse(self, groups: Groups, k: int, pool: bool = True) -> Groups:
-        """The same with the groups suppressed that lack diversity.
+        """Return the same with the groups suppressed that lack diversity.
 
         Parameters
         ----------
@@ -490,7 +490,7 @@ class Lattice:
         )
 
     def _lacking(self, size: np.ndarray, label: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Which groups of k or more lack diversity, and how many of their records must go at least."""
+        """Return which groups of k or more lack diversity, and how many of their records must go at least."""
         lacking, least = np.zeros(len(size), bool), np.zeros(len(size), np.int64)
         if self.sensitive is None:
             return lacking, least
@@ -512,7 +512,7 @@ class Lattice:
         return lacking, least
 
     def _counted_below(self, node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The groups of the node that is raised in all columns of this one but the last: a row type, and the records.
+        """Return the groups of the node that is raised in all columns of this one but the last: a row type, and the records.
 
         Columns come by their number of values, the largest first: nodes that a search counts share such beginnings, and
         after a few of them little is left to group.
@@ -546,7 +546,7 @@ class Lattice:
         return first[:groups].copy(), size[:groups].copy(), label
 
     def published(self, node: np.ndarray, k: int) -> tuple[Generalization, np.ndarray, np.ndarray]:
-        """What a node publishes.
+        """Return what a node publishes.
 
         Parameters
         ----------
@@ -579,7 +579,7 @@ class Lattice:
         return Generalization(records.domains, lo, hi, bits), labels, out[labels]
 
     def level_labels(self, node: np.ndarray) -> dict[str, str]:
-        """Which level each column has at a node, by column."""
+        """Return which level each column has at a node, by column."""
         return {
             levels.column: levels.labels[level]
             for levels, level in zip(self.columns, node.tolist(), strict=True)

@@ -86,7 +86,7 @@ class LatticePart:
     limit: float
 
     def named(self, node: LatticeNode) -> dict[str, str]:
-        """A node's levels by column."""
+        """Return a node's levels by column."""
         named = zip(self.columns, self.labels, node.levels, strict=True)
         return {column: labels[level] for column, labels, level in named}
 
@@ -104,7 +104,7 @@ class LatticePart:
 
 
 def lattice_part(anon: WithLevels) -> LatticePart | None:
-    """The part of its lattice that a picture of a run shows.
+    """Return the part of its lattice that a picture of a run shows.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ __all__ = ["lattice_view"]
 
 
 def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> Markup:
-    """A part of a lattice as a picture, with what its colours mean.
+    """Return a part of a lattice as a picture, with what its colours mean.
 
     Parameters
     ----------

@@ -113,11 +113,11 @@ class MeasureForm:
         return [*rows, pn.FlexBox(*self.fields.values(), gap="4px")] if self.fields else rows
 
     def condition(self, key: str) -> ConditionForm:
-        """The form of a condition."""
+        """Return the form of a condition."""
         return self._conditions[key]
 
     def settings(self) -> Mapping[str, Any]:
-        """What was filled in; what is as declared is left out."""
+        """Return what was filled in; what is as declared is left out."""
         filled: dict[str, Any] = {key: form.condition() for key, form in self._conditions.items()}
         filled |= {key: _plain(field.value) for key, field in self.fields.items()}
         return {
@@ -138,7 +138,7 @@ def _field(key: str, option: Option, names: list[str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A whole number as one."""
+    """Return a whole number as one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -40,7 +40,7 @@ RISKS = {
 
 
 def column_losses(run: FinishedRun) -> dict[str, float]:
-    """The mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
+    """Return the mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
     if run.result.columns:
         return {one.column: one.loss for one in run.result.columns}
     made = run.result.anonymization
@@ -89,7 +89,7 @@ class CompareModel(param.Parameterized):
         return [run for run in self.workspace.runs if run.result.problem is None]
 
     def rows(self, search: str = "") -> pd.DataFrame:
-        """The table of runs, pinned ones first, then oldest first; pictures are SVG of numbers alone.
+        """Return the table of runs, pinned ones first, then oldest first; pictures are SVG of numbers alone.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class CompareModel(param.Parameterized):
     # ---------------------------------------------------------------------------------- the figures
 
     def points(self, measure: str) -> list[Point]:
-        """Every result by its k and a measure of ``MEASURES``."""
+        """Return every result by its k and a measure of ``MEASURES``."""
         found = []
         for run in self.results:
             value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
@@ -144,7 +144,7 @@ class CompareModel(param.Parameterized):
         return found
 
     def frontier_points(self) -> list[Point]:
-        """Every result by its risk and its GCP; those whose risk is not measured yet are left out."""
+        """Return every result by its risk and its GCP; those whose risk is not measured yet are left out."""
         found = []
         for run in self.results:
             risk = 1 / run.result.k if self.risk == "promised" else self.measured.get(run.id)
@@ -154,7 +154,7 @@ class CompareModel(param.Parameterized):
         return found
 
     def best(self) -> list[int]:
-        """Ids of the runs on the frontier, by increasing risk."""
+        """Return ids of the runs on the frontier, by increasing risk."""
         points = self.frontier_points()
         return [points[at].id for at in frontier([p.x for p in points], [p.y for p in points])]
 
@@ -194,14 +194,14 @@ class CompareModel(param.Parameterized):
     # ------------------------------------------------------------------------------- two of the runs
 
     def pair(self) -> tuple[FinishedRun, FinishedRun] | None:
-        """The two runs side by side, or None as long as there are no two."""
+        """Return the two runs side by side, or None as long as there are no two."""
         known = {run.id: run for run in self.results}
         if self.first not in known or self.second not in known or self.first == self.second:
             return None
         return known[self.first], known[self.second]
 
     def what_differs(self) -> list[tuple[str, str, str]]:
-        """Settings and results in which the two runs differ: name, the first's, the second's."""
+        """Return settings and results in which the two runs differ: name, the first's, the second's."""
         both = self.pair()
         if both is None:
             return []
@@ -223,7 +223,7 @@ class CompareModel(param.Parameterized):
         return found
 
     def losses_of_both(self) -> tuple[list[str], list[float], list[float]]:
-        """Columns, and what each loses in the first run and in the second."""
+        """Return columns, and what each loses in the first run and in the second."""
         both = self.pair()
         if both is None:
             return [], [], []
@@ -234,7 +234,7 @@ class CompareModel(param.Parameterized):
     # -------------------------------------------------------------------------------------- history
 
     def history(self) -> list[str]:
-        """The edits of the flow, the latest first, as sentences."""
+        """Return the edits of the flow, the latest first, as sentences."""
         documents = [*self.workspace.draft.past, self.workspace.draft.document]
         return [changes(a, b) for a, b in itertools.pairwise(documents)][::-1]
 
@@ -272,7 +272,7 @@ class CompareModel(param.Parameterized):
 
 
 def verdict(run: FinishedRun) -> str:
-    """What the checks of a run said: text and a symbol."""
+    """Return what the checks of a run said: text and a symbol."""
     if run.result.problem is not None:
         return "✗ no result"
     passed = sum(bool(finding.holds) for finding in run.result.findings)
@@ -290,7 +290,7 @@ def _number(value: Any) -> str:
 
 
 def _spread(spread: Sequence[tuple[int, int]], bars: int = 20) -> list[float]:
-    """Records by their loss, in `bars` steps of equal width from 0 % to 100 %."""
+    """Return records by their loss, in `bars` steps of equal width from 0 % to 100 %."""
     found = [0.0] * bars
     for percent, count in spread:
         found[min(bars - 1, int(percent) * bars // 100)] += count

@@ -299,7 +299,7 @@ class CompareScreen(pn.viewable.Viewer):
             self.workspace.delete_run(self.workspace.chosen)
 
     def _show_rows(self) -> None:
-        """The table of runs: those that the filter leaves."""
+        """Show the runs that the filter leaves."""
         self._filling = True
         try:
             self.table.selection = []
@@ -360,7 +360,7 @@ class CompareScreen(pn.viewable.Viewer):
         self._show_pair()
 
     def _show_chosen(self, *events: Any) -> None:
-        """The ring in the figures, the row in the table."""
+        """Mark the chosen run: a ring in the figures, a row in the table."""
         chosen = self.workspace.chosen
         self._filling = True
         try:

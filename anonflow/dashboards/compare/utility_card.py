@@ -77,7 +77,7 @@ class UtilityCard(pn.viewable.Viewer):
         self._name_changed()
 
     def _name_changed(self, *events: Any) -> None:
-        """The settings of the measure, over the columns of the table that is open."""
+        """Show the settings of the measure, over the columns of the table that is open."""
         name, table = self.measure.value, self.workspace.table
         self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
         self.settings.objects = [] if self.form is None else self.form.rows
@@ -140,7 +140,7 @@ class UtilityCard(pn.viewable.Viewer):
 
 
 def _cell(title: str, found: dict[str, float] | None, best: bool) -> Markup:
-    """A run's number, and below it what the measure gives beside it."""
+    """Return a run's number, and below it what the measure gives beside it."""
     if found is None:
         return Markup("–")
     name = title.partition(":")[0]

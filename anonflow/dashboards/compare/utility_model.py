@@ -21,12 +21,12 @@ EVERYTHING = "all analyses that need no settings"
 
 
 def direction(measured: Measure) -> str:
-    """Which of two numbers is better, in words; empty where neither is."""
+    """Return which of two numbers is better, in words; empty where neither is."""
     return f"{measured.better} is better" if measured.better else ""
 
 
 def about(name: str) -> str:
-    """What a measure is, which direction is better, and what it costs: as it declares it."""
+    """Return what a measure is, which direction is better, and what it costs: as it declares it."""
     declared = MEASURES[name]
     parts = [declared.sentence]
     if declared.better:
@@ -38,7 +38,7 @@ def about(name: str) -> str:
 
 
 def request_title(name: str, settings: Mapping[str, Any]) -> str:
-    """A measure and its settings in a line: ``question: where Age 30 to 39``."""
+    """Return a measure and its settings in a line: ``question: where Age 30 to 39``."""
     told = [f"{key} {_words(value)}" for key, value in settings.items()]
     return f"{name}: {'; '.join(told)}" if told else name
 
@@ -97,12 +97,12 @@ class UtilityModel(param.Parameterized):
         return [run for run in self.workspace.runs if run.result.anonymization is not None]
 
     def offered(self) -> list[str]:
-        """The names of all measures that judge, those of analyses first."""
+        """Return the names of all measures that judge, those of analyses first."""
         analyses = measures_of_analyses()
         return [*analyses, *(name for name, one in MEASURES.items() if one.better and name not in analyses)]
 
     def without_settings(self) -> list[str]:
-        """The measures of analyses that need nothing to be said."""
+        """Return the measures of analyses that need nothing to be said."""
         table = self.workspace.table
         sensitive = table is not None and bool(table.sensitive)
         return [
@@ -140,7 +140,7 @@ class UtilityModel(param.Parameterized):
         self._next()
 
     def stop(self) -> None:
-        """What is being measured is not waited for, and nothing after it is."""
+        """Stop measuring: what is at work is not waited for, and nothing follows it."""
         self._waiting.clear()
         self.background.forget()
         self.param.update(measuring=False, status="Stopped: what was measured is kept.")
@@ -151,7 +151,7 @@ class UtilityModel(param.Parameterized):
         self.param.update(numbers={}, status="", problem="")
 
     def points(self, title: str) -> list[Point]:
-        """Every run by its k and a number."""
+        """Return every run by its k and a number."""
         name = title.partition(":")[0]
         numbers = self.numbers.get(title, {})
         return [
@@ -167,7 +167,7 @@ class UtilityModel(param.Parameterized):
         ]
 
     def best(self, title: str) -> frozenset[int]:
-        """The runs of the best number, as the measure declares what is better; none where all are equal."""
+        """Return the runs of the best number, as the measure declares what is better; none where all are equal."""
         name = title.partition(":")[0]
         better = MEASURES[name].better
         values = {

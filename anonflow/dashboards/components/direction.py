@@ -23,11 +23,11 @@ def better(name: str) -> str:
 
 
 def directed(label: str, name: str) -> str:
-    """Such as ``information loss (GCP), lower is better``."""
+    """Return such as ``information loss (GCP), lower is better``."""
     which = better(name)
     return f"{label}, {which} is better" if which else label
 
 
 def arrow(label: str, name: str) -> str:
-    """The same in a narrow place, such as ``GCP ↓``."""
+    """Return the same in a narrow place, such as ``GCP ↓``."""
     return label + _ARROWS[better(name)]

@@ -68,7 +68,7 @@ class DraftForm(param.Parameterized):
             self.renew()
 
     def _now(self) -> tuple[Any, ...]:
-        """What the params are read from."""
+        """Return what the params are read from."""
         workspace = self.workspace
         return (
             workspace.draft.document,

@@ -19,7 +19,7 @@ INK, PAGE = "#1d2329", "#ffffff"
 
 
 def svg_file(picture: str) -> bytes:
-    """A drawing of a page as a file that stands alone: with its name space, and colours of its own."""
+    """Return a drawing of a page as a file that stands alone: with its name space, and colours of its own."""
     alone = re.sub(
         r"^<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" color="{INK}" ', str(picture).strip(), count=1
     )
@@ -29,7 +29,7 @@ def svg_file(picture: str) -> bytes:
 
 
 def figures_of_run(result: RunResult) -> dict[str, bytes]:
-    """What a published report draws of a run, by file name: column names and counts, never a value."""
+    """Return what a published report draws of a run, by file name: column names and counts, never a value."""
     labels = [column.column for column in result.columns]
     cells = [
         (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
@@ -50,7 +50,7 @@ def figures_of_run(result: RunResult) -> dict[str, bytes]:
 
 
 def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:
-    """Runs side by side: GCP against k, and the risk-utility frontier; the owner's, who compares."""
+    """Return runs side by side: GCP against k, and the risk-utility frontier; the owner's, who compares."""
     runs = [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
     series: dict[str, list[tuple[float, float]]] = {}
     for run in sorted(runs, key=lambda each: each.k):
@@ -67,7 +67,7 @@ def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Files as one archive; it tells no time."""
+    """Return files as one archive; it tells no time."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

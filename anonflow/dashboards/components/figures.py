@@ -70,7 +70,7 @@ class Point:
 
 
 def look(dark: bool) -> Palette:
-    """The colours of a light or a dark page."""
+    """Return the colours of a light or a dark page."""
     return DARK if dark else LIGHT
 
 
@@ -120,7 +120,7 @@ def _listen(source: ColumnDataSource, tap: Tap | None) -> None:
 def _marks(
     made: figure, points: Sequence[Point], xs: Sequence[Any], look: Palette, tap: Tap | None
 ) -> list[Any]:
-    """The points, each with the look of its method; what was drawn."""
+    """Return the points, each with the look of its method; what was drawn."""
     drawn = []
     for algorithm in dict.fromkeys(point.algorithm for point in points):
         own = [at for at, point in enumerate(points) if point.algorithm == algorithm]
@@ -183,7 +183,7 @@ def against_k(
     number: str = "0.0000",
     height: int = 270,
 ) -> figure:
-    """A measure against k, a line for each method; with a single k, the methods side by side.
+    """Return a measure against k, a line for each method; with a single k, the methods side by side.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def against_k(
 
 
 def _turn(labels: Sequence[str], room: float) -> float | str:
-    """How far labels side by side are turned, so that none touches its neighbour, on an axis of so many pixels."""
+    """Return how far labels side by side are turned, so that none touches its neighbour, on an axis of so many pixels."""
     each = room / max(1, len(labels))
     if max(map(len, labels), default=0) * 7.2 + 6 <= each:
         return "horizontal"
@@ -270,7 +270,7 @@ def risk_and_loss(
     tap: Tap | None = None,
     height: int = 380,
 ) -> figure:
-    """The risk-utility frontier: every run by its risk and its loss, and a line through those that none beats.
+    """Return the risk-utility frontier: every run by its risk and its loss, and a line through those that none beats.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def risk_and_loss(
 
 
 def overlay(found: Distribution, look: Palette, height: int = 330) -> figure:
-    """A column before (bars) and after (marks over them; joined by a line where the values are in order)."""
+    """Return a column before (bars) and after (marks over them; joined by a line where the values are in order)."""
     bars_in_all = len(found.labels)
     if found.edges is not None:
         made = _figure(

@@ -15,12 +15,12 @@ __all__ = ["badge", "card", "cards", "empty", "facts", "figure_pane", "html", "s
 
 @cache
 def sheet() -> str:
-    """The style of what shows results."""
+    """Return the style of what shows results."""
     return (Path(__file__).parent / "style" / "results.css").read_text(encoding="utf-8")
 
 
 def html(text: str | Markup = "", *classes: str, **given: Any) -> pn.pane.HTML:
-    """A pane of markup; plain text is escaped."""
+    """Return a pane of markup; plain text is escaped."""
     return pn.pane.HTML(
         str(escape(text)),
         css_classes=list(classes),
@@ -32,12 +32,12 @@ def html(text: str | Markup = "", *classes: str, **given: Any) -> pn.pane.HTML:
 
 
 def empty(text: str) -> pn.pane.HTML:
-    """What stands where there is nothing yet: how to get there."""
+    """Return what stands where there is nothing yet: how to get there."""
     return html(Markup("<p>{}</p>").format(text), "af-note")
 
 
 def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) -> pn.Column:
-    """A part of a screen with its title."""
+    """Return a part of a screen with its title."""
     head = Markup("<h3>{}</h3>").format(title)
     if lead:
         head += Markup('<p class="soft">{}</p>').format(lead)
@@ -48,12 +48,12 @@ def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) 
 
 
 def figure_pane(**given: Any) -> pn.pane.Bokeh:
-    """A pane for a figure that has its colours already."""
+    """Return a pane for a figure that has its colours already."""
     return pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=(2, 0), **given)
 
 
 def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
-    """A table over the whole width.
+    """Return a table over the whole width.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
 
 
 def cards(pairs: Iterable[tuple[str, str]]) -> Markup:
-    """Numbers with what they are below."""
+    """Return numbers with what they are below."""
     each = Markup("").join(Markup("<div><b>{}</b><span>{}</span></div>").format(n, what) for n, what in pairs)
     return Markup('<div class="cards">{}</div>').format(each)
 
 
 def verdict_of(holds: bool, good: str = "holds", bad: str = "fails") -> Markup:
-    """A verdict in text, symbol and colour."""
+    """Return a verdict in text, symbol and colour."""
     if holds:
         return Markup('<span class="verdict good"><span aria-hidden="true">✓</span>{}</span>').format(good)
     return Markup('<span class="verdict bad"><span aria-hidden="true">✗</span>{}</span>').format(bad)
@@ -109,6 +109,6 @@ _LOCK = Markup(
 
 
 def badge(public: bool, text: str) -> Markup:
-    """Who may see what follows: a globe for everybody, a lock for the owner."""
+    """Return who may see what follows: a globe for everybody, a lock for the owner."""
     kind, sign = ("public", _OPEN) if public else ("owner", _LOCK)
     return Markup('<span class="badge {}">{}{}</span>').format(Markup(kind), sign, text)

@@ -22,7 +22,7 @@ FAMILIES = {
 
 
 def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
-    """How many records are unique as quasi-identifiers are added, one bar for each.
+    """Return how many records are unique as quasi-identifiers are added, one bar for each.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
 
 
 def risk(many: int, n: int, words: str, sentence: str) -> str:
-    """The count of records at risk, large, with a bar.
+    """Return the count of records at risk, large, with a bar.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def risk(many: int, n: int, words: str, sentence: str) -> str:
 
 
 def methods_list(chosen: Collection[str]) -> str:
-    """Every method of the registry to choose from, by family, with its guidance and what it guarantees.
+    """Return every method of the registry to choose from, by family, with its guidance and what it guarantees.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ __all__ = ["option_field"]
 
 
 def option_field(option: Option, value: Any, width: int) -> Any:
-    """The widget to choose a value of an option with.
+    """Return the widget to choose a value of an option with.
 
     Parameters
     ----------

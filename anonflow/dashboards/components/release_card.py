@@ -15,7 +15,7 @@ __all__ = ["card_lines"]
 
 
 def card_lines(card: ReleaseCard) -> Markup:
-    """A line for each thing to know of a release: its verdict, what was found, and what remedies cost."""
+    """Return a line for each thing to know of a release: its verdict, what was found, and what remedies cost."""
     signs = {"passed": verdict_of(True, "passed"), "failed": verdict_of(False, bad="failed")}
     rows = []
     for line in card.lines:

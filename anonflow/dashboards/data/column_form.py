@@ -69,7 +69,7 @@ class ColumnChoice(DraftForm):
     # ------------------------------------------------------------------------------- what there is
 
     def about(self) -> dict[str, tuple[str, int, int]]:
-        """Type, distinct values and missing cells of each column."""
+        """Return type, distinct values and missing cells of each column."""
         frame = self.workspace.named
         if frame is None:
             return {}
@@ -78,7 +78,7 @@ class ColumnChoice(DraftForm):
         return self._about[1]
 
     def table(self) -> pd.DataFrame:
-        """A row for each column of the table, in its order: what it is, and what it is taken for."""
+        """Return a row for each column of the table, in its order: what it is, and what it is taken for."""
         import pandas as pd
 
         columns = self.workspace.draft.get(("table", "columns"), {})
@@ -94,7 +94,7 @@ class ColumnChoice(DraftForm):
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def unique(self) -> list[int]:
-        """Unique records on the first quasi-identifier, the first two, and so on."""
+        """Return unique records on the first quasi-identifier, the first two, and so on."""
         frame, names = self.workspace.named, self.quasi_identifiers
         if frame is None or not names:
             return []
@@ -103,7 +103,7 @@ class ColumnChoice(DraftForm):
         return self._unique[2]
 
     def sentence(self) -> str:
-        """How many records are unique on the quasi-identifiers."""
+        """Return how many records are unique on the quasi-identifiers."""
         found = self.unique()
         if not found:
             return (
@@ -116,7 +116,7 @@ class ColumnChoice(DraftForm):
         return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these QIs."
 
     def first_rows(self, most: int = 100) -> pd.DataFrame:
-        """The first records as they were read: the owner's view.
+        """Return the first records as they were read: the owner's view.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class ColumnChoice(DraftForm):
         return True
 
     def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
-        """What a choice of a role or a kind declares."""
+        """Return what a choice of a role or a kind declares."""
         if field == "role" and value == NOT_PUBLISHED:
             return {"role": None, "kind": None}
         if field == "role" and value in ROLES:
@@ -269,7 +269,7 @@ class ColumnChoice(DraftForm):
 
 
 def about_datasets() -> dict[str, str]:
-    """What the page says of each built-in table: its name, and a line about it."""
+    """Return what the page says of each built-in table: its name, and a line about it."""
     found = {}
     for row in datasets.describe().to_dict("records"):
         fetched = "" if row["available"] else " · needs a download (or its file on disk)"
@@ -280,7 +280,7 @@ def about_datasets() -> dict[str, str]:
 
 
 def type_of(cells: pd.Series) -> str:
-    """What the values of a column are: number, date, truth value, text, or nothing at all."""
+    """Return what the values of a column are: number, date, truth value, text, or nothing at all."""
     import pandas as pd
 
     values = cells[~missing_cells(cells)]

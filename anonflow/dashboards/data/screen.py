@@ -212,7 +212,7 @@ class DataScreen(pn.viewable.Viewer):
         self._try(lambda: self.workspace.open_dataset(name, **given))
 
     def _written(self, name: str) -> dict[str, Any]:
-        """How a CSV file is written, as it is said here; nothing of a Parquet file."""
+        """Return how a CSV file is written, as it is said here; nothing of a Parquet file."""
         if not is_csv(name):
             return {}
         missing = [text.strip() for text in self.missing.value.split(",") if text.strip()]
@@ -369,7 +369,7 @@ class DataScreen(pn.viewable.Viewer):
         self.waiting.object = f"<p>A flow or project waits for its table: <b>{escape(name)}</b>.</p>"
 
     def _forget_refused(self) -> None:
-        """The file that could not be read is not read again."""
+        """Forget the file that could not be read."""
         if self._refused_file is not None:
             self._refused_file[1].unlink(missing_ok=True)
             self._refused_file = None
@@ -543,7 +543,7 @@ class DataScreen(pn.viewable.Viewer):
         self.said.visible = bool(self.choice.said)
 
     def _show_trouble(self, *events: Any) -> None:
-        """What keeps the columns from being used as they are declared; the rest is said on Protect."""
+        """Show what keeps the columns from being used as they are declared; Protect shows the rest."""
         workspace = self.workspace
         wrong = workspace.frame is not None and workspace.table is None
         items = "".join(f"<li>{escape(text)}</li>" for text in workspace.problems[:6])

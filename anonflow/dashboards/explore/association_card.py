@@ -100,7 +100,7 @@ class AssociationCard(pn.viewable.Viewer):
 
 
 def associations_markup(found: Associations) -> Markup:
-    """The two pictures, and the pairs that changed most in words."""
+    """Return the two pictures, and the pairs that changed most in words."""
     change = np.asarray(found.after) - np.asarray(found.before)
     below = np.tril_indices(len(found.columns), -1)
     order = np.argsort(-np.abs(change[below]), kind="stable")[:5]

@@ -105,7 +105,7 @@ class BeforeAfter:
         return cls(before, after, changed)
 
     def found(self, search: str, only_changed: bool = False) -> np.ndarray:
-        """Positions of the records in which a text occurs, before or after, whatever its case; O(n) a column."""
+        """Return positions of the records in which a text occurs, before or after, whatever its case; O(n) a column."""
         kept = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
         text = search.strip()
         if text:
@@ -120,7 +120,7 @@ class BeforeAfter:
 
 
 def missing_of(anonymization: Anonymization) -> dict[str, np.ndarray]:
-    """Which originals have no value, for each column of QIs where some have none: bool, shape (n,)."""
+    """Return which originals have no value, for each column of QIs where some have none: bool, shape (n,)."""
     records = anonymization.table.records
     found: dict[str, np.ndarray] = {}
     for at, domain in enumerate(records.domains):
@@ -154,7 +154,7 @@ class MissingLoss:
     others: float
 
     def sentence(self) -> str:
-        """Such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
+        """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
         return (
             f"{self.column}: {plural(self.cells, 'record')} without a value "
             f"{'loses' if self.cells == 1 else 'lose'} {self.loss:.1%}, the others {self.others:.1%}."
@@ -226,7 +226,7 @@ class ExploreModel(param.Parameterized):
         return [] if made is None else [domain.name for domain in made.table.domains]
 
     def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
-        """Loss by attribute and run: columns, runs, and the losses between 0 and 1."""
+        """Return loss by attribute and run: columns, runs, and the losses between 0 and 1."""
         runs = [run for run in self.workspace.runs if run.result.anonymization is not None]
         shown = runs[-HEAT:]
         if self.run is not None and self.run not in shown:
@@ -241,14 +241,14 @@ class ExploreModel(param.Parameterized):
         return [*columns, "all (GCP)"], names, values
 
     def distribution(self) -> Distribution | None:
-        """The chosen column before and after."""
+        """Return the chosen column before and after."""
         made = self.made
         if made is None or self.column not in self.columns:
             return None
         return distribution(made.table.records, made.generalization, self.column)
 
     def records(self) -> BeforeAfter | None:
-        """All records before and after; kept for the run that is shown."""
+        """Return all records before and after; kept for the run that is shown."""
         run, made = self.run, self.made
         if run is None or made is None:
             return None
@@ -274,12 +274,12 @@ class ExploreModel(param.Parameterized):
         self.aside.start(lambda: BeforeAfter.of(made), keep, failed)
 
     def neighbourhood(self) -> Neighbourhood | None:
-        """The chosen record and those it is hidden among."""
+        """Return the chosen record and those it is hidden among."""
         made = self.made
         return None if made is None else neighbourhood(made, self.record)
 
     def missing_losses(self) -> list[MissingLoss]:
-        """What cells without a value lose, a line for each column that has some."""
+        """Return what cells without a value lose, a line for each column that has some."""
         made = self.made
         if made is None:
             return []
@@ -295,12 +295,12 @@ class ExploreModel(param.Parameterized):
         return found
 
     def worst_record(self) -> int:
-        """The first of the records that lose most."""
+        """Return the first of the records that lose most."""
         made = self.made
         return 0 if made is None else int(np.argmax(record_costs(made.generalization)))
 
     def lattice(self) -> LatticePart | None:
-        """The levels beside those of the chosen run, None for methods without levels; kept for the run that is shown."""
+        """Return the levels beside those of the chosen run, None for methods without levels; kept for the run that is shown."""
         run, made = self.run, self.made
         if run is None or made is None:
             return None
@@ -332,7 +332,7 @@ class ExploreModel(param.Parameterized):
         self.workspace.run_again(run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed)))
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """How many generalized records (second) stand for, or share a class with, how many originals (first)."""
+        """Return how many generalized records (second) stand for, or share a class with, how many originals (first)."""
         made = self.made
         return () if made is None else tuple(sizes_of(made))
 
@@ -395,13 +395,13 @@ class ExploreModel(param.Parameterized):
 
 
 def called(row: dict[str, Any]) -> str:
-    """What an attacker does, in a few words; of several sensitive columns, which one."""
+    """Return what an attacker does, in a few words; of several sensitive columns, which one."""
     column = row.get("column")
     return ATTACKERS[row["attacker"]] + (f": {column}" if column else "")
 
 
 def in_plain_words(row: dict[str, Any]) -> str:
-    """What an attacker achieved; of a rate that was counted, with the interval in which it lies for people like these."""
+    """Return what an attacker achieved; of a rate that was counted, with the interval in which it lies for people like these."""
     low, high = 100 * row["low"], 100 * row["high"]
     if low == high:
         return str(row["sentence"])

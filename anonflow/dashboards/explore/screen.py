@@ -104,7 +104,7 @@ class ExploreScreen(pn.viewable.Viewer):
         self._show()
 
     def _of_run(self, title: str, *inside: Any, lead: str = "") -> pn.Column:
-        """A card that says of which run it is."""
+        """Return a card that says of which run it is."""
         self._names.append(html(""))
         self._panels.append(card(title, self._names[-1], *inside, lead=lead))
         return self._panels[-1]
@@ -431,12 +431,12 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
 
 
 def plural_people(number: int) -> str:
-    """Such as ``1 person``, ``2 people``."""
+    """Return such as ``1 person``, ``2 people``."""
     return "1 person" if number == 1 else f"{number:,} people"
 
 
 def attacks_markup(attacks: Attacks, k: int) -> Markup:
-    """The page of risks: verdicts, sentences, and rates with their intervals."""
+    """Return the page of risks: verdicts, sentences, and rates with their intervals."""
     rows = []
     for row in attacks.rows:
         beaten = row["at_risk"] > 0

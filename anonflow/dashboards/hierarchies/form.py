@@ -79,7 +79,7 @@ class HierarchyChoice(DraftForm):
     # ---------------------------------------------------------------------------------- the values
 
     def values(self) -> tuple[list[str], np.ndarray]:
-        """The column's distinct values and their counts.
+        """Return the column's distinct values and their counts.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class HierarchyChoice(DraftForm):
         return ways
 
     def _given(self) -> Any:
-        """The hierarchy that a built-in table has for the column, if it has one."""
+        """Return the hierarchy that a built-in table has for the column, if it has one."""
         name = self.workspace.source.get("dataset")
         if name is None:
             return None
@@ -128,7 +128,7 @@ class HierarchyChoice(DraftForm):
     # ------------------------------------------------------------------------------------ the tree
 
     def spec(self) -> dict[str, Any] | str | None:
-        """What a schema has under ``hierarchy`` for what is drawn; None where nothing is.
+        """Return what a schema has under ``hierarchy`` for what is drawn; None where nothing is.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class HierarchyChoice(DraftForm):
         return self.entry.get("hierarchy")
 
     def counts(self) -> list[int]:
-        """Records of each leaf of the tree."""
+        """Return records of each leaf of the tree."""
         if self.tree is None:
             return []
         values, counts = self.values()
@@ -162,7 +162,7 @@ class HierarchyChoice(DraftForm):
         return [known.get(leaf, 0) for leaf in self.tree.leaves]
 
     def drawing(self) -> TreeDrawing | None:
-        """The tree with its boundary, as it is to be shown."""
+        """Return the tree with its boundary, as it is to be shown."""
         if self.tree is None:
             return None
         boundary = [label for label in self.boundary if label in self.tree] if self.used else []
@@ -201,7 +201,7 @@ class HierarchyChoice(DraftForm):
                         continue
 
     def _built(self, *events: param.parameterized.Event) -> None:
-        """The tree of the parameters, or why there is none."""
+        """Draw the tree of the parameters, or show why there is none."""
         if self._busy:
             return
         tree, problem = None, ""
@@ -240,7 +240,7 @@ class HierarchyChoice(DraftForm):
         return tree
 
     def _first_groups(self, values: list[str]) -> Grouping:
-        """The tree that is drawn now, to go on with; else all values side by side."""
+        """Return the tree that is drawn now, to go on with; else all values side by side."""
         if self.tree is not None and set(self.tree.leaves) == set(values) and len(self.tree.leaves) > 1:
             return Grouping.of(self.tree)
         if len(values) > NESTED:
@@ -273,7 +273,7 @@ class HierarchyChoice(DraftForm):
         )
 
     def export(self) -> bytes:
-        """The tree that is drawn, as the CSV file that is read back here.
+        """Return the tree that is drawn, as the CSV file that is read back here.
 
         Raises
         ------

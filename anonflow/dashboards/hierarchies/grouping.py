@@ -36,12 +36,12 @@ class Grouping:
 
     @classmethod
     def flat(cls, values: Iterable[str]) -> Grouping:
-        """All values right under the root."""
+        """Return all values right under the root."""
         return cls({ROOT: list(values)})
 
     @classmethod
     def of(cls, tree: Hierarchy) -> Grouping:
-        """The nodes of a hierarchy."""
+        """Return the nodes of a hierarchy."""
         children: dict[str, list[str]] = {}
         for node in range(tree.n_nodes):
             below = tree.children(node).tolist()
@@ -50,7 +50,7 @@ class Grouping:
         return cls(children)
 
     def parent(self, label: str) -> str | None:
-        """The node above a label; None for the root and for what is no node."""
+        """Return the node above a label; None for the root and for what is no node."""
         return next((up for up, below in self.children.items() if label in below), None)
 
     def group(self, labels: Sequence[str], name: str) -> Grouping:
@@ -129,7 +129,7 @@ class Grouping:
         return Grouping(children)
 
     def spec(self) -> dict[str, Any]:
-        """The tree as a schema has it: ``{nested: {...}}``.
+        """Return the tree as a schema has it: ``{nested: {...}}``.
 
         Raises
         ------

@@ -15,7 +15,7 @@ NESTED = 5_000
 
 
 def suggested_hierarchy(values: list[str]) -> dict[str, Any]:
-    """A hierarchy to start from, for values that are to have one: intervals, positions, else no inner node.
+    """Return a hierarchy to start from, for values that are to have one: intervals, positions, else no inner node.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def suggested_hierarchy(values: list[str]) -> dict[str, Any]:
 
 
 def steps_over(low: float, high: float) -> tuple[float, int]:
-    """A round width of which some twenty cover a range, and how many doublings cover it whole."""
+    """Return a round width of which some twenty cover a range, and how many doublings cover it whole."""
     wide = max(high - low, 1.0)
     power = 10.0 ** math.floor(math.log10(wide / 16))
     step = next(power * m for m in (1, 2, 5, 10) if wide / (power * m) <= 20)
@@ -55,7 +55,7 @@ def steps_over(low: float, high: float) -> tuple[float, int]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite number."""
+    """Return whether a text is a finite number."""
     try:
         return math.isfinite(float(text)) and "_" not in text
     except ValueError:
@@ -63,5 +63,5 @@ def is_number(text: str) -> bool:
 
 
 def plain_number(number: float) -> int | float:
-    """A number as a flow file has it: whole ones without a point."""
+    """Return a number as a flow file has it: whole ones without a point."""
     return int(number) if float(number).is_integer() else float(number)

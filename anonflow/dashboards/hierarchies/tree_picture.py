@@ -159,7 +159,7 @@ class TreeDrawing:
         return "allowed" if inside else "beyond"
 
     def told(self, node: int) -> str:
-        """What a node is, in words."""
+        """Return what a node is, in words."""
         lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
         values = "a value" if lo == hi else f"{hi - lo + 1:,} values"
         records = "" if self.counts is None else f", {int(self.counts[hi + 1] - self.counts[lo]):,} records"
@@ -171,7 +171,7 @@ class TreeDrawing:
         return f"{_label(self.tree.labels[node])}: {values}{records}{says[self.status(node)]}"
 
     def svg(self) -> str:
-        """The picture, as markup with the class ``tree``."""
+        """Return the picture, as markup with the class ``tree``."""
         high, size = (28, 13) if self.rows <= 40 else (20, 11.5)
         letter = size * 0.6
         texts = {node: self._text(node) for node in self.at}
@@ -285,5 +285,5 @@ class TreeDrawing:
 
 
 def _label(label: str) -> str:
-    """A label as it is shown; the empty one stands for a missing value."""
+    """Return a label as it is shown; the empty one stands for a missing value."""
     return label if label else "(missing)"

@@ -55,7 +55,7 @@ class StepsBefore(pn.viewable.Viewer):
         self._show()
 
     def options(self) -> dict[str, Any]:
-        """What the form says now, as a step's options in a flow.
+        """Return what the form says now, as a step's options in a flow.
 
         Fields that are empty or as they were are left out. In a table of values, ``old = new`` stand between commas; in a
         list of values, each between commas.
@@ -102,7 +102,7 @@ class StepsBefore(pn.viewable.Viewer):
         self._show()
 
     def _columns(self, steps: list[Any]) -> list[tuple[tuple[str, ...], Any]]:
-        """What is declared of the columns, under the names that they have after these steps: an edit, or none."""
+        """Return what is declared of the columns, under the names that they have after these steps: an edit, or none."""
         frame, folder = self.workspace.frame, self.workspace.draft.folder
         if frame is None:
             return []
@@ -149,7 +149,7 @@ class StepsBefore(pn.viewable.Viewer):
 
 
 def _asked_for(step: str) -> dict[str, Option]:
-    """The options that the form asks for: values of a table are typed, its file is named in a flow."""
+    """Return the options that the form asks for: values of a table are typed, its file is named in a flow."""
     return {
         name: option for name, option in options_of(STEPS[step]).items() if (step, name) != ("recode", "file")
     }
@@ -170,7 +170,7 @@ def _field(step: str, name: str, option: Option) -> Any:
 
 
 def _read_value(step: str, name: str, text: str) -> Any:
-    """What a text of the form stands for: a table, a list, or the text itself."""
+    """Return what a text of the form stands for: a table, a list, or the text itself."""
     if name == "on":
         return text.strip()
     parts = [part.strip() for part in text.split(",") if part.strip()]

@@ -41,7 +41,7 @@ class LimitChoice(DraftForm):
         super().__init__(workspace, **given)
 
     def table(self) -> pd.DataFrame:
-        """A row for each quasi-identifier; NaN where nothing is said."""
+        """Return a row for each quasi-identifier; NaN where nothing is said."""
         import pandas as pd
 
         columns = self.workspace.draft.get(("table", "columns"), {})

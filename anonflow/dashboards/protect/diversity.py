@@ -70,7 +70,7 @@ class DiversityChoice(DraftForm):
         ]
 
     def step(self) -> dict[str, Any] | None:
-        """The step as a flow has it; None if no diversity is asked for."""
+        """Return the step as a flow has it; None if no diversity is asked for."""
         if self.criterion == NONE:
             return None
         settings: dict[str, Any] = {"criterion": self.criterion}

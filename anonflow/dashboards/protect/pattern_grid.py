@@ -26,7 +26,7 @@ FORMS = {"All patterns": "all", "Predicates": "predicates", "A list of my own": 
 
 
 def board(choice: PatternChoice) -> str:
-    """The grid as markup; a cell's key is ``cell:row:column``, the cross of a row ``drop:row``.
+    """Return the grid as markup; a cell's key is ``cell:row:column``, the cross of a row ``drop:row``.
 
     Parameters
     ----------

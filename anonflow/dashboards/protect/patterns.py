@@ -80,7 +80,7 @@ class PatternChoice(DraftForm):
         return self.quasi_identifiers
 
     def value(self) -> Any:
-        """What a flow has under ``patterns``."""
+        """Return what a flow has under ``patterns``."""
         if self.form == "list":
             return [list(row) for row in dict.fromkeys(tuple(row) for row in self.rows)]
         if self.form == "all":
@@ -140,7 +140,7 @@ class PatternChoice(DraftForm):
         self.param.update(form="list", rows=rows)
 
     def _listed(self) -> list[tuple[str, ...]] | None:
-        """The patterns that are shown, as a list; None where they are too many to be clicked."""
+        """Return the patterns that are shown, as a list; None where they are too many to be clicked."""
         if self.form == "list":
             return [tuple(row) for row in self.rows]
         if self.grid is None:
@@ -168,7 +168,7 @@ class PatternChoice(DraftForm):
         self._judge()
 
     def value_of(self, given: Any) -> Any:
-        """A list with its rows as lists, so that what is read equals what was written."""
+        """Return a list with its rows as lists, so that what is read equals what was written."""
         if isinstance(given, list):
             return [list(row) if isinstance(row, list | tuple) else row for row in given]
         return given
@@ -223,7 +223,7 @@ class PatternChoice(DraftForm):
         self._judge()
 
     def _judge(self) -> None:
-        """The grid that goes with the choice, or why there is none."""
+        """Show the grid of the choice, or why there is none."""
         table, problem, grid = self.workspace.table, "", None
         seen = (table, self.value(), dict(self.weights), self.rows)
         if seen == self._seen and not self.problem:
@@ -246,7 +246,7 @@ class PatternChoice(DraftForm):
         self.param.update(problem=problem, grid=grid)
 
     def _in_order_of_rows(self, grid: pd.DataFrame) -> pd.DataFrame:
-        """The grid with its rows where they were clicked: nothing jumps; preferred is what costs less, then what is first."""
+        """Return the grid with its rows where they were clicked: nothing jumps; preferred is what costs less, then what is first."""
         places = {row: at for at, row in enumerate(_rows_of(grid, self.names))}
         order = [places[tuple(row)] for row in self.rows if tuple(row) in places]
         return grid.iloc[order].reset_index(drop=True)

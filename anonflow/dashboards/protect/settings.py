@@ -79,12 +79,12 @@ class Protection(DraftForm):
         return self._uniqueness
 
     def at_risk(self, k: int) -> tuple[int, int]:
-        """Records that fewer than k - 1 others equal, and all records; (0, 0) without a table."""
+        """Return records that fewer than k - 1 others equal, and all records; (0, 0) without a table."""
         found = self.uniqueness
         return (0, 0) if found is None else (found.at_risk(k), found.n)
 
     def sentence(self, k: int) -> str:
-        """How many records are at risk before anything is done, in plain words."""
+        """Return how many records are at risk before anything is done, in plain words."""
         risky, n = self.at_risk(k)
         if not n:
             return "Open a table, and say which columns are quasi-identifiers."
@@ -104,7 +104,7 @@ class Protection(DraftForm):
 
     @staticmethod
     def guidance(name: str) -> dict[str, str]:
-        """What the registry says of a method, with its guarantee in plain words.
+        """Return what the registry says of a method, with its guarantee in plain words.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class Protection(DraftForm):
         }
 
     def asked_options(self) -> dict[str, tuple[Option, ...]]:
-        """The options that the form asks for, of the chosen methods that have any."""
+        """Return the options that the form asks for, of the chosen methods that have any."""
         found = {
             name: tuple(option for option in REGISTRY[name].options.values() if option.in_form)
             for name in self.algorithms
@@ -136,7 +136,7 @@ class Protection(DraftForm):
         return {name: options for name, options in found.items() if options}
 
     def value_of(self, method: str, option: Option) -> Any:
-        """What an option is in the draft; its default where nothing is said."""
+        """Return what an option is in the draft; its default where nothing is said."""
         settings = self.workspace.draft.get(("steps", "anonymize"), {})
         own = settings.get("options") if isinstance(settings.get("options"), dict) else {}
         for place in (own.get(method), settings):
@@ -227,7 +227,7 @@ class Protection(DraftForm):
             draft.set(("partition",), None if plain else said)
 
     def _write_auto(self) -> None:
-        """The method is left to the budget: no method, option and partition of the draft stays; one edit."""
+        """Leave the method to the budget: method, options and partition leave the draft; one edit."""
         draft, step = self.workspace.draft, ("steps", "anonymize")
         matrix = {key: values for key, values in draft.get(("matrix",), {}).items() if key == "anonymize.k"}
         k = draft.get((*step, "k"))
@@ -237,7 +237,7 @@ class Protection(DraftForm):
 
 
 def share(part: int, whole: int) -> str:
-    """A percentage that is 0% and 100% only where that is so."""
+    """Return a percentage that is 0% and 100% only where that is so."""
     if not whole or part in (0, whole):
         return "100%" if whole and part else "0%"
     percent = 100 * part / whole

@@ -178,7 +178,7 @@ class PublishModel(param.Parameterized):
         self.background.start(lambda: self.workspace.publish(run.id, agreed), done, failed)
 
     def content(self, what: str) -> bytes:
-        """One of the files of ``PUBLIC`` or ``OWNER``; empty before the draw, or after a failed check.
+        """Return one of the files of ``PUBLIC`` or ``OWNER``; empty before the draw, or after a failed check.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class PublishModel(param.Parameterized):
         return value.encode() if isinstance(value, str) else bytes(value)
 
     def file_name(self, what: str) -> str:
-        """What a file is called when it is downloaded: flow, method and k, and nothing of the table.
+        """Return what a file is called when it is downloaded: flow, method and k, and nothing of the table.
 
         Raises
         ------
@@ -227,24 +227,24 @@ class PublishModel(param.Parameterized):
     # ----------------------------------------------------------------------------------------- words
 
     def limits(self) -> list[str]:
-        """What the release does not protect from, a sentence each."""
+        """Return what the release does not protect from, a sentence each."""
         run = self.run
         return limits_of() if run is None else limits_of(run.result.guarantee)
 
     def promise(self) -> str:
-        """What the release promises, a sentence; empty without a run."""
+        """Return what the release promises, a sentence; empty without a run."""
         run = self.run
         return (
             "" if run is None else promise_of(run.result.guarantee) or f"Every row: {run.result.guarantee}."
         )
 
     def link(self) -> str:
-        """The query that restores the draft's configuration: names and parameters, never data."""
+        """Return the query that restores the draft's configuration: names and parameters, never data."""
         document = self.workspace.draft.document
         return share_link.link(document) if document else ""
 
     def not_in_the_link(self) -> list[str]:
-        """Settings of the draft that the link does not bring back, by name."""
+        """Return settings of the draft that the link does not bring back, by name."""
         document = self.workspace.draft.document
         if not document:
             return []
@@ -255,7 +255,7 @@ class PublishModel(param.Parameterized):
     # ---------------------------------------------------------------------------------------- inside
 
     def _first_columns(self) -> dict[str, Any]:
-        """The columns that opening the draft's table begins with."""
+        """Return the columns that opening the draft's table begins with."""
         from anonflow.dashboards.session.table_sources import first_columns
         from anonflow.table import Schema
 

@@ -91,7 +91,7 @@ class ReviewForm(pn.viewable.Viewer):
         self._review_changed()
 
     def page(self) -> str:
-        """The report with its fields; empty before the draw, or after a failed check."""
+        """Return the report with its fields; empty before the draw, or after a failed check."""
         return filled_in(self.model.content("review").decode(), self.workspace.review)
 
     def print_page(self) -> None:

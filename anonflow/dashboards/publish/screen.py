@@ -315,7 +315,7 @@ class PublishScreen(pn.viewable.Viewer):
 
 
 def _verdict(found: Publication) -> Markup:
-    """What the verifier says, never without what attackers make of it."""
+    """Return what the verifier says, never without what attackers make of it."""
     if not found.ok:
         return verdict_of(False, bad="A check failed: nothing is handed out.")
     if found.card is None or found.card.ok:
@@ -328,7 +328,7 @@ def _verdict(found: Publication) -> Markup:
 
 
 def _address() -> str:
-    """Where the app is, without a query."""
+    """Return where the app is, without a query."""
     location = pn.state.location
     if location is None or not location.hostname:
         return ""

@@ -115,7 +115,7 @@ class RiskModel(param.Parameterized):
         return self.table is not None and self.table.schema.weight_column is not None
 
     def sizes(self) -> dict[int, int]:
-        """The m that are offered for this table: :func:`set_sizes`."""
+        """Return the m that are offered for this table: :func:`set_sizes`."""
         return {} if self.table is None else set_sizes(len(self.table.qi_columns), self.table.n)
 
     def compute(self) -> None:

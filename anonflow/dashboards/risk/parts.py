@@ -41,7 +41,7 @@ PAIRED = 24
 
 
 def alone(risk: RiskBefore) -> Markup:
-    """Who stands alone: numbers, and how their number grows with what is known."""
+    """Return who stands alone: numbers, and how their number grows with what is known."""
     n = max(risk.records, 1)
     m = risk.sets.most
     numbers = cards(
@@ -70,7 +70,7 @@ def alone(risk: RiskBefore) -> Markup:
 
 
 def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
-    """The riskiest sets of columns, drawn; of one size, where it is named."""
+    """Return the riskiest sets of columns, drawn; of one size, where it is named."""
     at = _riskiest_sets(risk, size)[:DRAWN]
     n = max(risk.records, 1)
     sets = risk.sets
@@ -96,7 +96,7 @@ def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
 
 
 def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
-    """The same sets and more of them as a table, folded."""
+    """Return the same sets and more of them as a table, folded."""
     at = _riskiest_sets(risk, size)[:LISTED]
     sets, n = risk.sets, max(risk.records, 1)
     rows = [
@@ -117,14 +117,14 @@ def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
 
 
 def _riskiest_sets(risk: RiskBefore, size: int | None) -> list[int]:
-    """Places of the sets of a size, or of all, most uniques first, then small ones first."""
+    """Return places of the sets of a size, or of all, most uniques first, then small ones first."""
     sets = risk.sets
     places = [at for at, each in enumerate(sets.sets) if size is None or len(each) == size]
     return sorted(places, key=lambda at: (-int(sets.uniques[at]), len(sets.sets[at]), at))
 
 
 def pairs_of(risk: RiskBefore) -> Markup:
-    """The share of records that are unique on each pair of columns, and on each column: a shaded table."""
+    """Return the share of records that are unique on each pair of columns, and on each column: a shaded table."""
     sets, n = risk.sets, max(risk.records, 1)
     if sets.most < 2 or len(risk.columns) < 2:
         return Markup("")
@@ -144,7 +144,7 @@ def pairs_of(risk: RiskBefore) -> Markup:
 
 
 def column_parts(risk: RiskBefore) -> Markup:
-    """How much each column adds: its part in the minimal sample uniques."""
+    """Return how much each column adds: its part in the minimal sample uniques."""
     each = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
     if not int(each["minimal uniques"].sum()):
         return Markup("<p>No record is unique on {} or fewer.</p>").format(_columns(risk.sets.most))
@@ -158,7 +158,7 @@ def column_parts(risk: RiskBefore) -> Markup:
 
 
 def riskiest(picture: PictureOfRisk) -> Markup:
-    """The records of the highest scores with their values: the owner's."""
+    """Return the records of the highest scores with their values: the owner's."""
     risk = picture.risk
     if not len(picture.riskiest):
         return Markup("<p>No record is unique on {} or fewer.</p>").format(_columns(risk.sets.most))
@@ -184,7 +184,7 @@ def riskiest(picture: PictureOfRisk) -> Markup:
 
 
 def population(risk: PopulationRisk) -> Markup:
-    """Unique people of the population by each model, and the individual risks."""
+    """Return unique people of the population by each model, and the individual risks."""
     numbers = cards(
         [
             (f"{risk.people:,.0f}", "people in the population"),
@@ -224,7 +224,7 @@ def _interval(estimate: Estimate) -> str:
 
 
 def owners(risk: RiskBefore) -> Markup:
-    """People with several rows, and households."""
+    """Return people with several rows, and households."""
     rows = [
         [
             what,
@@ -248,7 +248,7 @@ def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
 
 
 def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
-    """What the advisor says of each column, beside what the draft says of it.
+    """Return what the advisor says of each column, beside what the draft says of it.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
 
 
 def _rank(advice: Advice, columns: Mapping[str, Any]) -> tuple[bool, int, int]:
-    """Columns with another role than the guess first, then identifiers, quasi-identifiers, and the most distinct."""
+    """Return columns with another role than the guess first, then identifiers, quasi-identifiers, and the most distinct."""
     role = (columns.get(advice.column) or {}).get("role", "")
     order = ["identifier", "quasi-identifier", "sensitive", "weight"]
     place = order.index(role) if role in order else len(order)

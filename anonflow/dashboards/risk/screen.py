@@ -88,7 +88,7 @@ class RiskScreen(pn.viewable.Viewer):
             self.model.compute()
 
     def _show(self, *events: Any) -> None:
-        """The settings of the table that is open; its picture, if somebody looks."""
+        """Show the settings of the open table, and its picture if the screen is visible."""
         workspace, table = self.workspace, self.model.table
         usable = table is not None and bool(table.qi_columns)
         self.nothing.visible, self.inside.visible = not usable, usable

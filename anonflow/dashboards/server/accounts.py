@@ -48,7 +48,7 @@ SHORTEST, LONGEST = 8, 1024
 
 
 def hashed(password: str) -> str:
-    """A password as it is kept: an encoded hash of Argon2id, ``$argon2id$v=19$...``."""
+    """Return a password as it is kept: an encoded hash of Argon2id, ``$argon2id$v=19$...``."""
     return _ARGON2.hash(password)
 
 
@@ -125,7 +125,7 @@ class Accounts:
         return len(self._hashes)
 
     def allow(self, name: str, password: str) -> bool:
-        """Whether this is the password of that user; takes as long if there is no such user."""
+        """Return whether this is the password of that user; takes as long if there is no such user."""
         right = _matches(self._hashes.get(name, self._nobody), password[:LONGEST])
         return right and name in self._hashes
 
@@ -154,7 +154,7 @@ class SignedIn:
         self._users: dict[bytes, tuple[str, float]] = {}
 
     def begin(self, name: str) -> str:
-        """The id of a new session."""
+        """Return the id of a new session."""
         number = secrets.token_urlsafe(32)
         with self._lock:
             now = self._clock()
@@ -166,7 +166,7 @@ class SignedIn:
         return number
 
     def user(self, number: str) -> str | None:
-        """Whose session an id is; None if it has ended, or never was."""
+        """Return whose session an id is; None if it has ended, or never was."""
         with self._lock:
             name, end = self._users.get(_hash(number), (None, 0.0))
             return name if end > self._clock() else None
@@ -182,7 +182,7 @@ def _hash(number: str) -> bytes:
 
 
 def network_of(address: str) -> str:
-    """What guesses from an address count for: itself, and of IPv6 the network of 64 bits that one user has."""
+    """Return what guesses from an address count for: itself, and of IPv6 the network of 64 bits that one user has."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -223,13 +223,13 @@ class LoginThrottle:
         self._wrong: dict[str, tuple[int, float]] = {}
 
     def wait(self, *keys: str) -> float:
-        """Seconds until one of these may guess again; 0 if all may."""
+        """Return seconds until one of these may guess again; 0 if all may."""
         now = self._clock()
         with self._lock:
             return max(0.0, *(self._wrong.get(key, (0, now))[1] - now for key in keys))
 
     def failed(self, *keys: str) -> None:
-        """A wrong guess of these."""
+        """Count a wrong guess."""
         now = self._clock()
         with self._lock:
             for key in keys:
@@ -241,7 +241,7 @@ class LoginThrottle:
                 self._wrong.pop(next(iter(self._wrong)))
 
     def passed(self, *keys: str) -> None:
-        """A right guess of these: their wrong ones are forgotten."""
+        """Forget the wrong guesses: this one was right."""
         with self._lock:
             for key in keys:
                 self._wrong.pop(key, None)
@@ -277,7 +277,7 @@ class _Scrypt(NamedTuple):
 
 
 def _parameters(kept: str) -> argon2.Parameters | None:
-    """What an encoded hash of Argon2id costs; None if it is none, or would cost the server too much."""
+    """Return what an encoded hash of Argon2id costs; None if it is none, or would cost the server too much."""
     try:
         found = argon2.extract_parameters(kept)
     except (argon2.exceptions.InvalidHashError, ValueError):
@@ -292,7 +292,7 @@ def _is_hash(kept: str) -> bool:
 
 
 def _with_another_salt(kept: str) -> str:
-    """The hash of a password that nobody has, which takes as long to be compared with."""
+    """Return the hash of a password that nobody has, which takes as long to be compared with."""
     earlier = _Scrypt.read(kept)
     if earlier is None:
         found = _parameters(kept)

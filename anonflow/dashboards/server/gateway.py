@@ -148,7 +148,7 @@ class Gateway(Router):
     # ---------------------------------------------------------------------------------- every request
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
-        """The handler of a request, if it may pass."""
+        """Return the handler of a request, if it may pass."""
         self._with_headers(request)
         if not self.is_ours(request.host):
             return self._refuse(request, 421, "This server does not go by that name.")
@@ -186,7 +186,7 @@ class Gateway(Router):
         return self.inside.find_handler(request, **kwargs)
 
     def is_ours(self, host: str | None) -> bool:
-        """Whether a Host header, or the host of an Origin, names this server."""
+        """Return whether a Host header, or the host of an Origin, names this server."""
         if not host or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", host):
             return False
         whole = host.lower()
@@ -194,7 +194,7 @@ class Gateway(Router):
         return whole in self.hosts or name in self.hosts
 
     def user_of(self, request: HTTPServerRequest) -> str | None:
-        """Who signed in, here or at the proxy; None for nobody."""
+        """Return who signed in, here or at the proxy; None for nobody."""
         if self.trust_header is not None:
             named = request.headers.get_list(self.trust_header)
             return named[0] if len(named) == 1 and _FORWARDED.fullmatch(named[0]) else None
@@ -203,11 +203,11 @@ class Gateway(Router):
         return None if number is None else self.signed_in.user(number)
 
     def cookie_for(self, name: str) -> str:
-        """The signed value of the cookie of a new session of a user."""
+        """Return the signed value of the cookie of a new session of a user."""
         return create_signed_value(self._secret, COOKIE, self.signed_in.begin(name)).decode("ascii")
 
     def _without_strangers_headers(self, request: HTTPServerRequest) -> None:
-        """What a proxy says in headers is forgotten where no proxy of ours sent them."""
+        """Drop a proxy's headers where no trusted proxy sent them."""
         peer = _peer(request)
         if _is_in(peer, self._proxies):
             return
@@ -217,7 +217,7 @@ class Gateway(Router):
             request.remote_ip = peer
 
     def _without_secrets(self, request: HTTPServerRequest) -> None:
-        """What is inside is told of cookies: they are part of the token that stands in the page."""
+        """Drop cookies before the request goes inside: the token in the page would hold them."""
         told = self._told(request)
         request.cookies.clear()
         for name, value in told.items():
@@ -227,7 +227,7 @@ class Gateway(Router):
                 del request.headers[header]
 
     def _told(self, request: HTTPServerRequest) -> dict[str, str]:
-        """Who asks, as the inside is told it: a name, and a hash of the browser's key."""
+        """Return who asks, as the inside is told it: a name, and a hash of the browser's key."""
         key = request.cookies.get(KEY)
         told = {COOKIE: self.user_of(request) or ""}
         if key is not None and _KEY.fullmatch(key.value):
@@ -239,16 +239,16 @@ class Gateway(Router):
 
     @staticmethod
     def user_told(told: Mapping[str, str]) -> str:
-        """Who a session belongs to, by what it was told; empty for nobody."""
+        """Return who a session belongs to, by what it was told; empty for nobody."""
         return told.get(COOKIE, "")
 
     @staticmethod
     def key_told(told: Mapping[str, str]) -> str:
-        """What the folders of a browser's sessions are found by; of a user, where users sign in. Empty for nobody."""
+        """Return what the folders of a browser's sessions are found by; of a user, where users sign in. Empty for nobody."""
         return f"{told.get(COOKIE, '')} {told[KEY]}" if KEY in told else ""
 
     def _with_key(self, request: HTTPServerRequest) -> None:
-        """A browser without a key gets one, in a cookie that no script reads, before its session begins."""
+        """Give a browser a key, in a cookie that no script reads, before its session begins."""
         present = request.cookies.get(KEY)
         key = (
             present.value if present is not None and _KEY.fullmatch(present.value) else secrets.token_hex(32)
@@ -269,7 +269,7 @@ class Gateway(Router):
         connection.write_headers = write_headers
 
     def _is_its_own(self, request: HTTPServerRequest) -> bool:
-        """Whether a websocket is opened by the browser that the session was begun by, as its signed token says."""
+        """Return whether a websocket is opened by the browser that the session was begun by, as its signed token says."""
         protocols = [part.strip() for part in request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
         try:
             if not check_token_signature(protocols[1], self._token_secret, True):
@@ -315,7 +315,7 @@ class Gateway(Router):
         self._sockets.setdefault(number, weakref.WeakSet()).add(stream)
 
     def _own_page(self, request: HTTPServerRequest) -> bool:
-        """Whether a request comes from a page of this server, as far as browsers say where it comes from."""
+        """Return whether a request comes from a page of this server, as far as browsers say where it comes from."""
         if not _is_websocket(request) and request.method in ("GET", "HEAD"):
             return True
         origin = request.headers.get("Origin")
@@ -362,7 +362,7 @@ def _morsel(name: str, value: str) -> Morsel[str]:
 
 
 def _peer(request: HTTPServerRequest) -> str:
-    """The address that a connection comes from, whatever its headers say; empty where there is none."""
+    """Return the address that a connection comes from, whatever its headers say; empty where there is none."""
     address = getattr(getattr(request.connection, "context", None), "address", None)
     return str(address[0]) if isinstance(address, tuple) and address else ""
 
@@ -382,7 +382,7 @@ def _is_websocket(request: HTTPServerRequest) -> bool:
 
 
 def _names_a_session(request: HTTPServerRequest) -> bool:
-    """Whether an address names a session: Bokeh would open it to whoever has the address."""
+    """Return whether an address names a session: Bokeh would open it to whoever has the address."""
     named = {"bokeh-session-id", "bokeh-token"}
     return "Bokeh-Session-Id" in request.headers or not named.isdisjoint(
         parse_qs(request.query, keep_blank_values=True)

@@ -78,7 +78,7 @@ _STARTED = round(time.time(), 3)
 
 
 def resident_memory() -> int | None:
-    """Bytes of memory that this process holds; None where the system does not say."""
+    """Return bytes of memory that this process holds; None where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):

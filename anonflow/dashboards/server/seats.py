@@ -92,19 +92,19 @@ class Seats:
             return sum(seat.document is not None for seat in self._seats)
 
     def of(self, document: Any) -> Seat | None:
-        """The seat of a page."""
+        """Return the seat of a page."""
         with self._guard:
             return next((seat for seat in self._seats if seat.document is document), None)
 
     def add(self, key: str, workspace: Workspace, document: Any, begun: dict[str, Any]) -> Seat:
-        """A new workspace, its page, and the draft that every session begins with."""
+        """Return a new workspace, its page, and the draft that every session begins with."""
         seat = Seat(key, workspace, document, begun, number=secrets.token_hex(8))
         with self._guard:
             self._seats.append(seat)
         return seat
 
     def free_of(self, key: str, leaving: str = "") -> Seat | None:
-        """The workspace with work in it of a browser whose page is gone; the one that was left last.
+        """Return the workspace with work in it of a browser whose page is gone; the one that was left last.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Seats:
         seat.workspace.move(schedule)
 
     def leave(self, document: Any) -> Workspace | None:
-        """A page is gone for good: its workspace is kept for a while if there is work in it; else it is handed back."""
+        """End a page that is gone for good: keep its workspace for a while if there is work in it, else return it."""
         seat = self.of(document)
         if seat is None:
             return None  # another page shows it by now
@@ -166,7 +166,7 @@ class Seats:
             self._close(seat)
 
     def revoke(self, key: str) -> None:
-        """The key of a browser opens nothing any more: what is kept of it ends, and what a page shows ends with that."""
+        """Revoke the key of a browser: what is kept for it ends, and so does what a page shows."""
         with self._guard:
             seats = [seat for seat in self._seats if key and seat.key == key]
         for seat in seats:

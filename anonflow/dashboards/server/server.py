@@ -119,7 +119,7 @@ class ServerSettings:
     keep: float = KEPT
 
     def owner_of(self, user: str) -> Path | None:
-        """The owner's folder of a user's releases; None where nothing is kept."""
+        """Return the owner's folder of a user's releases; None where nothing is kept."""
         if self.owner is None:
             return None if self.start is None or self.hosted else self.start.parent / "owner"
         return self.owner / user if user else self.owner
@@ -244,7 +244,7 @@ class Server:
     # ----------------------------------------------------------------------------------------- sessions
 
     def _session(self) -> Any:
-        """What a visitor gets: the app over a workspace, their last one if its page is gone; or that the server is full."""
+        """Return what a visitor gets: the app over a workspace, their last one if its page is gone; or that the server is full."""
         document, key = pn.state.curdoc, self._key()
         seat = None if self._is_linked() else self.seats.free_of(key, self._cookies().get(LEAVING, ""))
         if seat is not None:
@@ -379,7 +379,7 @@ class Server:
         return self.cluster is None or self.cluster.healthy
 
     def figures(self) -> Figures:
-        """How many sessions, runs and bytes there are now."""
+        """Return how many sessions, runs and bytes there are now."""
         workers, held = (0, 0) if self.cluster is None else self.cluster.memory
         return Figures(
             healthy=self.healthy,

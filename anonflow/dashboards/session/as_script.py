@@ -27,7 +27,7 @@ release = report.release        # release.frame is what is published, and lies i
 
 
 def script(name: str, flow: str, script: str) -> str:
-    """The script.
+    """Return the script.
 
     Parameters
     ----------

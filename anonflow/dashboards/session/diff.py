@@ -26,7 +26,7 @@ _WORDS = {
 
 
 def settings(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Every setting of a flow by its place, such as ``anonymize.k`` or ``table.columns.age.kind``."""
+    """Return every setting of a flow by its place, such as ``anonymize.k`` or ``table.columns.age.kind``."""
     return dict(_places("", document))
 
 
@@ -45,7 +45,7 @@ def _places(place: str, at: Any) -> Iterator[tuple[str, Any]]:
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Where two flows differ.
+    """Return where two flows differ.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
 
 
 def in_words(place: str) -> str:
-    """A place of a flow as people call it: ``table.columns.age.kind`` is ``kind of age``."""
+    """Return a place of a flow as people call it: ``table.columns.age.kind`` is ``kind of age``."""
     if place.startswith("table.columns."):
         column, dot, what = place.removeprefix("table.columns.").rpartition(".")
         return f"{what} of {column}" if dot else what
@@ -76,7 +76,7 @@ def in_words(place: str) -> str:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """An edit of a flow as a sentence, in the words of the screens."""
+    """Return an edit of a flow as a sentence, in the words of the screens."""
     sentences = [
         *_listed_changes("method", "methods", "algorithm", before, after),
         *_listed_changes("k", "k", "k", before, after),
@@ -107,7 +107,7 @@ def _change(what: str, first: Any, second: Any) -> str:
 
 
 def _named(place: str) -> str:
-    """A setting of the method as the screens call it."""
+    """Return a setting of the method as the screens call it."""
     if place.startswith(("anonymize.options.", "options.")):
         *_, method, name = place.rsplit(".", 2)
         options = REGISTRY[method].options if method in REGISTRY else {}

@@ -54,7 +54,7 @@ class Draft(param.Parameterized):
     def start(
         cls, source: dict[str, Any], columns: dict[str, Any], name: str = "draft", k: int = 10
     ) -> Draft:
-        """A first flow over a table.
+        """Return a first flow over a table.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Draft(param.Parameterized):
 
     @classmethod
     def read(cls, text: str, folder: Path | None = None, confined: bool = False) -> Draft:
-        """A draft from the text of a flow file.
+        """Return a draft from the text of a flow file.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Draft(param.Parameterized):
         return cls(document=document.data, folder=folder or Path())
 
     def get(self, path: Sequence[str], default: Any = None) -> Any:
-        """A copy of what is at `path`; a step of ``steps`` is named by its word, ``("steps", "anonymize", "k")``."""
+        """Return a copy of what is at `path`; a step of ``steps`` is named by its word, ``("steps", "anonymize", "k")``."""
         at: Any = self.document
         for key in path:
             if isinstance(at, list):
@@ -201,7 +201,7 @@ class Draft(param.Parameterized):
             self.document = self._future.pop()
 
     def text(self) -> str:
-        """The flow file; it reads back to an equal draft.
+        """Return the flow file; it reads back to an equal draft.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class Draft(param.Parameterized):
         return strict_yaml.dumps(self.document)
 
     def flow(self) -> Flow:
-        """The flow, checked by the engine's loader.
+        """Return the flow, checked by the engine's loader.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class Draft(param.Parameterized):
 
 
 def _with_a_release(document: Any) -> Any:
-    """A draft with attackers as if its first run were published: for checking alone.
+    """Return a draft with attackers as if its first run were published: for checking alone.
 
     Which run is published, and so attacked, is chosen on the screens, after the runs.
     """
@@ -256,7 +256,7 @@ def _with_a_release(document: Any) -> Any:
 
 
 def _inside(at: Any, key: str) -> Any:
-    """The collection under `key` of `at`, made where there is none."""
+    """Return the collection under `key` of `at`, made where there is none."""
     if isinstance(at, list):
         step = next((step for step in at if isinstance(step, dict) and key in step), None)
         if step is None:
@@ -288,7 +288,7 @@ def _put(at: Any, key: str, value: Any) -> None:
 
 
 def _insert(steps: list[Any], step: dict[str, Any], key: str) -> None:
-    """Steps have an order; a new one goes before the first that comes after it."""
+    """Insert a step before the first that comes after it in the order of steps."""
     place = STEPS.index(key) if key in STEPS else len(STEPS)
     later = [n for n, earlier in enumerate(steps) if any(word in STEPS[place:] for word in earlier)]
     steps.insert(later[0] if later else len(steps), step)

@@ -99,7 +99,7 @@ class FairQueue:
         return ticket
 
     def forget(self, owner: Hashable) -> None:
-        """A user is gone: their waiting works are dropped."""
+        """Drop the waiting works of a user who is gone."""
         with self._lock:
             self._waiting = [ticket for ticket in self._waiting if ticket.owner != owner]
             self._served.pop(owner, None)
@@ -114,7 +114,7 @@ class FairQueue:
         return True
 
     def _order(self) -> list[Ticket]:
-        """The waiting works in the order in which they will be served, if nobody else comes."""
+        """Return the waiting works in the order in which they will be served, if nobody else comes."""
         queues: dict[Hashable, deque[Ticket]] = {}
         for ticket in self._waiting:
             queues.setdefault(ticket.owner, deque()).append(ticket)
@@ -165,5 +165,5 @@ class FairQueue:
 
 @cache
 def local_line() -> FairQueue:
-    """The line of this process, for who works alone: as many slots as processors."""
+    """Return the line of this process, for who works alone: as many slots as processors."""
     return FairQueue(os.cpu_count() or 1)

@@ -91,12 +91,12 @@ class SessionFolder:
             )
 
     def touch(self) -> None:
-        """The session is alive: its time begins anew."""
+        """Renew the session's time: it is alive."""
         with suppress(OSError):
             os.utime(self.path / _LOCK)
 
     def delete(self) -> None:
-        """The session is over."""
+        """End the session."""
         shutil.rmtree(self.path, True)
         with suppress(OSError):
             os.close(self._lock)
@@ -143,7 +143,7 @@ class SessionFolders:
             )
 
     def begin(self, key: str = "", resume: bool = True) -> SessionFolder:
-        """The folder of a session that begins.
+        """Return the folder of a session that begins.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class SessionFolders:
         return SessionFolder(named, lock)
 
     def _lost_of(self, key: str) -> SessionFolder | None:
-        """The youngest folder of a key that no process holds and that has a flow; the others are removed."""
+        """Return the youngest folder of a key that no process holds and that has a flow; the others are removed."""
         taken: SessionFolder | None = None
         for path in sorted(self._of(key), key=_time, reverse=True):
             lock = _locked(path)
@@ -238,7 +238,7 @@ class SessionFolders:
 
 @cache
 def local_folders() -> SessionFolders:
-    """Those of workspaces outside a server of ours."""
+    """Return those of workspaces outside a server of ours."""
     return SessionFolders()
 
 
@@ -255,7 +255,7 @@ def _time(path: Path) -> float:
 
 
 def _locked(path: Path) -> int | None:
-    """The lock of a folder; None while its session lives, or if it is gone."""
+    """Return the lock of a folder; None while its session lives, or if it is gone."""
     try:
         lock = open_descriptor(path / _LOCK, os.O_RDWR | os.O_CREAT | NO_FOLLOW, OWNER_ONLY)
     except OSError:

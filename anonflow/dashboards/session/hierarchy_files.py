@@ -27,12 +27,12 @@ _WORD = re.compile(r"hierarch(?:y|ies)", re.IGNORECASE)
 
 
 def is_hierarchy_name(name: str) -> bool:
-    """Whether a file says by its name that it holds a hierarchy."""
+    """Return whether a file says by its name that it holds a hierarchy."""
     return name.lower().endswith((".csv", ".txt")) and _WORD.search(name) is not None
 
 
 def matched_column(name: str, columns: Collection[str]) -> str | None:
-    """The column that a hierarchy file is for, by its name; None where no column has it.
+    """Return the column that a hierarchy file is for, by its name; None where no column has it.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def matched_column(name: str, columns: Collection[str]) -> str | None:
 
 
 def read_hierarchy(path: Path) -> tuple[Hierarchy, str]:
-    """A hierarchy file, and what stands between its columns.
+    """Return a hierarchy file, and what stands between its columns.
 
     Raises
     ------

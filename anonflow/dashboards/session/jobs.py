@@ -74,7 +74,7 @@ class FinishedRun:
         return self.result.ok
 
     def row(self) -> dict[str, Any]:
-        """The run as a row of the table of runs, with its id and name first."""
+        """Return the run as a row of the table of runs, with its id and name first."""
         return {"id": self.id, "name": self.name, **self.result.row()}
 
 
@@ -251,7 +251,7 @@ class Job:
         return self.begun and (self.cancelled or self._late)
 
     def final_document(self, result: engine.RunResult) -> dict[str, Any]:
-        """The flow that repeats a result: what a budget left open is what was chosen."""
+        """Return the flow that repeats a result: what a budget left open is what was chosen."""
         anon = result.anonymization
         if anon is None or "budget" not in anon.parameters:
             return self.document
@@ -291,7 +291,7 @@ class Job:
 
 
 def sentence(jobs: list[Job]) -> str:
-    """Where the runs are, in plain words."""
+    """Return where the runs are, in plain words."""
     ended = sum(job.ended for job in jobs)
     at_work = [job for job in jobs if job.begun and not job.ended]
     if at_work:
@@ -310,7 +310,7 @@ def _ordinal(number: int) -> str:
 
 
 def summary(jobs: list[Job], seconds: float) -> str:
-    """How the runs ended."""
+    """Return how the runs ended."""
     of = len(jobs)
     if any(job.cancelled for job in jobs):
         done = sum(job.share == 1.0 and not job.cancelled for job in jobs)

@@ -41,7 +41,7 @@ def check_confined(document: Any, folder: Path) -> None:
 
 
 def _elsewhere(document: Any) -> list[str]:
-    """What no dashboard does for a flow: reach for other machines, and ask databases."""
+    """Return what no dashboard does for a flow: reach for other machines, and ask databases."""
     problems = [
         f"{place}: names an address; the dashboards reach no other machine: run the flow by anonflow run"
         for place, holder, key in paths_in(document)
@@ -55,7 +55,7 @@ def _elsewhere(document: Any) -> list[str]:
 
 
 def safe_name(name: str) -> str:
-    """A file name of letters, digits, dots, dashes and underscores, whatever a browser sent."""
+    """Return a file name of letters, digits, dots, dashes and underscores, whatever a browser sent."""
     last = PureWindowsPath(PurePosixPath(name).name).name
     kept = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in last
@@ -64,12 +64,12 @@ def safe_name(name: str) -> str:
 
 
 def file_of(source: Mapping[str, Any]) -> str | None:
-    """The file that a source of a flow names; None of a built-in table."""
+    """Return the file that a source of a flow names; None of a built-in table."""
     return next((str(source[key]) for key in FILES if source.get(key) is not None), None)
 
 
 def names_a_dataset(path: Path) -> bool:
-    """Whether a stranger's flow takes a built-in table, or is none at all: it waits for no file."""
+    """Return whether a stranger's flow takes a built-in table, or is none at all: it waits for no file."""
     with path.open("rb") as stream:
         text = stream.read(strict_yaml.MAX_BYTES + 1).decode("utf-8", "replace")
     try:
@@ -92,7 +92,7 @@ def _inside(given: str, home: Path) -> bool:
 
 
 def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Every text of a flow that is taken for a path.
+    """Yield every text of a flow that is taken for a path.
 
     Parameters
     ----------

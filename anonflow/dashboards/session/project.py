@@ -190,7 +190,7 @@ class Project:
         return file_of(source)
 
     def over(self, source: Mapping[str, Any], folder: Path) -> Project:
-        """The project over a table that is open, checked by the engine's loader.
+        """Return the project over a table that is open, checked by the engine's loader.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ def save_project(
     with_table: bool = False,
     review: Mapping[str, str] | None = None,
 ) -> bytes:
-    """A project as one file.
+    """Return a project as one file.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def save_project(
 
 
 def runs_text(runs: Sequence[FinishedRun]) -> str:
-    """Runs with their measures and notes as JSON, without seeds."""
+    """Return runs with their measures and notes as JSON, without seeds."""
     return json.dumps([_run_entry(run, False) for run in runs], allow_nan=False, ensure_ascii=False)
 
 
@@ -348,7 +348,7 @@ def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A measure as JSON has it: no number that is none, no numpy."""
+    """Return a measure as JSON has it: no number that is none, no numpy."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if hasattr(value, "item"):
@@ -362,7 +362,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
-    """What a project file holds, checked as a stranger's.
+    """Return what a project file holds, checked as a stranger's.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
 
 
 def flow_document(text: str, folder: Path) -> dict[str, Any]:
-    """The mapping of a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
+    """Return the mapping of a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
 
     Raises
     ------
@@ -421,7 +421,7 @@ def flow_document(text: str, folder: Path) -> dict[str, Any]:
 
 
 def read_review(text: str) -> dict[str, str]:
-    """What people filled in, as it was kept.
+    """Return what people filled in, as it was kept.
 
     Raises
     ------
@@ -432,7 +432,7 @@ def read_review(text: str) -> dict[str, str]:
 
 
 def read_runs(text: str, folder: Path) -> tuple[FinishedRun, ...]:
-    """Runs of :func:`runs_text`.
+    """Return runs of :func:`runs_text`.
 
     Raises
     ------
@@ -446,7 +446,7 @@ def read_runs(text: str, folder: Path) -> tuple[FinishedRun, ...]:
 
 
 def _members(path: Path, most: int) -> dict[str, bytes]:
-    """The members of an archive, by name; none is larger than it may be, whatever the archive says."""
+    """Return the members of an archive, by name; none is larger than it may be, whatever the archive says."""
     parts: dict[str, bytes] = {}
     try:
         with zipfile.ZipFile(path) as archive:

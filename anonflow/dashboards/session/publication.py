@@ -89,7 +89,7 @@ class Publication:
 
 
 def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
-    """The card of the release that a run's own seed draws, without drawing it for good; None without a result.
+    """Return the card of the release that a run's own seed draws, without drawing it for good; None without a result.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
 
 
 def on_screen(text: str) -> str:
-    """A sentence that says what to do in a flow file, as one that says what to do on the screens.
+    """Return a sentence that says what to do in a flow file, as one that says what to do on the screens.
 
     Parameters
     ----------

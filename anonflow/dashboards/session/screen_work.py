@@ -74,7 +74,7 @@ class Background:
             self._workspace.aside(at_work)
 
     def forget(self) -> None:
-        """What is being done will not be heard."""
+        """Forget the work that is being done: its result is not shown."""
         self._latest += 1
         self._over.set()
 

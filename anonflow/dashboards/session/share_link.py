@@ -21,7 +21,7 @@ LONGEST = 8000
 
 @cache
 def _known_words() -> frozenset[str]:
-    """All texts that a link may hold besides the names of a built-in table's columns: those of the flow format."""
+    """Return all texts that a link may hold besides the names of a built-in table's columns: those of the flow format."""
     return frozenset(words_of(flow_schema()))
 
 
@@ -30,7 +30,7 @@ class _Unknown(Exception):
 
 
 def link(document: Mapping[str, Any]) -> str:
-    """The configuration of a draft as the query of a link.
+    """Return the configuration of a draft as the query of a link.
 
     Of a built-in table its name, its options and what its columns are; of an uploaded file nothing at all. Of the rest
     numbers, and texts that anonflow itself knows; a setting that holds any other text is left out whole.
@@ -74,7 +74,7 @@ def link(document: Mapping[str, Any]) -> str:
 
 
 def configuration(text: str) -> dict[str, Any]:
-    """What a link holds; only its form is checked, what it asks for is checked as any draft is.
+    """Return what a link holds; only its form is checked, what it asks for is checked as any draft is.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def configuration(text: str) -> dict[str, Any]:
 
 
 def merged(document: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """A first draft with the configuration of a link over it.
+    """Return a first draft with the configuration of a link over it.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def merged(document: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, 
 
 
 def _known_steps(steps: Any, words: set[str]) -> list[Any]:
-    """The steps before up to the first that holds a text of somebody's: those after it rest on it."""
+    """Return the steps before up to the first that holds a text of somebody's: those after it rest on it."""
     kept: list[Any] = []
     for step in steps if isinstance(steps, list) else []:
         if not _is_known(step, words):
@@ -148,7 +148,7 @@ def _known_steps(steps: Any, words: set[str]) -> list[Any]:
 
 
 def _column(entry: Mapping[str, Any], first: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
-    """What a built-in table's column is; a hierarchy only if it is the one that came with the table."""
+    """Return what a built-in table's column is; a hierarchy only if it is the one that came with the table."""
     if entry.get("kind") != "hierarchy":
         return _filtered(entry, words)
     if entry.get("hierarchy") != first.get("hierarchy"):
@@ -171,7 +171,7 @@ def _labels(tree: Any) -> Iterator[str]:
 
 
 def _filtered(settings: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
-    """The settings whose texts are all known."""
+    """Return the settings whose texts are all known."""
     kept = {}
     for key, value in settings.items():
         if isinstance(value, Mapping) and key in ("options", *REGISTRY):

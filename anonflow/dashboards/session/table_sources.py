@@ -64,7 +64,7 @@ FEW = 64
 
 
 def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
-    """A built-in table, inside the caps.
+    """Return a built-in table, inside the caps.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
 
 
 def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str, dict[str, Any]]:
-    """The schema of a built-in table to start from, without columns that this frame does not have.
+    """Return the schema of a built-in table to start from, without columns that this frame does not have.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str
 def edited_column(
     entry: Mapping[str, Any], declared: Mapping[str, Any], cells: pd.DataFrame
 ) -> dict[str, Any]:
-    """What a flow says of a column after an edit; what does not go with its new role or kind is taken away.
+    """Return what a flow says of a column after an edit; what does not go with its new role or kind is taken away.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
 
 
 def _check_kind(path: Path, name: str) -> None:
-    """A file of another kind under a table's name gets a sentence of its own."""
+    """Refuse a file of another kind under a table's name, in a sentence of its own."""
     with path.open("rb") as stream:
         begins = stream.read(8)
     if name.lower().endswith((".parquet", ".pq", ".gz", *WORKBOOKS)):
@@ -181,7 +181,7 @@ def _check_kind(path: Path, name: str) -> None:
 
 
 def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table in an uploaded file, and how it was read.
+    """Return the table in an uploaded file, and how it was read.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
 
 
 def _check_unpacked(path: Path, name: str, limits: Limits) -> None:
-    """A small packed file may be a very large table."""
+    """Refuse a small packed file that is a very large table."""
     if limits.upload_bytes is None:
         return
     size = 0
@@ -251,7 +251,7 @@ def _check_unpacked(path: Path, name: str, limits: Limits) -> None:
 
 
 def _check_parquet(path: Path, name: str, limits: Limits) -> None:
-    """A small Parquet file may be a very large table, too."""
+    """Refuse a small Parquet file that is a very large table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -273,7 +273,7 @@ def _check_parquet(path: Path, name: str, limits: Limits) -> None:
 
 
 def _check_workbook(path: Path, name: str, limits: Limits) -> None:
-    """A workbook is an archive: what it unpacks to is counted before it is read."""
+    """Count what a workbook, which is an archive, unpacks to before it is read."""
     if importlib.util.find_spec("openpyxl") is None:
         raise DataError(
             f"{name}: is an Excel workbook, which this server does not read (it needs: pip install 'anonflow[excel]'); "
@@ -290,7 +290,7 @@ def _check_workbook(path: Path, name: str, limits: Limits) -> None:
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
-    """A frame as a Parquet file that only its owner can read.
+    """Write a frame as a Parquet file that only its owner can read.
 
     Raises
     ------
@@ -311,7 +311,7 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 
 def bring(document: Any, home: Path, folder: Path) -> Any:
-    """A flow of one's own with the files that it names copied to a folder, and named there.
+    """Return a flow of one's own with the files that it names copied to a folder, and named there.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
 
 
 def flow_name(name: str) -> str:
-    """A name that a flow can have."""
+    """Return a name that a flow can have."""
     kept = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
     )

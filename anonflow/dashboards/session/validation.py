@@ -54,7 +54,7 @@ class Judgement:
 def code(
     frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path, prepare: Any = None
 ) -> tuple[Table | None, tuple[str, ...]]:
-    """The table under these columns, after the steps before; or what is wrong with them."""
+    """Return the table under these columns, after the steps before; or what is wrong with them."""
     try:
         return Table(frame, Schema(columns, folder=folder, prepare=prepare)), ()
     except AnonflowError as error:
@@ -62,7 +62,7 @@ def code(
 
 
 def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
-    """What of a draft can run on a table, and what cannot.
+    """Return what of a draft can run on a table, and what cannot.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _words_of(error: AnonflowError) -> tuple[str, ...]:
 
 
 def _one_by_one(draft: Draft, n: int) -> tuple[tuple[engine.Run, ...], dict[str, str]]:
-    """The runs of a draft that load on their own, and why the others do not."""
+    """Return the runs of a draft that load on their own, and why the others do not."""
     matrix = draft.get(("matrix",), {})
     runs: list[engine.Run] = []
     wrong: dict[str, str] = {}
@@ -151,7 +151,7 @@ def _one_by_one(draft: Draft, n: int) -> tuple[tuple[engine.Run, ...], dict[str,
 
 
 def _restricted(draft: Draft, chosen: Mapping[str, Any]) -> Draft:
-    """The draft with one combination of its matrix alone."""
+    """Return the draft with one combination of its matrix alone."""
     document = dict(draft.document)
     if chosen:
         document["matrix"] = {key: [value] for key, value in chosen.items()}
@@ -163,7 +163,7 @@ def _only(draft: Draft, run: engine.Run) -> engine.Flow:
 
 
 def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
-    """The runs that one reason keeps from a result, together."""
+    """Return the runs that one reason keeps from a result, together."""
     names: dict[str, list[str]] = {}
     for name, reason in wrong.items():
         names.setdefault(reason, []).append(name)
@@ -187,7 +187,7 @@ def _check_patterns(run: engine.Run, table: Table) -> None:
 
 
 def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, Any]:
-    """The flow of one run of a draft: without the matrix, and with what its release is published as.
+    """Return the flow of one run of a draft: without the matrix, and with what its release is published as.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, A
 
 
 def running_flow(single: Mapping[str, Any], folder: Path) -> engine.Flow:
-    """What is run to compare: the same without the draw, the attacks, the files, and what only a draw can show.
+    """Return what is run to compare: the same without the draw, the attacks, the files, and what only a draw can show.
 
     Raises
     ------

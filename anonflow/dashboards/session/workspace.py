@@ -375,7 +375,7 @@ class Workspace(param.Parameterized):
         self.open_flow(strict_yaml.dumps(brought))
 
     def save_project(self, with_table: bool = False) -> bytes:
-        """The flow, its hierarchies, and the runs with their measures and notes, in one file.
+        """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
 
         Parameters
         ----------
@@ -544,7 +544,7 @@ class Workspace(param.Parameterized):
         return "" if self._project is None else safe_name(self._project.table_file or "")
 
     def forget_project(self) -> None:
-        """The next table that is opened begins anew, whatever waits for one."""
+        """Let the next table begin anew, whatever waits for one."""
         self._project = None
         if self.frame is None:
             self.status = "Open a table to begin."
@@ -673,7 +673,7 @@ class Workspace(param.Parameterized):
             self._refresh()
 
     def _abandon(self) -> None:
-        """Runs that are on their way are stopped, and will not be kept."""
+        """Stop the runs that are at work; they are not kept."""
         if self._batch is not None:
             self._batch.abandon()
         self.param.update(running=False, progress={}, doing={})
@@ -812,7 +812,7 @@ class Workspace(param.Parameterized):
         self._batch.start(self._line, id(self))
 
     def _done_before_cancel(self) -> frozenset[str]:
-        """Names of the draft's runs that were done when the others were cancelled; none once all are done."""
+        """Return names of the draft's runs that were done when the others were cancelled; none once all are done."""
         if self._batch is None or self._started is None or self._started[0] != self.draft.document:
             return frozenset()
         jobs = self._batch.jobs
@@ -854,7 +854,7 @@ class Workspace(param.Parameterized):
         self.param.update(progress=progress, doing=doing, status=sentence(list(batch.jobs)))
 
     def _end(self, batch: JobGroup, job: Job, result: engine.RunResult | None) -> None:
-        """A job is over: its run is kept, and the last one says so."""
+        """Keep the run of a finished job; the last one ends the start."""
         changes: dict[str, Any] = {}
         if result is not None:
             self._ids += 1
@@ -925,7 +925,7 @@ class Workspace(param.Parameterized):
         return None
 
     def run_of(self, id: int) -> FinishedRun:
-        """A finished run by its id.
+        """Return a finished run by its id.
 
         Raises
         ------
@@ -938,11 +938,11 @@ class Workspace(param.Parameterized):
         raise ParameterError(f"there is no run {id}; choose one of the table of runs")
 
     def link(self) -> str:
-        """The configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it."""
+        """Return the configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it."""
         return link(self.draft.document)
 
     def publish(self, id: int, again: bool = False) -> Publication:
-        """The release of a run, and all that goes with it; verified again, and empty if a check fails.
+        """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
 
         Parameters
         ----------
@@ -1019,7 +1019,7 @@ class Workspace(param.Parameterized):
 
 
 def plural(number: int, word: str) -> str:
-    """Such as ``1 run``, ``2 runs``."""
+    """Return such as ``1 run``, ``2 runs``."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
@@ -1032,7 +1032,7 @@ def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:
 
 
 def _entry(column: Column, folder: Path, at: int) -> dict[str, Any]:
-    """A column of a schema as a flow has it; a hierarchy in memory becomes a file beside the flow."""
+    """Return a column of a schema as a flow has it; a hierarchy in memory becomes a file beside the flow."""
     if not isinstance(column.hierarchy, Hierarchy):
         return column.to_mapping()
     name = f"hierarchy-{at}.csv"

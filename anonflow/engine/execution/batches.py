@@ -86,7 +86,7 @@ class Batch:
 
 
 def batches_of(cuts: Cuts, n: int) -> Iterator[Batch]:
-    """Partitions as batches, one after the other; together they have every row once.
+    """Yield partitions as batches, one after the other; together they have every row once.
 
     Which they are depends on the cuts and on n alone, so that what is added up batch by batch is the same whoever
     adds it up. A partition is never divided.
@@ -106,7 +106,7 @@ class Rows(Protocol):
     """Rows of an order, which are there once they are loaded: what a task is given of a table."""
 
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Their positions in the table, and the records.
+        """Return their positions in the table, and the records.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Place(Protocol):
     def open(
         self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
     ) -> Results:
-        """The results of a batch, whose partitions have these records."""
+        """Return the results of a batch, whose partitions have these records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +208,14 @@ class Tally:
     failed: int
 
     def then(self, other: Tally) -> Tally:
-        """This one and what was checked after it."""
+        """Return this one and what was checked after it."""
         first = self.first if not self.first.holds else other.first
         return Tally(
             first, self.checked + other.checked, self.passed + other.passed, self.failed + other.failed
         )
 
     def finding(self) -> Finding:
-        """What is to be said of all parts."""
+        """Return what is to be said of all parts."""
         return Finding(
             self.first.criterion,
             self.passed == self.checked,
@@ -228,7 +228,7 @@ class Tally:
 
 
 def tallied(findings: Sequence[Sequence[Finding]]) -> tuple[Tally, ...]:
-    """What was found in several parts, as one for each criterion."""
+    """Return what was found in several parts, as one for each criterion."""
     totals: tuple[Tally, ...] = ()
     for part in findings:
         own = tuple(Tally(finding, 1, int(finding.holds is True), finding.failed) for finding in part)
@@ -300,7 +300,7 @@ class BatchFailed:
 def solve_batch(
     shared: Shared, settings: TaskSettings, batch: Batch, rows: Rows, place: Place
 ) -> BatchDone | BatchFailed:
-    """Match, verify and measure the partitions of a batch, and keep the results.
+    """Return match, verify and measure the partitions of a batch, and keep the results.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def done_of(
     *,
     resumed: int = 0,
 ) -> BatchDone:
-    """What is told of a batch whose partitions all have a result; what a release needs of it is put aside.
+    """Return what is told of a batch whose partitions all have a result; what a release needs of it is put aside.
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ def done_of(
 
 
 def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple[Outcome, Outcome | None]:
-    """The outcomes of a batch's partitions as one, and that of its rows in no partition, which is a part of it.
+    """Return the outcomes of a batch's partitions as one, and that of its rows in no partition, which is a part of it.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple
 def summary_of(
     ready: MeasureRequest, records: Records, whole: Outcome, partitions: Sequence[np.ndarray] | None = None
 ) -> Summary:
-    """What is said of records that were generalized.
+    """Return what is said of records that were generalized.
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ def _sizes(whole: Outcome) -> np.ndarray:
 
 
 def added(measured: Sequence[Measured]) -> Measured:
-    """Information loss of several partitions, or batches, as one."""
+    """Return information loss of several partitions, or batches, as one."""
     return Measured(
         sum(part.records for part in measured),
         np.sum([part.costs for part in measured], axis=0),
@@ -488,7 +488,7 @@ def added(measured: Sequence[Measured]) -> Measured:
 
 
 def _texts(parts: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
-    """What partitions said in words; None where these differ."""
+    """Return what partitions said in words; None where these differ."""
     texts: dict[str, str | None] = {}
     for part in parts:
         for name, value in part.items():

@@ -23,12 +23,12 @@ __all__ = ["choices_in", "fit_flow", "is_fitted", "kept_choice", "opens"]
 
 
 def opens(run: Run) -> bool:
-    """Whether a run leaves something to a budget."""
+    """Return whether a run leaves something to a budget."""
     return is_open(run.anonymize.algorithm, run.partition.size, run.anonymize.budget)
 
 
 def is_fitted(flow: Flow) -> bool:
-    """Whether a run of the flow leaves something to a budget."""
+    """Return whether a run of the flow leaves something to a budget."""
     return any(opens(run) for run in flow.runs)
 
 
@@ -41,7 +41,7 @@ def fit_flow(
     workers: int | None,
     earlier: Mapping[int, Choice],
 ) -> tuple[Flow, dict[int, Choice], dict[int, Choice]]:
-    """The flow with a method, a number for every partition size, and all options.
+    """Return the flow with a method, a number for every partition size, and all options.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _fit(
 
 
 def _chosen(run: Run, choice: Choice) -> Run:
-    """The run with what was chosen; what its budget was stays."""
+    """Return the run with what was chosen; what its budget was stays."""
     spec = run.anonymize
     settings = AnonymizeSpec(
         algorithm=choice.algorithm,
@@ -146,7 +146,7 @@ def _with_size(run: Run, size: int | str | None, **values: Any) -> Run:
 
 
 def kept_choice(choice: Choice) -> dict[str, Any]:
-    """A choice as the owner's files keep it."""
+    """Return a choice as the owner's files keep it."""
     return {
         "algorithm": choice.algorithm,
         "partition-size": choice.size,
@@ -156,7 +156,7 @@ def kept_choice(choice: Choice) -> dict[str, Any]:
 
 
 def choices_in(kept: Any) -> dict[int, Choice]:
-    """Choices by run out of what a file keeps; what is none is left out."""
+    """Return choices by run out of what a file keeps; what is none is left out."""
     choices = {}
     for run, choice in (kept if isinstance(kept, Mapping) else {}).items():
         if not str(run).isdigit() or not isinstance(choice, Mapping):

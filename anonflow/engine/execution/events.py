@@ -47,7 +47,7 @@ class Event:
     at: float = field(default=0.0)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The event as plain data, for a line of JSON."""
+        """Return the event as plain data, for a line of JSON."""
         return {"event": self.kind, **asdict(self)}
 
 

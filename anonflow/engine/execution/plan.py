@@ -42,7 +42,7 @@ class Order(Protocol):
     """A table in an order that partitions are cut along."""
 
     def rows(self, start: int, stop: int) -> Rows:
-        """The rows of some consecutive places."""
+        """Return the rows of some consecutive places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class BoundaryClasses:
 
     @classmethod
     def of(cls, records: Records) -> BoundaryClasses:
-        """Those of a table in memory."""
+        """Return those of a table in memory."""
         names = partitions.bounded(records)
         if records.units is not None:
             free = np.bincount(partitions.kept_apart(partitions.unbounded(records)))
@@ -118,7 +118,7 @@ class FlowPlan:
         return sum(len(run_plan.cuts) for run_plan in self.runs)
 
     def batches(self) -> Iterator[tuple[RunPlan, Batch]]:
-        """Every task, run after run."""
+        """Yield every task, run after run."""
         for run_plan in self.runs:
             for batch in batches_of(run_plan.cuts, self.n):
                 yield run_plan, batch
@@ -161,7 +161,7 @@ def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str
 
 
 def why_not(run: Run, records: Records) -> str | None:
-    """Why a run can have no result, whatever its method does; None if it may have one.
+    """Return why a run can have no result, whatever its method does; None if it may have one.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def why_not(run: Run, records: Records) -> str | None:
 
 
 def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
-    """The partitions of a run.
+    """Return the partitions of a run.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def refuse_many_values(flow: Flow, column: str, values: int) -> None:
 
 
 def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:
-    """A run for each method and loss of a flow, with what its tasks are told."""
+    """Return a run for each method and loss of a flow, with what its tasks are told."""
     first: dict[tuple[str, str], tuple[TaskSettings, RunPlan]] = {}
     for run_plan in plan.runs:
         key = (run_plan.run.anonymize.algorithm, run_plan.run.anonymize.loss)
@@ -242,7 +242,7 @@ def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple
 
 
 def settings_of(flow: Flow, run: Run, entropy: int) -> TaskSettings:
-    """What a run does with each of its partitions."""
+    """Return what a run does with each of its partitions."""
     spec = run.anonymize
     return TaskSettings(
         run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries

@@ -94,7 +94,7 @@ class WorkerPresence:
             )
 
     def _ask(self) -> int | None:
-        """The threads of all workers; None where the scheduler says nothing."""
+        """Return the threads of all workers; None where the scheduler says nothing."""
         client = self._client
         try:
             about = client.sync(client.scheduler.identity, n_workers=0, callback_timeout=ANSWER)

@@ -109,7 +109,7 @@ class RunResult:
         return f"{sum(bool(finding.holds) for finding in self.findings)}/{len(self.findings)}"
 
     def row(self) -> dict[str, Any]:
-        """The run as a row of the table of runs."""
+        """Return the run as a row of the table of runs."""
         row = {
             "algorithm": self.algorithm,
             "k": self.k,
@@ -203,7 +203,7 @@ class RunReport:
         return tuple(lines)
 
     def _verdict(self) -> str:
-        """What the verifier says, never without what attackers make of it."""
+        """Return what the verifier says, never without what attackers make of it."""
         verdict = "all checks passed" if self.ok else "NOT all checks passed"
         if self.card is None or self.card.ok:
             return verdict

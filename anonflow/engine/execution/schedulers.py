@@ -57,7 +57,7 @@ TRIED = 3
 
 
 def is_scheduler(name: str) -> bool:
-    """Whether that is a scheduler: threads, processes, or the address of a running one."""
+    """Return whether that is a scheduler: threads, processes, or the address of a running one."""
     return re.fullmatch(SCHEDULER, name) is not None
 
 
@@ -121,7 +121,7 @@ class _Group:
     calls: tuple[Call, ...]
 
     def __call__(self, *shared: Any) -> tuple[float, list[Any]]:
-        """Seconds, and the results."""
+        """Return seconds, and the results."""
         begin = time.perf_counter()
         results = [call(*shared) for call in self.calls]
         return time.perf_counter() - begin, results
@@ -142,7 +142,7 @@ class _Packed:
         return "_Packed()"
 
     def __call__(self, *shared: Any) -> Any:
-        """What was packed; a group of calls is done."""
+        """Return what was packed; a group of calls is done."""
         value = pickle.loads(self._data)
         return value(*shared) if isinstance(value, _Group) else value
 
@@ -272,7 +272,7 @@ class Executor:
         self._busy = False
 
     def all(self, calls: Sequence[Call], *shared: Any) -> list[Any]:
-        """The results of some calls in their order; the first failure ends them.
+        """Return the results of some calls in their order; the first failure ends them.
 
         Raises
         ------
@@ -288,7 +288,7 @@ class Executor:
     def answers(
         self, calls: Iterable[Call], *shared: Any, count: int | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """The results of calls whose keys are their numbers, as they arrive; the first failure ends them.
+        """Yield the results of calls whose keys are their numbers, as they arrive; the first failure ends them.
 
         Raises
         ------
@@ -316,7 +316,7 @@ class Executor:
         self._arrived.put((call, result))
 
     def _has_room(self, under_way: int, most: int) -> bool:
-        """Whether another task may be handed out: results that nobody has taken count, too."""
+        """Return whether another task may be handed out: results that nobody has taken count, too."""
         return under_way + self._arrived.qsize() < most
 
     def _on_threads(self) -> None:
@@ -575,11 +575,11 @@ class _Sent:
         self._waiting.add(future)
 
     def has_ready(self) -> bool:
-        """Whether there is an answer."""
+        """Return whether there is an answer."""
         return bool(self._waiting.has_ready())
 
     def take(self) -> tuple[tuple[Call, ...], Any]:
-        """Calls, and their seconds and results; None if the workers that they were given to ended."""
+        """Return calls, and their seconds and results; None if the workers that they were given to ended."""
         from distributed.scheduler import KilledWorker
 
         future, result = next(self._waiting)
@@ -599,7 +599,7 @@ class _Sent:
 
 
 def raised(failed: Failed, where: str) -> AnonflowError:
-    """The error of a task; it says which task, where that is not the user's doing."""
+    """Return the error of a task; it says which task, where that is not the user's doing."""
     if failed.error is not None and type(failed.error) is not AnonflowError:
         return failed.error
     if failed.error is not None:

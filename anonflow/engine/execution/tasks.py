@@ -139,12 +139,12 @@ class PartitionResult:
 
 
 def ready() -> bool:
-    """Whether a worker can run tasks: that this returns."""
+    """Return whether a worker can run tasks: that this returns."""
     return True
 
 
 def solve_partition(settings: TaskSettings, records: Records, partition: int) -> PartitionResult | Failed:
-    """Match, verify and measure a partition.
+    """Return match, verify and measure a partition.
 
     Parameters
     ----------
@@ -263,13 +263,13 @@ class _PartitionSubject:
 
 
 def _bare_table(records: Records) -> Table:
-    """A table of quasi-identifiers only: all that a partition's task has."""
+    """Return a table of quasi-identifiers only: all that a partition's task has."""
     roles = {domain.column: Column(domain.column, "quasi-identifier") for domain in records.domains}
     return Table.coded(records, Schema(roles), (), {})
 
 
 def given_up(alone: bool) -> Failed:
-    """What is known of a task whose workers ended one after another.
+    """Return what is known of a task whose workers ended one after another.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ _SMALLER = "use smaller partitions or pieces, fewer workers, or workers with mor
 
 
 def bug(error: Exception) -> Failed:
-    """Type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
+    """Return type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
     if isinstance(error, MemoryError):
         why = "there is not enough memory"
         return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)

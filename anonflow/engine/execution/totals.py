@@ -59,7 +59,7 @@ class Totals:
             self._next += 1
 
     def follow(self, before: Totals) -> None:
-        """These are of results that were made of those: what was said of them goes on, and took its seconds."""
+        """Take over what was reported of the results that these were made of, and their seconds."""
         self._texts = dict(before._texts)
         self.steps = dict(before.steps)
         self.resumed = before.resumed
@@ -109,7 +109,7 @@ class Totals:
 def result_of(
     totals: Totals, domains: Sequence[Domain], n: int, sums: Sequence[Mapping[str, tuple[float, ...]]]
 ) -> RunResult:
-    """A run's batches put together.
+    """Return a run's batches put together.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def said_of(
     measured: Measured,
     sums: Sequence[Mapping[str, tuple[float, ...]]],
 ) -> RunResult:
-    """A result with its measures, and what its page shows.
+    """Return a result with its measures, and what its page shows.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def said_of(
 
 
 def infeasible(run: Run, problem: str, records: int) -> RunResult:
-    """A run without a result, and why."""
+    """Return a run without a result, and why."""
     method = run.anonymize.method
     return RunResult(
         run.number,
@@ -196,7 +196,7 @@ def infeasible(run: Run, problem: str, records: int) -> RunResult:
 
 
 def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult:
-    """The same result with what was found in the release, which replaces what the partitions said."""
+    """Return the same result with what was found in the release, which replaces what the partitions said."""
     failed = tuple(finding for finding in result.findings if not finding.holds)
     return replace(result, findings=(*failed, *findings))
 

@@ -11,7 +11,7 @@ _KNOWN: dict[str, Any] = {}
 
 
 def guarded() -> dict[str, Any]:
-    """How a local cluster is started so that no other account of the machine can reach it.
+    """Return how a local cluster is started so that no other account of the machine can reach it.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def known(address: str, security: Any) -> None:
 
 
 def security_of(where: Any) -> Any:
-    """What a scheduler is reached with: a cluster's own, that of a known address, or what Dask is configured with."""
+    """Return what a scheduler is reached with: a cluster's own, that of a known address, or what Dask is configured with."""
     if isinstance(where, str):
         return _KNOWN.get(where)
     return getattr(where, "security", None)

@@ -17,18 +17,18 @@ _READ_ONLY = ("http", "https")
 
 
 def is_address(text: object) -> bool:
-    """Whether a text names something on another machine, not a file here."""
+    """Return whether a text names something on another machine, not a file here."""
     return isinstance(text, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) is not None
 
 
 def shown_address(address: str) -> str:
-    """An address without what may be a secret in it: a password, a signature after the question mark."""
+    """Return an address without what may be a secret in it: a password, a signature after the question mark."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def address_problem(address: str, *, written: bool = False) -> str | None:
-    """What is wrong with an address, before anything is asked of it; None if nothing is.
+    """Return what is wrong with an address, before anything is asked of it; None if nothing is.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class FileFingerprint:
             return True
 
     def open(self) -> io.RawIOBase:
-        """The file, opened to be read: nothing but the bytes that were there at first is ever handed out.
+        """Return the file, opened to be read: nothing but the bytes that were there at first is ever handed out.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Fingerprint:
         return own | {file.path: file.digest for file in self.others}
 
     def open(self, path: str | Path) -> io.RawIOBase:
-        """One of the files, as :meth:`FileFingerprint.open` gives it.
+        """Return one of the files, as :meth:`FileFingerprint.open` gives it.
 
         Raises
         ------
@@ -250,7 +250,7 @@ def _read_by_path(files: Sequence[FileFingerprint]) -> Iterator[None]:
 
 
 def _changed(path: str | Path) -> DataError:
-    """What is said of a file that is no longer what the run began with."""
+    """Return what is said of a file that is no longer what the run began with."""
     return DataError(
         f"{path}: has changed since the run began to read it; leave it alone, and run the flow again"
     )
@@ -315,7 +315,7 @@ class _Unchanged(io.RawIOBase):
         return len(data)
 
     def _blocks(self, start: int, stop: int) -> bytes:
-        """The blocks that cover some bytes, read and compared."""
+        """Return the blocks that cover some bytes, read and compared."""
         assert self._stream is not None
         stop = min(self._file.size, -(-stop // BLOCK) * BLOCK)
         try:
@@ -358,7 +358,7 @@ def _now(path: str) -> tuple[int, int, int, int] | None:
 
 
 def _others(flow: Flow) -> list[Path]:
-    """The files that a flow names besides its source."""
+    """Return the files that a flow names besides its source."""
     files = []
     for column in flow.schema.values():
         given = column.hierarchy

@@ -131,7 +131,7 @@ class Flow:
         pieces: bool | int | None = None,
         name: str = "comparison",
     ) -> Flow:
-        """A flow over a table in memory, with a run for every method and k; it publishes nothing.
+        """Return a flow over a table in memory, with a run for every method and k; it publishes nothing.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Flow:
         return self._written("pdf", self.targets[2])
 
     def _written(self, what: str, named: str | None) -> Path | None:
-        """A file of the flow's folder; of an address the file that is uploaded."""
+        """Return a file of the flow's folder; of an address the file that is uploaded."""
         if named is None or self.staging is None or not is_address(named):
             return None if named is None else self.folder / named
         return self.staging / what / PurePosixPath(shown_address(named)).name
@@ -267,6 +267,6 @@ class Flow:
         return view(f"Flow {self.name}", grid(["step", "what it does"], outline(self)))
 
     def draws(self, run: Run) -> bool:
-        """Whether an assignment is drawn for a run: only for the one that is published or handed back."""
+        """Return whether an assignment is drawn for a run: only for the one that is published or handed back."""
         wanted = self.spec.steps.draw is not None or self.spec.publish.table is not None
         return wanted and run is self.published

@@ -26,7 +26,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def flow_schema() -> dict[str, Any]:
-    """A JSON Schema (2020-12) of flow files.
+    """Return a JSON Schema (2020-12) of flow files.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _put(part: dict[str, Any], key: str, **keywords: Any) -> None:
 
 
 def _value(option: Option) -> dict[str, Any]:
-    """What an option may be."""
+    """Return what an option may be."""
     if option.kind is None:
         return {"anyOf": [{"enum": list(option.words)}, {}]} if option.words else {}
     bounds = {"minimum": option.least, "maximum": option.most, "exclusiveMaximum": option.below}
@@ -96,7 +96,7 @@ def _value(option: Option) -> dict[str, Any]:
 
 
 def _of_method(method: Algorithm) -> dict[str, Any]:
-    """The options of a method, in both spellings."""
+    """Return the options of a method, in both spellings."""
     entries = {
         name: {
             "description": option.sentence or option.label,
@@ -110,7 +110,7 @@ def _of_method(method: Algorithm) -> dict[str, Any]:
 
 
 def _options() -> dict[str, dict[str, Any]]:
-    """Every option that some method has, as any of these methods takes it."""
+    """Return every option that some method has, as any of these methods takes it."""
     having: dict[str, dict[str, Option]] = {}
     for method in REGISTRY.values():
         for name, option in method.options.items():
@@ -164,7 +164,7 @@ def _steps(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
-    """A mapping of a name to its options, or to the first of them; what goes with what is the loader's."""
+    """Return a mapping of a name to its options, or to the first of them; what goes with what is the loader's."""
     entries = {}
     for name, options in known.items():
         values = {key: _value(option) for key, option in options.items()}
@@ -174,7 +174,7 @@ def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
 
 
 def _preparation() -> dict[str, Any]:
-    """One step before; what a table of values holds is the loader's."""
+    """Return one step before; what a table of values holds is the loader's."""
     named = {}
     for name, function in STEPS.items():
         options = options_of(function)
@@ -255,7 +255,7 @@ def _columns() -> dict[str, Any]:
 
 
 def words_of(schema: Any) -> Iterator[str]:
-    """Every word that a JSON Schema itself says a file may hold: its keys and the values to choose from."""
+    """Yield every word that a JSON Schema itself says a file may hold: its keys and the values to choose from."""
     if isinstance(schema, Mapping):
         yield from schema.get("properties", ())
         for entry in (*schema.get("enum", ()), schema.get("const"), schema.get("default")):

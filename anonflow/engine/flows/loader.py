@@ -107,7 +107,7 @@ class _Checker:
         self.data, self.problems, self.folder = sections.data, sections.problems, sections.folder
 
     def flow(self, path: Path | None) -> Flow | None:
-        """The flow, None if it has problems."""
+        """Return the flow, None if it has problems."""
         sections = self.sections
         self.problems.add_unknown_keys((), self.data, KEYS)
         for key in ("flow", "version", "table", "steps"):

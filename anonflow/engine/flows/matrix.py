@@ -76,7 +76,7 @@ class Matrix:
         return matrix
 
     def runs(self, steps: Steps, partition: PartitionSpec) -> tuple[Run, ...]:
-        """One run for each combination; none if one of them has a problem."""
+        """Return one run for each combination; none if one of them has a problem."""
         if "anonymize" not in steps.settings:
             return ()
         matrix = self.values
@@ -217,7 +217,7 @@ class Matrix:
         places: dict[str, KeyPath],
         note: Callable[[KeyPath, str], None],
     ) -> None:
-        """What a budget of the step chooses, and whether there is anything."""
+        """Check that a budget has something to choose."""
         at = places.get("budget", home)
         if spec.algorithm == AUTO:
             seconds = slices.budget if spec.budget is None else spec.budget

@@ -21,7 +21,7 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 def overridden(
     document: strict_yaml.Document, settings: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> strict_yaml.Document:
-    """A flow's document with keys set from outside.
+    """Return a flow's document with keys set from outside.
 
     Parameters
     ----------
@@ -107,5 +107,5 @@ def _inside(here: Any, name: str, so_far: str, key: str) -> Any:
 
 
 def _step(entries: list[Any], name: str) -> dict[str, Any] | None:
-    """The entry of a list of steps that has this name."""
+    """Return the entry of a list of steps that has this name."""
     return next((entry for entry in entries if isinstance(entry, dict) and name in entry), None)

@@ -15,7 +15,7 @@ _MOST = 6
 
 
 def outline(flow: Any) -> list[tuple[str, str]]:
-    """The steps of a flow in their order, each with what it does; nothing is read.
+    """Return the steps of a flow in their order, each with what it does; nothing is read.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _cut(order: str, size: Any) -> str:
 
 
 def _named(request: Any) -> str:
-    """A criterion or an attacker in a few words; of a hierarchy no labels, which are a column's values."""
+    """Return a criterion or an attacker in a few words; of a hierarchy no labels, which are a column's values."""
     if not isinstance(request, Mapping):
         return str(request)
     return ", ".join(

@@ -37,7 +37,7 @@ _IN_PYTHON = {
 
 
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is wrong with a method's parameters: (parameter, problem) for each."""
+    """Return what is wrong with a method's parameters: (parameter, problem) for each."""
     problems = loss_problems(measure)
     method = REGISTRY.get(algorithm)
     if method is None:
@@ -53,7 +53,7 @@ def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) ->
 
 
 def loss_problems(measure: str) -> list[tuple[str, str]]:
-    """What is wrong with the name of an information loss, as :func:`method_problems` says it."""
+    """Return what is wrong with the name of an information loss, as :func:`method_problems` says it."""
     try:
         loss.measure_named(measure)
     except AnonflowError as error:
@@ -62,7 +62,7 @@ def loss_problems(measure: str) -> list[tuple[str, str]]:
 
 
 def criterion_problem(criterion: Any, algorithm: str) -> str | None:
-    """What is wrong with a criterion that the release of a method is verified by."""
+    """Return what is wrong with a criterion that the release of a method is verified by."""
     method = REGISTRY.get(algorithm)
     if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
         near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
@@ -78,7 +78,7 @@ def criterion_problem(criterion: Any, algorithm: str) -> str | None:
 def diversify_problem(
     criterion: str, settings: Mapping[str, Any], schema: Schema | None
 ) -> tuple[str, str | None]:
-    """What is wrong with a step diversify: the key that it stands at, and the problem, None if there is none."""
+    """Return what is wrong with a step diversify: the key that it stands at, and the problem, None if there is none."""
     if criterion not in DIVERSITIES:
         return "criterion", strict_yaml.unknown(criterion, DIVERSITIES, "criterion")
     named = {name: settings[name] for name in PARAMETERS if settings[name] is not None}
@@ -100,7 +100,7 @@ def diversify_problem(
 
 
 def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
-    """What is wrong with an attacker of a flow, and with it for a table of this schema."""
+    """Return what is wrong with an attacker of a flow, and with it for a table of this schema."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
@@ -126,7 +126,7 @@ def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
 
 
 def _lacking(attacker: Any, schema: Schema) -> str | None:
-    """What an attacker needs that the schema does not say, or says already."""
+    """Return what an attacker needs that the schema does not say, or says already."""
     if isinstance(attacker, risk.Unit) and schema.unit_column is None:
         return "'unit' needs a column with the role unit, which says whose each row is"
     if isinstance(attacker, risk.Population):
@@ -142,7 +142,7 @@ def _lacking(attacker: Any, schema: Schema) -> str | None:
 
 
 def measure_problem(measure: Any) -> str | None:
-    """What is wrong with a measure of a flow, as far as can be told without the table."""
+    """Return what is wrong with a measure of a flow, as far as can be told without the table."""
     known = utility.measure_names()
     if isinstance(measure, str):
         named: Mapping[Any, Any] = {measure: None}
@@ -169,7 +169,7 @@ def measure_problem(measure: Any) -> str | None:
 
 
 def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]:
-    """What is wrong with a data set's name and the names of its options: (key, problem) for each."""
+    """Return what is wrong with a data set's name and the names of its options: (key, problem) for each."""
     if name not in datasets.names():
         return [("dataset", strict_yaml.unknown(name, datasets.names(), "data set"))]
     known = inspect.signature(getattr(datasets, name)).parameters

@@ -47,7 +47,7 @@ class Sections:
     def model(
         self, model: type[Model], path: KeyPath, optional: bool = False, data: Any = None
     ) -> Model | None:
-        """A part of the flow as its model; its problems are noted."""
+        """Return a part of the flow as its model; its problems are noted."""
         if data is None:
             data = self.data.get(str(path[0]))
             if data is None:
@@ -84,7 +84,7 @@ class Sections:
             self.problems.add(at, f"'{at[-1]}' {reworded(kind, error.get('ctx') or {})}", value=True)
 
     def schema(self) -> Schema | None:
-        """The columns, None if they have problems."""
+        """Return the columns, None if they have problems."""
         data = self.data.get("table")
         columns = data.get("columns") if isinstance(data, dict) else None
         steps = self._preparation(data)
@@ -119,7 +119,7 @@ class Sections:
             self.problems.add((*path, "rows"), "'rows' goes with recipes: one row per unit")
 
     def _preparation(self, table: Any) -> Preparation:
-        """The steps before; what is wrong with them is noted."""
+        """Return the steps before; what is wrong with them is noted."""
         written = table.get("prepare") if isinstance(table, dict) else None
         try:
             return Preparation(written, self.folder)
@@ -129,7 +129,7 @@ class Sections:
             return Preparation()
 
     def usable(self, path: KeyPath, text: str) -> bool:
-        """Whether a text can be a path at all."""
+        """Return whether a text can be a path at all."""
         if text and "\0" not in text and len(text) <= 4096:
             return True
         self.problems.add(path, "is no usable path", value=True)
@@ -181,7 +181,7 @@ class Sections:
             self._ending(path, form, named)
 
     def _ending(self, path: KeyPath, form: str, named: str) -> None:
-        """What a file is, is told by its ending."""
+        """Check that a file's ending names a form."""
         endings = {"stats": tuple(READERS), "excel": ENDINGS}.get(form)
         if endings is not None and not named.lower().endswith(endings):
             self.problems.add((*path, form), f"is a file that ends in {' or '.join(endings)}", value=True)
@@ -203,7 +203,7 @@ _WORDS = {
 
 
 def reworded(kind: str, context: Mapping[str, Any]) -> str:
-    """What pydantic says about a value, in our words and without the value."""
+    """Return what pydantic says about a value, in our words and without the value."""
     if kind == "string_pattern_mismatch" and context.get("pattern") == SCHEDULER:
         return "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786"
     if kind == "string_pattern_mismatch" and context.get("pattern") == DURATION:
@@ -226,7 +226,7 @@ def _keys(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def _model_at(model: type[BaseModel], inside: list[str | int]) -> type[BaseModel]:
-    """The model that the mapping one above the end of `inside` is checked against."""
+    """Return the model that the mapping one above the end of `inside` is checked against."""
     for part in inside[:-1]:
         declared = model.model_fields.get(str(part))
         if declared is None:

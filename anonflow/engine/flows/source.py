@@ -60,7 +60,7 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
 
 
 def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """The rows of a source as the flow wants them of people who have several.
+    """Return the rows of a source as the flow wants them of people who have several.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:
-    """The rows of a table that is read as a whole; None of CSV and Parquet files, which can be read in pieces.
+    """Return the rows of a table that is read as a whole; None of CSV and Parquet files, which can be read in pieces.
 
     Parameters
     ----------

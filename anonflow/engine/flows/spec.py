@@ -61,7 +61,7 @@ class _Spec(BaseModel):
 
 
 def _pieces(value: Any) -> Any:
-    """One problem for each wrong value, where a union of types would make several."""
+    """Return one problem for each wrong value, where a union of types would make several."""
     if value is not None and (not isinstance(value, int) or (not isinstance(value, bool) and value < 2)):
         raise PydanticCustomError("pieces", "true, false, or a number of rows of at least 2")
     return value
@@ -183,7 +183,7 @@ class TableSpec(_Spec):
 
 
 def _partition_size(value: Any) -> Any:
-    """One problem for each wrong value, where a union of types would make several."""
+    """Return one problem for each wrong value, where a union of types would make several."""
     if value is None or (isinstance(value, str) and value == "auto"):
         return value
     if isinstance(value, bool) or not isinstance(value, int):
@@ -369,7 +369,7 @@ class StepsSpec(_Spec):
 
 
 def _report(value: Any) -> Any:
-    """The name of the page alone is a report in the usual form; one problem for each wrong value."""
+    """Return the report's settings, a name alone as a report in the usual form, and a problem for each wrong value."""
     if value is None or isinstance(value, dict | ReportSpec):
         return value
     if not isinstance(value, str):

@@ -45,7 +45,7 @@ class Steps:
         self._read()
 
     def place(self, name: str) -> KeyPath:
-        """Where a step stands."""
+        """Return where a step stands."""
         return ("steps", self._at[name], name)
 
     def _read(self) -> None:
@@ -100,7 +100,7 @@ class Steps:
                     break
 
     def diversify(self, schema: Schema | None) -> DiversifySpec | None:
-        """The step diversify as its model, None without one and where it has problems."""
+        """Return the step diversify as its model, None without one and where it has problems."""
         if "diversify" not in self.settings:
             return None
         home = self.place("diversify")

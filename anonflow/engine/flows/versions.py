@@ -19,7 +19,7 @@ next one puts its converter from 1 here, and raises ``spec.VERSION``."""
 
 
 def newest(document: Document) -> tuple[Document, str | None]:
-    """A flow in the words of the newest version.
+    """Return a flow in the words of the newest version.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class Checkpoints:
     def names(
         self, settings: TaskSettings, domains: bytes, parts: Iterable[Records], first: int = 0
     ) -> list[str]:
-        """The name of each partition of a run.
+        """Return the name of each partition of a run.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Checkpoints:
         write_whole(path, lambda part: _write(part, results), mode=0o600)
 
     def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
-        """The results of one file that are wanted.
+        """Return the results of one file that are wanted.
 
         Notes
         -----
@@ -149,7 +149,7 @@ class Checkpoints:
             return {}
 
     def find(self, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
-        """The results that are there.
+        """Return the results that are there.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Checkpoints:
 
 
 def domains_digest(domains: Sequence[Domain]) -> bytes:
-    """What results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits."""
+    """Return what results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits."""
     whole = hashlib.sha256()
     for domain in domains:
         for attribute in fields(domain):

@@ -175,7 +175,7 @@ class OwnerFolder:
         write_whole(self.path / CERTIFICATE, release.write_certificate, mode=OWNER_ONLY, ready=ready)
 
     def seed(self) -> int:
-        """The seed of the last run.
+        """Return the seed of the last run.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class OwnerFolder:
         return read_seed_file(self.path / SEED)
 
     def record(self) -> dict[str, Any]:
-        """The record of the last run.
+        """Return the record of the last run.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class OwnerFolder:
         return record
 
     def keyed(self, digest: bytes | None) -> str | None:
-        """A hash of some content with the owner's secret, 64 hexadecimal digits: without it, it confirms no guess.
+        """Return a hash of some content with the owner's secret, 64 hexadecimal digits: without it, it confirms no guess.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class OwnerFolder:
         return hmac.new(key, digest, "sha256").hexdigest()
 
     def key(self) -> bytes:
-        """The secret that hashes are keyed with; a new one is only kept by :meth:`keep_key`.
+        """Return the secret that hashes are keyed with; a new one is only kept by :meth:`keep_key`.
 
         Raises
         ------
@@ -271,7 +271,7 @@ class OwnerFolder:
         )
 
     def unfinished(self) -> dict[str, Any] | None:
-        """What :meth:`write_unfinished` kept, None if there is nothing or it cannot be read."""
+        """Return what :meth:`write_unfinished` kept, None if there is nothing or it cannot be read."""
         try:
             unfinished = json.loads((self.path / UNFINISHED).read_text(encoding="ascii"))
         except (OSError, ValueError):

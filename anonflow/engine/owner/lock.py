@@ -43,12 +43,12 @@ class Holder:
 
     @classmethod
     def this(cls) -> Holder:
-        """This process."""
+        """Return this process."""
         return cls(os.getpid(), started(os.getpid()), _boot(), machine())
 
     @classmethod
     def read(cls, text: str) -> Holder | None:
-        """What :meth:`text` wrote; None if it is something else."""
+        """Return what :meth:`text` wrote; None if it is something else."""
         try:
             return cls(**json.loads(text))
         except (ValueError, TypeError):
@@ -110,7 +110,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _taken(file: Path) -> int:
-    """The lock's file, open and locked, with this process in it."""
+    """Return the lock's file, open and locked, with this process in it."""
     while True:
         descriptor = open_descriptor(file, os.O_RDWR | os.O_CREAT | NO_FOLLOW)
         try:
@@ -167,7 +167,7 @@ def _held(file: Path, holder: Holder | None) -> AnonflowError:
 
 
 def machine() -> str:
-    """The name of this machine, in letters, digits and underscores."""
+    """Return the name of this machine, in letters, digits and underscores."""
     return "".join(c if c.isalnum() else "_" for c in socket.gethostname())
 
 

@@ -29,7 +29,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", 
 
 
 def versions() -> dict[str, str]:
-    """The versions of everything that a result may depend on."""
+    """Return the versions of everything that a result may depend on."""
     numbers = {"anonflow": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -54,7 +54,7 @@ def of_run(
     choices: Mapping[int, Choice] | None = None,
     memory: int = 0,
 ) -> dict[str, Any]:
-    """The record of a run, as plain data.
+    """Return the record of a run, as plain data.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def of_run(
 
 
 def _partitions(run: Run, choice: Choice | None) -> dict[str, Any]:
-    """The size of a run's partitions, and what was chosen for its budget."""
+    """Return the size of a run's partitions, and what was chosen for its budget."""
     if choice is None:
         return {"partition-size": run.partition.cut}
     timed = {name.replace("_", "-"): value for name, value in choice.facts().items()} if choice.pilots else {}
@@ -144,7 +144,7 @@ def _partitions(run: Run, choice: Choice | None) -> dict[str, Any]:
 
 
 def replayed_choices(owner: OwnerFolder) -> dict[int, Choice]:
-    """What an earlier run chose for its budgets, by run: a replay repeats it.
+    """Return what an earlier run chose for its budgets, by run: a replay repeats it.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def replayed_choices(owner: OwnerFolder) -> dict[int, Choice]:
 
 
 def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> int:
-    """The seed of an earlier run, if a replay would repeat it.
+    """Return the seed of an earlier run, if a replay would repeat it.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class ResumeStore:
         self._store = Checkpoints(owner.path / CHECKPOINTS, owner.key())
 
     def seed(self) -> int | None:
-        """The seed of a run that did not finish and that this one takes up.
+        """Return the seed of a run that did not finish and that this one takes up.
 
         Raises
         ------
@@ -98,11 +98,11 @@ class ResumeStore:
         return seed
 
     def names(self, settings: TaskSettings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
-        """The names of the results of a run's partitions, given with their domains as its method sees them."""
+        """Return the names of the results of a run's partitions, given with their domains as its method sees them."""
         return self._store.names(settings, domains_digest(domains), parts)
 
     def find(self, names: Iterable[str], domains: Sequence[Domain]) -> dict[str, PartitionResult]:
-        """The results that are there, by name; their generalized records are on these domains."""
+        """Return the results that are there, by name; their generalized records are on these domains."""
         if self._fresh:
             self._store.tidy(0.0)
             return {}
@@ -115,12 +115,12 @@ class ResumeStore:
             self._write(seed)
 
     def stopped(self, seed: int) -> None:
-        """The run ends early: write what waits, if anything was written before."""
+        """Write what waits: the run ends early."""
         if self._noted:
             self._write(seed)
 
     def begin(self, seed: int) -> tuple[str, bytes]:
-        """Workers are about to write results themselves: where, and the secret that they are named by.
+        """Return where workers write results themselves, and the secret that these are named by.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class ResumeStore:
             self._owner.write_unfinished(self._note(seed, publishing=True))
 
     def finished(self) -> None:
-        """The run is published: forget it, and what is too old.
+        """Forget a published run, and what is too old.
 
         Raises
         ------
@@ -186,6 +186,6 @@ class ResumeStore:
         }
 
     def _files(self) -> dict[str, str | None]:
-        """The keyed hash of each path that the flow names, as it names them."""
+        """Return the keyed hash of each path that the flow names, as it names them."""
         named = self._fingerprint().named
         return {os.path.relpath(path, self._flow.folder): self._owner.keyed(named[path]) for path in named}

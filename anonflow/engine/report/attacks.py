@@ -110,7 +110,7 @@ def attacked(
 
 
 def is_attacked(flow: Flow, n: int) -> bool:
-    """Whether a release of n records is attacked: a large one for a report, or where the flow says so."""
+    """Return whether a release of n records is attacked: a large one for a report, or where the flow says so."""
     return n <= MOST or bool(flow.spec.steps.attack) or flow.report_path is not None
 
 
@@ -193,14 +193,14 @@ def attacked_part(
 
 
 def _of_people(success: risk.Success | None) -> dict[str, Any] | None:
-    """The attacker who looks for people, of everybody: there is nothing to estimate."""
+    """Return the attacker who looks for people, of everybody: there is nothing to estimate."""
     if success is None:
         return None
     return {**row_of(risk.Unit(), success), "low": success.rate, "high": success.rate}
 
 
 def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:
-    """The linker who knows all matches: right once in as many times as rows list a person."""
+    """Return the linker who knows all matches: right once in as many times as rows list a person."""
     if not sizes:
         return None
     rows, people = np.array(sizes, np.int64).T
@@ -214,7 +214,7 @@ def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:
 
 
 def sampled(partitions: int, n: int, seed: int) -> np.ndarray:
-    """The numbers of the partitions that are attacked, ascending, int64: about `SAMPLE` records.
+    """Return the numbers of the partitions that are attacked, ascending, int64: about `SAMPLE` records.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def sampled(partitions: int, n: int, seed: int) -> np.ndarray:
 
 
 def part_of_release(anonymization: Anonymization, release: Release, seed: int) -> AttackedPart | None:
-    """A sample of a release in memory; None where no small part of it is closed.
+    """Return a sample of a release in memory; None where no small part of it is closed.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
 
 
 def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """The rows that may stand in a report: rates that were not counted against the truth."""
+    """Return the rows that may stand in a report: rates that were not counted against the truth."""
     if attacks is None:
         return []
     known = risk.ATTACKERS
@@ -289,7 +289,7 @@ def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as a report has it: figures of a model that is fitted to the originals are rounded up."""
+    """Return a row as a report has it: figures of a model that is fitted to the originals are rounded up."""
     if row["attacker"] != risk.LinkableColumns.name:
         return row
     own = {
@@ -301,13 +301,13 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:
-    """The attackers that the flow names."""
+    """Return the attackers that the flow names."""
     with fingerprint.others_read():
         return [_with_register(flow, one) for one in flow.spec.steps.attack]
 
 
 def _with_register(flow: Flow, asked: Any) -> Any:
-    """A register is a file beside the flow."""
+    """Return the register with its file beside the flow."""
     for name in risk.WITH_REGISTER:
         if isinstance(asked, Mapping) and set(asked) == {name}:
             source = flow.spec.table.source

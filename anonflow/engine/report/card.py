@@ -66,7 +66,7 @@ class Remedy:
     note: str = ""
 
     def sentence(self) -> str:
-        """Such as ``l = 2 costs +0.012 GCP``."""
+        """Return such as ``l = 2 costs +0.012 GCP``."""
         cost = "" if self.price is None else f" costs {self.price:+.3f} GCP"
         return f"{self.what}{cost}" + (f" ({self.note})" if self.note else "")
 
@@ -93,7 +93,7 @@ class CardLine:
     remedies: tuple[Remedy, ...] = ()
 
     def sentence(self) -> str:
-        """The line with what can be done about it."""
+        """Return the line with what can be done about it."""
         more = "; ".join(each.sentence() for each in self.remedies)
         return f"{self.name}: {self.verdict}. {self.says}" + (f" What to do: {more}." if more else "")
 
@@ -127,7 +127,7 @@ class ReleaseCard:
         return tuple(each for each in self.lines if each.verdict == FAILED)
 
     def headline(self) -> str:
-        """One sentence over the card."""
+        """Return one sentence over the card."""
         if self.failing:
             names = ", ".join(each.name.capitalize() for each in self.failing)
             return f"{len(self.failing)} of {len(self.lines)} lines fail: {names}."
@@ -137,7 +137,7 @@ class ReleaseCard:
         return "No line fails."
 
     def frame(self) -> pd.DataFrame:
-        """The card as a frame: line, verdict, says, remedies."""
+        """Return the card as a frame: line, verdict, says, remedies."""
         import pandas as pd
 
         rows = [
@@ -181,7 +181,7 @@ def release_card(
     prices: bool = True,
     seed: int | None = None,
 ) -> ReleaseCard:
-    """Promise, measured risk, homogeneity, insider, linkable columns and utility of a release, with prices of remedies.
+    """Return promise, measured risk, homogeneity, insider, linkable columns and utility of a release, with prices of remedies.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def cards_of(
     suppressed: int | None = None,
     guarantee: str | None = None,
 ) -> list[ReleaseCard]:
-    """The cards of a release, one for each threshold, from what is known of it; attacks and remedies are computed once.
+    """Return the cards of a release, one for each threshold, from what is known of it; attacks and remedies are computed once.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def cards_of(
 
 
 def _plausible(anonymization: Anonymization, context: risk.AttackContext | None, seed: int) -> Anonymization:
-    """The same of a table that the release could be of as well: prices of it say nothing about who is who.
+    """Return the same of a table that the release could be of as well: prices of it say nothing about who is who.
 
     Its other columns are dealt to the originals by a fresh draw from the rows' lists. Without lists (k-concealment, whose
     rows are their own records') it stays as it is.
@@ -363,7 +363,7 @@ def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
 def _measured(
     rows: Mapping[str, Sequence[Mapping[str, Any]]], k: int, threshold: float | None, prices: Prices | None
 ) -> tuple[float, CardLine]:
-    """The largest probability of any person over the attackers who point at a row."""
+    """Return the largest probability of any person over the attackers who point at a row."""
     names = [name for name in OF_THE_ROW if name in rows]
     by_keys = [name for name in names if name != risk.LinkableColumns.name]
     if not by_keys:
@@ -405,7 +405,7 @@ def _measured(
 
 
 def smallest_k(threshold: float) -> int:
-    """The smallest k with 1/k strictly below a threshold: 12 of 0.09."""
+    """Return the smallest k with 1/k strictly below a threshold: 12 of 0.09."""
     k = max(2, math.floor(1 / threshold))
     while 1 / k >= threshold:
         k += 1
@@ -460,7 +460,7 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
 
 
 def _lists_are_short(context: risk.AttackContext) -> bool:
-    """Whether the pairs of a person and a row can be written out: not where classes are very large."""
+    """Return whether the pairs of a person and a row can be written out: not where classes are very large."""
     proof = context.certificate
     return hasattr(proof, "row_list") and int(np.diff(proof.list_offsets)[proof.row_list].sum()) <= PAIRS
 
@@ -499,7 +499,7 @@ def _linkable(
 
 
 def _worst_columns(anonymization: Anonymization, others: Iterable[str]) -> list[str]:
-    """The columns that say most about quasi-identifiers, by distinct values: at most two."""
+    """Return the columns that say most about quasi-identifiers, by distinct values: at most two."""
     many = {name: int(anonymization.table.frame[name].nunique(dropna=False)) for name in others}
     return sorted(many, key=lambda name: (-many[name], name))[:2]
 
@@ -524,11 +524,11 @@ class Prices:
         return self._anonymization.matches is not None
 
     def run_again(self, few: Table, algorithm: str | None = None, k: int | None = None) -> Anonymization:
-        """The same run on some records, by another method or with another k."""
+        """Return the same run on some records, by another method or with another k."""
         return same_way(self._anonymization, few, self._seed, algorithm, k)
 
     def diverse(self, what: str, settings: Mapping[str, Any]) -> Remedy:
-        """The price of a diversity of every sensitive column."""
+        """Return the price of a diversity of every sensitive column."""
 
         def run(few: Table) -> Anonymization:
             result = self.run_again(few)
@@ -539,7 +539,7 @@ class Prices:
         return self.of(what, run)
 
     def of(self, what: str, run: Callable[[Table], Anonymization]) -> Remedy:
-        """A remedy with its price; or why it has none."""
+        """Return a remedy with its price; or why it has none."""
         few = sample_of(self._anonymization, self._seed, SAMPLE)
         if few is None:
             return Remedy(what, None, "no price: one partition has more than 5,000 records")
@@ -558,7 +558,7 @@ class Prices:
 
 
 def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | None:
-    """Some records of what was anonymized: all, or whole partitions; None where one partition is too large.
+    """Return some records of what was anonymized: all, or whole partitions; None where one partition is too large.
 
     Parameters
     ----------
@@ -588,7 +588,7 @@ def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | Non
 def same_way(
     anonymization: Anonymization, table: Table, seed: int, algorithm: str | None = None, k: int | None = None
 ) -> Anonymization:
-    """Another table anonymized as one was; with another method its own options stay behind, diversity comes along.
+    """Return another table anonymized as one was; with another method its own options stay behind, diversity comes along.
 
     Parameters
     ----------

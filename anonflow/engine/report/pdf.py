@@ -27,7 +27,7 @@ _SECONDS = 300
 
 
 def browser() -> str:
-    """The program that prints.
+    """Return the program that prints.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def browser() -> str:
 
 
 def printed(page: str) -> bytes:
-    """A page as a PDF of A4 sheets.
+    """Return a page as a PDF of A4 sheets.
 
     Parameters
     ----------

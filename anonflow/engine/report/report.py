@@ -57,7 +57,7 @@ LIMITS = (
 
 
 def limits_of(*guarantees: str) -> list[str]:
-    """What releases with these guarantees do not protect from, a sentence each."""
+    """Return what releases with these guarantees do not protect from, a sentence each."""
     own = [CRITERIA[one].warning for one in guarantees if one in CRITERIA]
     return [*LIMITS, *dict.fromkeys(warning for warning in own if warning)]
 
@@ -114,7 +114,7 @@ class Described(Protocol):
 
 
 def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:
-    """The report of a flow as an HTML page.
+    """Return the report of a flow as an HTML page.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
 
 
 def comparison(table: Described, report: RunReport) -> str:
-    """The page of a comparison: every run, what was checked, GCP against k, the risk-utility frontier, what analyses lose.
+    """Return the page of a comparison: every run, what was checked, GCP against k, the risk-utility frontier, what analyses lose.
 
     It is the owner's: what an analysis loses is measured against the originals.
 
@@ -186,7 +186,7 @@ def page(
     card: ReleaseCard | None = None,
     owner: bool = False,
 ) -> str:
-    """The page of some runs over one table.
+    """Return the page of some runs over one table.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def page(
 
 
 def template_named(name: str) -> Template:
-    """A template of this room, with what it includes; everything in it is escaped."""
+    """Return a template of this room, with what it includes; everything in it is escaped."""
     from jinja2 import Environment, FunctionLoader
 
     room = files("anonflow.engine.report")
@@ -268,7 +268,7 @@ def template_named(name: str) -> Template:
 
 
 def _of_diversity(results: Sequence[RunResult]) -> list[str]:
-    """What diversified runs promise and cost, a sentence each."""
+    """Return what diversified runs promise and cost, a sentence each."""
     return [f"{sentence}." for sentence in dict.fromkeys(each for result in results for each in result.said)]
 
 
@@ -304,7 +304,7 @@ def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
 
 
 def _bounded(results: Sequence[RunResult]) -> bool:
-    """Whether the flow measures lower bounds."""
+    """Return whether the flow measures lower bounds."""
     return any("lower-bound" in result.measures for result in results)
 
 
@@ -330,7 +330,7 @@ def _row(result: RunResult, bounded: bool) -> list[str]:
 
 
 def _floor(bound: Any) -> str:
-    """A lower bound, never rounded up."""
+    """Return a lower bound, never rounded up."""
     return _number(bound if bound is None else math.floor(bound * 1e4) / 1e4)
 
 
@@ -341,7 +341,7 @@ def _number(value: Any) -> str:
 
 
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
-    """What a report draws of one run: its losses, its cells, its sizes and patterns."""
+    """Return what a report draws of one run: its losses, its cells, its sizes and patterns."""
     labels = [one.column for one in result.columns]
     cells = [(one.exact, max(0.0, 1.0 - one.exact - one.whole), one.whole) for one in result.columns]
     regular = result.anonymization is not None and result.anonymization.matches is not None
@@ -374,7 +374,7 @@ def _lattice(result: RunResult) -> Markup | None:
 
 
 def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
-    """What an analysis loses: a row for each number that measures of analyses gave, a column for each run."""
+    """Return what an analysis loses: a row for each number that measures of analyses gave, a column for each run."""
     rows = []
     for name in utility.measures_of_analyses():
         one = utility.MEASURES[name]
@@ -390,7 +390,7 @@ def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
 
 
 def _association(result: RunResult) -> Markup:
-    """How strongly columns go together, in the originals and in the release, where that was measured."""
+    """Return how strongly columns go together, in the originals and in the release, where that was measured."""
     made = result.anonymization
     if made is None or "association" not in result.measures:
         return Markup("")
@@ -455,7 +455,7 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
 
 
 def left_out_of(table: Described) -> tuple[str, ...]:
-    """Which rows of the source are not in the table, a sentence each."""
+    """Return which rows of the source are not in the table, a sentence each."""
     sentences = (
         (table.dropped, "records with a missing value were left out."),
         (table.filtered, "rows were left out by a filter before."),
@@ -464,13 +464,13 @@ def left_out_of(table: Described) -> tuple[str, ...]:
 
 
 def of_means(table: Described) -> tuple[str, ...]:
-    """What is said of columns that are published as means or medians, a sentence or none."""
+    """Return what is said of columns that are published as means or medians, a sentence or none."""
     names = [name for name, column in table.schema.columns.items() if column.aggregate is not None]
     return (MEANS.format(", ".join(names)),) if names else ()
 
 
 def columns_of(table: Described) -> list[tuple[str, str, str, str]]:
-    """Name, role, kind and number of distinct values of every published column."""
+    """Return name, role, kind and number of distinct values of every published column."""
     columns = []
     for name in table.frame.columns:
         column = table.schema[name]

@@ -87,7 +87,7 @@ def review(
     report: RunReport,
     result: RunResult,
 ) -> str:
-    """The reviewer's report of a flow as an HTML page.
+    """Return the reviewer's report of a flow as an HTML page.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def review(
 
 
 def filled_in(page: str, texts: Mapping[str, str]) -> str:
-    """The page of :func:`review` with what people filled in.
+    """Return the page of :func:`review` with what people filled in.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def filled_in(page: str, texts: Mapping[str, str]) -> str:
 
 
 def _dictionary(schema: Schema, table: Described) -> list[tuple[str, str, str, str, str]]:
-    """Name, role, kind, distinct values and treatment of every column that the flow names."""
+    """Return name, role, kind, distinct values and treatment of every column that the flow names."""
     distinct = {name: many for name, _, _, many in columns_of(table)}
     rows = []
     for name, column in schema.columns.items():
@@ -185,7 +185,7 @@ def _dictionary(schema: Schema, table: Described) -> list[tuple[str, str, str, s
 
 
 def _settings(result: RunResult) -> list[tuple[str, Any]]:
-    """What the method was called with: plain numbers and names, never labels of a column."""
+    """Return what the method was called with: plain numbers and names, never labels of a column."""
     anonymization = result.anonymization
     if anonymization is None:
         return []

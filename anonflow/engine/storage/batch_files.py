@@ -47,7 +47,7 @@ class InFiles:
     def open(
         self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
     ) -> BatchFiles:
-        """The results of a batch."""
+        """Return the results of a batch."""
         store = Checkpoints(Path(self.folder), self.key)
         names = store.names(settings, domains_digest(domains), parts, batch.first)
         file = Path(self.folder) / f"{hashlib.sha256(''.join(names).encode()).hexdigest()}.npz"

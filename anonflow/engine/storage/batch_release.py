@@ -137,7 +137,7 @@ class ReleaseContext:
         return RandomWords(self.seed)
 
     def certificate(self, candidates: Candidates, **more: Any) -> Certificate:
-        """That of some rows of the release."""
+        """Return the batch of some rows of the release."""
         return Certificate.of_candidates(self.k, self.guarantee, self.algorithm, candidates, **more)
 
 
@@ -160,7 +160,7 @@ class StoredBatch:
     place: Place
 
     def outcome(self, domains: tuple[Domain, ...], table: pa.Table) -> tuple[Records, Outcome]:
-        """Its records, and what the method made of them.
+        """Return its records, and what the method made of them.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class StoredBatch:
 
 
 def stored_batches(session: Session, run_plan: RunPlan, n: int, place: Place) -> Iterator[StoredBatch]:
-    """The batches of a run of n records in pieces.
+    """Yield the batches of a run of n records in pieces.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def draw_hidden(context: ReleaseContext, batches: Sequence[int]) -> None:
 
 
 def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
-    """The positions of all suppressed records, ascending, int64.
+    """Return the positions of all suppressed records, ascending, int64.
 
     Raises
     ------
@@ -310,7 +310,7 @@ class AttackedRows:
 
 
 def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray) -> AttackedRows:
-    """The rows of some of a batch's partitions with the truth, for who attacks them.
+    """Return the rows of some of a batch's partitions with the truth, for who attacks them.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.nd
 def covering_batch(
     context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray, codes: np.ndarray
 ) -> np.ndarray:
-    """How many rows of a batch, but for those of some partitions, cover each of some records, shape (m,), int64.
+    """Return how many rows of a batch, but for those of some partitions, cover each of some records, shape (m,), int64.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def covering_batch(
 
 
 def named_batch(context: ReleaseContext, stored: StoredBatch) -> tuple[np.ndarray, np.ndarray | None]:
-    """Positions of a batch's rows, and with which probability each one's person is named by a row that lists it.
+    """Return positions of a batch's rows, and with which probability each one's person is named by a row that lists it.
 
     Raises
     ------
@@ -366,7 +366,7 @@ def named_batch(context: ReleaseContext, stored: StoredBatch) -> tuple[np.ndarra
 
 
 def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, files: Sequence[str]) -> int:
-    """How many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
+    """Return how many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
 
     Parameters
     ----------
@@ -429,19 +429,19 @@ class _DrawnBatch:
         )
 
     def checked(self) -> BatchDrawn:
-        """What the verifier finds without a draw."""
+        """Return what the verifier finds without a draw."""
         return BatchDrawn(
             tallied(self._verified(None)), 0, peak_memory(), self._hidden_values(), (), self._hidden_units()
         )
 
     def of_partitions(self, partitions: np.ndarray) -> np.ndarray:
-        """The rows of some partitions that are not suppressed."""
+        """Return the rows of some partitions that are not suppressed."""
         parts = [self.batch.parts[p - self.batch.first] for p in partitions.tolist()]
         at = np.concatenate([np.zeros(0, np.int64), *parts])
         return at[~self.whole.suppressed[at]]
 
     def attacked(self, partitions: np.ndarray) -> AttackedRows:
-        """Some partitions as they are published."""
+        """Return some partitions as they are published."""
         at, origin = self.of_partitions(partitions), self.whole.origin(self.context.words)
         rank = np.full(len(self.positions), -1, np.int64)
         rank[at] = np.arange(len(at))
@@ -464,7 +464,7 @@ class _DrawnBatch:
         return cells
 
     def _hidden_values(self) -> dict[str, dict[str, int]]:
-        """How often the batch's suppressed records have each text of the columns whose diversity is asked for."""
+        """Return how often the batch's suppressed records have each text of the columns whose diversity is asked for."""
         results = {}
         for name in self.context.overall:
             cells = self._cells(name).iloc[self.hidden]
@@ -474,18 +474,18 @@ class _DrawnBatch:
         return results
 
     def _units(self, at: np.ndarray) -> np.ndarray | None:
-        """Whose some of the rows are; None where a row is taken to be a person."""
+        """Return whose some of the rows are; None where a row is taken to be a person."""
         if self.context.units is None:
             return None
         return np.array(np.load(self.context.units, mmap_mode="r")[0, self.positions[at]])
 
     def _hidden_units(self) -> np.ndarray:
-        """Whose the batch's suppressed records are."""
+        """Return whose the batch's suppressed records are."""
         units = self._units(self.hidden)
         return np.zeros(0, np.int64) if units is None else units
 
     def _hidden_rows(self) -> np.ndarray:
-        """Where the other columns of the batch's suppressed records are published: all of these rows look alike."""
+        """Return where the other columns of the batch's suppressed records are published: all of these rows look alike."""
         with np.load(self.context.hidden) as content:
             everybody, row = content["positions"], content["row"]
         hidden_rows: np.ndarray = row[np.searchsorted(everybody, self.positions[self.hidden])]
@@ -498,7 +498,7 @@ class _DrawnBatch:
         )
 
     def _verified(self, shown: pd.DataFrame | None) -> tuple[tuple[Finding, ...], ...]:
-        """Rows that are not suppressed, against their originals: with their lists at once, else by partitions.
+        """Return rows that are not suppressed, against their originals: with their lists at once, else by partitions.
 
         The originals of these rows are among the batch's; rows that are suppressed say nothing.
         """
@@ -524,14 +524,14 @@ class _DrawnBatch:
         return verify(table, subject, criteria, context.k, certificate, overall=context.overall).findings
 
     def _lists(self, matches: np.ndarray) -> pa.Array:
-        """The originals of each row, ascending positions in the table; a suppressed row has none of its own."""
+        """Return the originals of each row, ascending positions in the table; a suppressed row has none of its own."""
         listed = (matches >= 0) & ~self.whole.suppressed[:, None]
         candidates = Candidates.of_matches(np.where(listed, self.positions[np.where(listed, matches, 0)], -1))
         offsets, flat = candidates.offsets.astype(np.int32), candidates.originals.astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
 
     def _classes(self, classes: np.ndarray, lists: str) -> tuple[np.ndarray, int]:
-        """The class of each row, -1 if suppressed; and the classes' members, in a file."""
+        """Return the class of each row, -1 if suppressed; and the classes' members, in a file."""
         label = np.full(len(self.positions), -1, np.int32)
         kinds, member = np.unique(classes[self.kept], return_inverse=True)
         label[self.kept] = member
@@ -569,14 +569,14 @@ class VerifiedRows:
 
     @staticmethod
     def of(context: ReleaseContext, rows: GeneralizedRows, options: Mapping[str, Any]) -> VerifiedRows:
-        """Rows of a batch."""
+        """Return rows of a batch."""
         return VerifiedRows(
             rows.generalization, rows.suppressed, context.k, context.guarantee, dict(options), rows.matches
         )
 
 
 def _arrow(cells: Any, kind: str | None) -> pa.Array:
-    """Published cells as an Arrow column: text without a kind."""
+    """Return published cells as an Arrow column: text without a kind."""
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
     array = pa.array(cells, from_pandas=True)
     return (array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).cast(

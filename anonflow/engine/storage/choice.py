@@ -34,7 +34,7 @@ _OF_ALL_ROWS = ("key-sets", "average-risk", "share-at-risk")
 
 
 def storage_of(session: Session) -> Storage:
-    """Where the table of a run lies.
+    """Return where the table of a run lies.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def storage_of(session: Session) -> Storage:
 
 
 def pieces_of(flow: Flow) -> int | None:
-    """The rows of a piece, if the flow's table is worked on in pieces; else None.
+    """Return the rows of a piece, if the flow's table is worked on in pieces; else None.
 
     It is where the source says ``pieces: N``, or where the table would take more memory than ``run: memory`` allows,
     half of the machine's without it; never with ``pieces: false``.
@@ -78,7 +78,7 @@ def pieces_of(flow: Flow) -> int | None:
 
 
 def text_in_memory() -> int:
-    """Bytes of the largest CSV file that is worked on in memory, where nobody says otherwise."""
+    """Return bytes of the largest CSV file that is worked on in memory, where nobody says otherwise."""
     return _half_of_memory() // _TEXT
 
 
@@ -101,7 +101,7 @@ def _need(path: Path, text: bool) -> int:
 
 
 def _problems(flow: Flow) -> list[str]:
-    """All that a table in pieces does not have: what is in no partition, and not in a sum over them."""
+    """Return all that a table in pieces does not have: what is in no partition, and not in a sum over them."""
     criteria = read_criteria(flow.criteria, "covers")
     methods = [run.anonymize.method for run in flow.runs]
     of_diversity = [criterion for criterion in criteria if criterion.name in DIVERSITY]

@@ -73,7 +73,7 @@ def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
 
 
 def _bucket(cells: np.ndarray, buckets: int) -> np.ndarray:
-    """A bucket for each column of cells, the same for the same cells, shape (m,), int64."""
+    """Return a bucket for each column of cells, the same for the same cells, shape (m,), int64."""
     odd = np.random.default_rng(0).integers(1, 1 << 62, len(cells), dtype=np.uint64) * np.uint64(
         2
     ) + np.uint64(1)
@@ -85,7 +85,7 @@ def _bucket(cells: np.ndarray, buckets: int) -> np.ndarray:
 def add_classes(
     ready: MeasureRequest, names: Sequence[str], files: str, count: int, bucket: int
 ) -> dict[str, tuple[float, ...]]:
-    """What a bucket's classes add to each measure.
+    """Return what a bucket's classes add to each measure.
 
     Parameters
     ----------

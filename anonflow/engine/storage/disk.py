@@ -180,7 +180,7 @@ class OnDisk:
         return self.outline
 
     def _read_units(self) -> Units:
-        """Whose each row is."""
+        """Return whose each row is."""
         schema, held = self.outline.schema, self._flow.table
         if held is not None:
             assert held.unit is not None
@@ -190,7 +190,7 @@ class OnDisk:
         return Units.of_hashes(schema, self._executor.all(calls, self._session.fingerprint))
 
     def _cut_source(self, path: Path, columns: tuple[str, ...]) -> tuple[list[pieces.Piece], int]:
-        """The pieces of a source, and the rows that it has where steps before look at all of them, else 0."""
+        """Return the pieces of a source, and the rows that it has where steps before look at all of them, else 0."""
         given = self._flow.spec.table.source
         opener = self._session.fingerprint.open
         steps = self._flow.schema.preparation
@@ -205,11 +205,11 @@ class OnDisk:
         return cut, read if steps else 0
 
     def sample(self) -> Records:
-        """A few records that have every value that the table has, column by column."""
+        """Return a few records that have every value that the table has, column by column."""
         return scan.stand_in(self._coders, self.outline.domains, self._found)
 
     def take(self, positions: np.ndarray) -> Records:
-        """The records at some positions: the pieces that have them are read once more."""
+        """Return the records at some positions: the pieces that have them are read once more."""
         table = self.outline
         piece = np.searchsorted(self._starts, positions, "right") - 1
         wanted = [np.flatnonzero(piece == p) for p in np.unique(piece).tolist()]
@@ -228,7 +228,7 @@ class OnDisk:
         return Records(table.domains, codes)
 
     def _diverse_columns(self, schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns whose diversity is asked for; those that are not published are named later."""
+        """Return the columns whose diversity is asked for; those that are not published are named later."""
         flow = self._flow
         others = [name for name in columns if schema[name].role != "quasi-identifier"]
         sensitive = [name for name in others if schema[name].role == "sensitive"]
@@ -253,7 +253,7 @@ class OnDisk:
             refuse_many_values(self._flow, column, len(values))
 
     def boundary_classes(self) -> BoundaryClasses:
-        """Who may be generalized together: counted in an order that the first run with boundaries needs."""
+        """Return who may be generalized together: counted in an order that the first run with boundaries needs."""
         table = self.outline
         names = bounded(Records(table.domains, np.empty((0, len(table.domains)), np.int32)))
         within = [run for run in self._flow.runs if run.anonymize.boundaries] if names else []
@@ -266,11 +266,11 @@ class OnDisk:
         return BoundaryClasses(names, self._sorted(within[0].partition.order, True)[1])
 
     def order(self, name: str, bounded: bool) -> Ordered:
-        """The table in an order."""
+        """Return the table in an order."""
         return self._sorted(name, bounded)[0]
 
     def _layer_file(self, bounded: bool) -> tuple[str, np.ndarray]:
-        """The file with each position's layer, within boundary classes or without them, and the rows of each layer."""
+        """Return the file with each position's layer, within boundary classes or without them, and the rows of each layer."""
         if bounded not in self._layers:
             assert self._units is not None
             order, sizes = self._merged("lexicographic", bounded, None)
@@ -288,7 +288,7 @@ class OnDisk:
         return self._orders[name, bounded]
 
     def _merged(self, name: str, bounded: bool, layers: str | None) -> tuple[Ordered, np.ndarray]:
-        """The pieces, sorted and merged."""
+        """Return the pieces, sorted and merged."""
         table, executor, spill = self.outline, self._executor, self._spill
         key = random_key(partition_rng(self._session.seed, -1)) if name == "random" else None
         compared = external_sort.order_columns(name, table.domains, bounded, layers is not None)
@@ -336,7 +336,7 @@ class OnDisk:
             self._batches[run_plan.run.number], self._hidden[run_plan.run.number] = 0, []
 
     def place(self, run_plan: RunPlan, batch: Batch) -> InFiles:
-        """Where a task puts the results of a batch."""
+        """Return where a task puts the results of a batch."""
         return self._place(run_plan.run)
 
     def _place(self, run: Run) -> InFiles:
@@ -350,11 +350,11 @@ class OnDisk:
             self._hidden[run_plan.run.number].append(batch.number)
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
-        """Whether putting a run together takes tasks."""
+        """Return whether putting a run together takes tasks."""
         return self._flow.spec.steps.diversify is not None or bucket_count(self.outline.n) > 1
 
     def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """The run's results made diverse, where the flow says so, in files of their own."""
+        """Return the run's results made diverse, where the flow says so, in files of their own."""
         more = self._flow.spec.steps.diversify
         if more is None:
             return totals
@@ -374,7 +374,7 @@ class OnDisk:
         return again
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
-        """A call for each bucket that classes were dealt to."""
+        """Return a call for each bucket that classes were dealt to."""
         place = self._place(run_plan.run)
         count = self._batches[run_plan.run.number]
         return [
@@ -383,7 +383,7 @@ class OnDisk:
         ]
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """The result with what its diversity costs and promises, and with criteria of more than its partitions."""
+        """Return the result with what its diversity costs and promises, and with criteria of more than its partitions."""
         flow = self._flow
         findings = result.findings
         if result.problem is None and not flow.draws(run_plan.run):
@@ -405,7 +405,7 @@ class OnDisk:
         return replace(result, findings=findings, measures=measures, said=self._said.get(result.number, ()))
 
     def _pairs(self, run_plan: RunPlan) -> int:
-        """How many originals the generalized records of a run cover, added up."""
+        """Return how many originals the generalized records of a run cover, added up."""
         assert isinstance(run_plan.order, Ordered)
         place, files = self._results(run_plan.run), run_plan.order.files
         calls = (
@@ -415,7 +415,7 @@ class OnDisk:
         return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
 
     def _results(self, run: Run) -> InFiles:
-        """Where a run's results are, diverse if they were made so."""
+        """Return where a run's results are, diverse if they were made so."""
         return self._diverse.get(run.number, replace(self._place(run), fresh=False))
 
     def draw(
@@ -435,7 +435,7 @@ class OnDisk:
         return findings, buckets
 
     def _remembered(self, earlier: Earlier, buckets: Buckets) -> Buckets:
-        """The release, which will be remembered when it is published; warn if people were in an earlier one."""
+        """Return the release, which will be remembered when it is published; warn if people were in an earlier one."""
         table = self.outline
         if table.n > REMEMBERED:
             self._session.warn(

@@ -108,7 +108,7 @@ class DiversityContext:
     results: InFiles
 
     def request(self, settings: TaskSettings) -> Request:
-        """What is asked of every partition."""
+        """Return what is asked of every partition."""
         method = algorithm_named(settings.algorithm)
         options = {name: value for name, value in settings.options.items() if name in method.options}
         loss = measure_named(settings.loss)
@@ -130,7 +130,7 @@ class DiversityContext:
         )
 
     def round(self, last: bool | None, values: np.ndarray) -> InFiles:
-        """Where a round keeps the results of a batch whose records have these values.
+        """Return where a round keeps the results of a batch whose records have these values.
 
         Named by all that they depend on besides the method's results: who asks for something else, or of other values,
         finds nothing.
@@ -201,21 +201,21 @@ class _Parts:
         self.records = [self.whole.take(at) for at in batch.parts]
 
     def open(self, place: InFiles) -> BatchFiles:
-        """The batch's results in a place."""
+        """Return the batch's results in a place."""
         return place.open(self.settings, self.batch, self.context.domains, self.records)
 
     def round(self, last: bool | None) -> BatchFiles:
-        """Its results of a round."""
+        """Return its results of a round."""
         return self.open(self.context.round(last, self.values))
 
     def partition(self, number: int, rng: np.random.Generator) -> Partition:
-        """One of them, as the step sees it."""
+        """Return one of them, as the step sees it."""
         own = self.records[number - self.batch.first]
         free = own if self.settings.boundaries else unbounded(own)
         return Partition(free, measure_named(self.settings.loss), rng)
 
     def results(self, files: BatchFiles) -> dict[int, PartitionResult]:
-        """The results of all partitions.
+        """Return the results of all partitions.
 
         Raises
         ------
@@ -227,7 +227,7 @@ class _Parts:
         return {p: files.resumed[p] for p in sorted(files.resumed)}
 
     def outcome(self, part: Partition, given: Outcome) -> Outcome:
-        """What the method made of a partition, as the step takes it."""
+        """Return what the method made of a partition, as the step takes it."""
         plain = Generalization(
             part.records.domains, given.generalization.lo, given.generalization.hi, given.generalization.bits
         ).with_suppressed(given.suppressed)
@@ -245,7 +245,7 @@ def diverse_batch(
     rows: StoredRows,
     last: bool | None,
 ) -> DiverseRound:
-    """A round of the step over a batch's partitions.
+    """Return a round of the step over a batch's partitions.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def diverse_batch(
 
 
 def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult]:
-    """A batch's results after one more round, with all that the next one needs."""
+    """Return a batch's results after one more round, with all that the next one needs."""
     context, settings, batch = parts.context, parts.settings, parts.batch
     request = context.request(settings)
     earlier = {} if last is None else parts.results(parts.round(False if last else None))
@@ -339,7 +339,7 @@ def _diverse_of(outcome: Outcome) -> Diverse:
 
 
 def _suppressed(batch: Batch, results: Sequence[Diverse]) -> np.ndarray:
-    """Which of the batch's rows are suppressed."""
+    """Return which of the batch's rows are suppressed."""
     suppressed = np.zeros(batch.stop - batch.start, bool)
     for at, result in zip(batch.parts, results, strict=True):
         suppressed[at] = result.outcome.suppressed
@@ -348,7 +348,7 @@ def _suppressed(batch: Batch, results: Sequence[Diverse]) -> np.ndarray:
 
 
 def _blocks(outcome: Outcome) -> np.ndarray:
-    """The class or component of each record of a partition, 0.., -1 where it is suppressed."""
+    """Return the class or component of each record of a partition, 0.., -1 where it is suppressed."""
     label = components(outcome.matches)[0] if outcome.matches is not None else outcome.classes
     assert label is not None
     block = np.full(len(label), -1, np.int64)
@@ -365,7 +365,7 @@ def count_blocks(
     rows: StoredRows,
     last: bool | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The values of each class or component of a batch.
+    """Return the values of each class or component of a batch.
 
     Returns
     -------
@@ -457,7 +457,7 @@ def _done(result: T | Failed) -> T:
 
 
 def _without(outcome: Outcome, leaving: np.ndarray) -> Outcome:
-    """An outcome with more records suppressed; they leave with all whom they match."""
+    """Return an outcome with more records suppressed; they leave with all whom they match."""
     suppressed = outcome.suppressed | leaving
     matches = outcome.matches
     if matches is not None:
@@ -475,7 +475,7 @@ def _without(outcome: Outcome, leaving: np.ndarray) -> Outcome:
 def target_of_table(
     spec: DiversifySpec, schema: Schema, others: Sequence[str], values: Mapping[str, ValueCounts]
 ) -> tuple[str, np.ndarray, Targets]:
-    """What is asked for, against the whole table's values.
+    """Return what is asked for, against the whole table's values.
 
     Parameters
     ----------
@@ -647,7 +647,7 @@ def context_of(
     source: InFiles,
     results: InFiles,
 ) -> DiversityContext:
-    """What the tasks of a run need to know.
+    """Return what the tasks of a run need to know.
 
     Raises
     ------

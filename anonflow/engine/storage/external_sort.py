@@ -48,7 +48,7 @@ OTHER = "other:"
 def order_columns(
     order: str, domains: Sequence[Domain], bounded: bool, layered: bool = False
 ) -> tuple[str, ...]:
-    """The columns that rows are compared by, the first first; those of boundary classes and layers before all others."""
+    """Return the columns that rows are compared by, the first first; those of boundary classes and layers before all others."""
     ends = [a for a, domain in enumerate(domains) if bounded and domain.bound is not None]
     compared = {
         "lexicographic": [f"{_CODE}{a}" for a in first_to_last(domains)],
@@ -60,7 +60,7 @@ def order_columns(
 
 
 def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
-    """The codes of some rows, shape (m, q), int32, C-contiguous."""
+    """Return the codes of some rows, shape (m, q), int32, C-contiguous."""
     q = sum(name.startswith(_CODE) for name in rows.schema.names)
     codes = np.empty((rows.num_rows, q), np.int32)
     for a in range(q):
@@ -146,7 +146,7 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
 
 
 def splitters(samples: Sequence[np.ndarray], ranges: int) -> np.ndarray:
-    """Rows to cut at, so that about equally many rows lie between two.
+    """Return rows to cut at, so that about equally many rows lie between two.
 
     Parameters
     ----------
@@ -216,14 +216,14 @@ def merge_range(
 
 
 def class_sizes(classes: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
-    """Rows of each boundary class of a table, of ranges that follow each other; one may lie in several."""
+    """Return rows of each boundary class of a table, of ranges that follow each other; one may lie in several."""
     keys, counts = np.concatenate(classes), np.concatenate(sizes)
     new = np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)]
     return np.bincount(np.cumsum(new) - 1, counts).astype(np.int64)
 
 
 def _place(keys: Sequence[np.ndarray], row: np.ndarray) -> int:
-    """How many rows of a sorted piece come before a row; O(c log m)."""
+    """Return how many rows of a sorted piece come before a row; O(c log m)."""
     low, high = 0, len(keys[0])
     for key, value in zip(keys, row.tolist(), strict=True):
         part = key[low:high]
@@ -247,7 +247,7 @@ class StoredRows:
     parts: tuple[tuple[str, int, int], ...]
 
     def table(self) -> pa.Table:
-        """The rows with all their columns.
+        """Return the rows with all their columns.
 
         Raises
         ------
@@ -258,7 +258,7 @@ class StoredRows:
         return pa.Table.from_batches(batches).combine_chunks()
 
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Their positions in the table, and the records.
+        """Return their positions in the table, and the records.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class Ordered:
     ends: tuple[int, ...]
 
     def rows(self, start: int, stop: int) -> StoredRows:
-        """The rows of some consecutive places."""
+        """Return the rows of some consecutive places."""
         parts = []
         at = bisect_right(self.ends, start)
         while start < stop:

@@ -65,7 +65,7 @@ class HeldRows:
         self._positions = positions
 
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Their positions in the table, and the records."""
+        """Return their positions in the table, and the records."""
         return self._positions, Records(domains, np.ascontiguousarray(self._codes[self._positions]))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -97,7 +97,7 @@ class HeldOrder:
     positions: np.ndarray
 
     def rows(self, start: int, stop: int) -> HeldRows:
-        """The rows of some consecutive places."""
+        """Return the rows of some consecutive places."""
         return HeldRows(self.codes, self.positions[start:stop])
 
 
@@ -116,17 +116,17 @@ class InHand:
     def open(
         self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
     ) -> InHand:
-        """The results of the batch."""
+        """Return the results of the batch."""
         return self
 
     def keep(self, results: Mapping[int, PartitionResult]) -> dict[int, PartitionResult]:
-        """Those that are new."""
+        """Return those that are new."""
         return {number: result for number, result in results.items() if number not in self.resumed}
 
     def put(
         self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]
     ) -> Mapping[str, list[Any]]:
-        """What the batch adds to measures of classes."""
+        """Return what the batch adds to measures of classes."""
         return classes
 
 
@@ -161,11 +161,11 @@ class InMemory:
         return self.table
 
     def sample(self) -> Records:
-        """All records."""
+        """Return all records."""
         return self.table.records
 
     def take(self, positions: np.ndarray) -> Records:
-        """The records at some positions."""
+        """Return the records at some positions."""
         return self.table.records.take(positions)
 
     def refuse_early(self) -> None:
@@ -173,11 +173,11 @@ class InMemory:
         refuse_early(self._session.flow, self.table)
 
     def boundary_classes(self) -> BoundaryClasses:
-        """Who may be generalized together."""
+        """Return who may be generalized together."""
         return BoundaryClasses.of(self.table.records)
 
     def order(self, name: str, bounded: bool) -> HeldOrder:
-        """The table in an order."""
+        """Return the table in an order."""
         rng = partition_rng(self._session.seed, -1)
         records = self.table.records
         if records.units is not None and not bounded:  # layers are kept apart whatever boundaries are
@@ -203,7 +203,7 @@ class InMemory:
                 self._results[number][p] = there[name]
 
     def place(self, run_plan: RunPlan, batch: Batch) -> InHand:
-        """Where a task puts the results of a batch: nowhere, it hands them back."""
+        """Return where a task puts the results of a batch: nowhere, it hands them back."""
         there = self._results[run_plan.run.number]
         numbers = range(batch.first, batch.first + len(batch.bounds))
         return InHand({p: there[p] for p in numbers if p in there})
@@ -219,21 +219,21 @@ class InMemory:
                 self._session.resume_store.add(self._names[number, p], result, self._session.seed)
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
-        """Putting a run together takes no tasks: all is at hand."""
+        """Return False: putting a run together takes no tasks."""
         return False
 
     def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """The same: the whole run is made diverse when it is completed."""
+        """Return the same: the whole run is made diverse when it is completed."""
         return totals
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
-        """One call: all classes are at hand."""
+        """Return one call: all classes are at hand."""
         chunks = self._classes.pop(run_plan.run.number)
         together = {name: [each for b in sorted(chunks) for each in chunks[b][name]] for name in names}
         return [Call(utility.class_sums, (together,))]
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """The result with its anonymization, diversified, and with what only the whole table can say."""
+        """Return the result with its anonymization, diversified, and with what only the whole table can say."""
         results = self._results.pop(run_plan.run.number)
         if result.problem is not None:
             return result
@@ -334,7 +334,7 @@ class HeldRelease:
     result: RunResult
 
     def attack(self) -> pd.DataFrame | None:
-        """How often attackers win against it."""
+        """Return how often attackers win against it."""
         return publish.attack(self.session, self.table, self.release, self.result)
 
     def remember(self) -> None:
@@ -360,7 +360,7 @@ def _index(run_plan: RunPlan) -> list[np.ndarray]:
 
 
 def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureRequest) -> RunResult:
-    """A result whose records were generalized further."""
+    """Return a result whose records were generalized further."""
     whole = Outcome(
         anonymization.generalization, anonymization.matches, anonymization.classes, anonymization.suppressed
     )

@@ -51,7 +51,7 @@ class Piece:
 
 
 def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
-    """The columns of a source, seen without reading its rows.
+    """Return the columns of a source, seen without reading its rows.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
 
 
 def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[Piece] | None:
-    """A Parquet source as pieces of about as many rows; None where its row groups are too large for that.
+    """Return a Parquet source as pieces of about as many rows; None where its row groups are too large for that.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def rewrite(
 
 
 def prepared(table: pa.Table, steps: Preparation) -> pa.Table:
-    """A table after the steps before; columns that none of them names stay as they are, value for value.
+    """Return a table after the steps before; columns that none of them names stay as they are, value for value.
 
     Raises
     ------
@@ -211,7 +211,7 @@ _NULLABLE = {
 
 
 def _named(table: pa.Table, steps: Preparation) -> pd.DataFrame:
-    """The columns that steps name as a frame, of types that do not rest on the values; of the others, the names."""
+    """Return the columns that steps name as a frame, of types that do not rest on the values; of the others, the names."""
     named = {step.column for step in steps.steps}
     cells = table.select([name for name in table.column_names if name in named]).to_pandas(
         types_mapper=_NULLABLE.get
@@ -221,7 +221,7 @@ def _named(table: pa.Table, steps: Preparation) -> pd.DataFrame:
 
 
 def held_table(frame: pd.DataFrame) -> pa.Table:
-    """A table in memory as an Arrow table of plain columns.
+    """Return a table in memory as an Arrow table of plain columns.
 
     Raises
     ------
@@ -279,7 +279,7 @@ def _batches(
 def read_piece(
     piece: Piece, columns: Sequence[str], opener: Opener | None = None, schema: Schema | None = None
 ) -> pa.Table:
-    """The rows of a piece.
+    """Return the rows of a piece.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def read_piece(
 
 
 def _without_empty_texts(table: pa.Table, schema: Schema | None) -> pa.Table:
-    """The same as :class:`anonflow.table.Table` has it: what no CSV file can tell from a missing value is one."""
+    """Return the same as :class:`anonflow.table.Table` has it: what no CSV file can tell from a missing value is one."""
     if schema is None:
         return table
     for at, field in enumerate(table.schema):
@@ -322,7 +322,7 @@ def _without_empty_texts(table: pa.Table, schema: Schema | None) -> pa.Table:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """The same without metadata, and with the values themselves where a file has dictionaries of them.
+    """Return the same without metadata, and with the values themselves where a file has dictionaries of them.
 
     Raises
     ------
@@ -339,7 +339,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def kept_rows(frame: pd.DataFrame, schema: Schema) -> np.ndarray:
-    """Which rows stay where the schema drops those without a value, shape (m,), bool."""
+    """Return which rows stay where the schema drops those without a value, shape (m,), bool."""
     kept = np.ones(len(frame), bool)
     for name in frame.columns:
         if schema[name].missing == "drop":

@@ -162,7 +162,7 @@ def _attacked(
 def _people(
     session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
 ) -> Success | None:
-    """The attacker who looks for people by all their rows; None without units, or where the method lists nobody."""
+    """Return the attacker who looks for people by all their rows; None without units, or where the method lists nobody."""
     if context.units is None:
         return None
     calls = (
@@ -188,7 +188,7 @@ def _sample_calls(
     every: bool,
     *more: Any,
 ) -> Iterator[Call]:
-    """Calls with the partitions of the sample that each batch has; of `every` batch, or of those that have some."""
+    """Yield calls with the partitions of the sample that each batch has; of `every` batch, or of those that have some."""
     picked = sampled(len(run_plan.cuts), context.n, session.seed)
     for stored in stored_batches(session, run_plan, context.n, place):
         batch = stored.batch
@@ -200,7 +200,7 @@ def _sample_calls(
 def _sample(
     session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
 ) -> tuple[Table, Release] | None:
-    """Some partitions as they are published, in memory; None where a partition is too large for that."""
+    """Return some partitions as they are published, in memory; None where a partition is too large for that."""
     if int(run_plan.cuts.lengths[0][-1]) > MOST:
         return None
     calls = _sample_calls(session, run_plan, context, place, attack_batch, False)
@@ -212,7 +212,7 @@ def _sample(
 def _put_together(
     context: ReleaseContext, attacked: Sequence[AttackedRows], seed: int
 ) -> tuple[Table, Release]:
-    """The sample as a table and its release, in random order."""
+    """Return the sample as a table and its release, in random order."""
     starts = np.cumsum([0, *(len(each.codes) for each in attacked)])[:-1].tolist()
     records = Records(context.domains, np.concatenate([each.codes for each in attacked]))
     others = {
@@ -263,7 +263,7 @@ def _draw(
     place: Place,
     hidden: Sequence[int],
 ) -> tuple[list[int], tuple[Tally, ...]]:
-    """The number of each batch's first class, and what was found."""
+    """Return the number of each batch's first class, and what was found."""
     first = [Call(deal_rows, (), "deal")]
     if hidden:
         first.append(Call(draw_hidden, (hidden,), "draw"))
@@ -339,7 +339,7 @@ def check_made(
 def _with_hidden(
     context: ReleaseContext, batches: Sequence[BatchDrawn], tallies: tuple[Tally, ...]
 ) -> tuple[Tally, ...]:
-    """The same with what is to be said of the suppressed records, which are one class wherever they lie."""
+    """Return the same with what is to be said of the suppressed records, which are one class wherever they lie."""
     if not context.suppressed:
         return tallies
     shown: dict[str, dict[str, int]] = {name: {} for name in context.overall}
@@ -374,7 +374,7 @@ def _with_hidden(
 
 
 def _units_of_suppressed(context: ReleaseContext, batches: Sequence[BatchDrawn]) -> Finding | None:
-    """Whether nobody has more than 1/k of the suppressed records; None where nothing of them is published."""
+    """Return whether nobody has more than 1/k of the suppressed records; None where nothing of them is published."""
     if context.units is None or context.suppressed < context.k:
         return None
     most = int(np.bincount(np.concatenate([done.hidden_units for done in batches])).max())
@@ -383,7 +383,7 @@ def _units_of_suppressed(context: ReleaseContext, batches: Sequence[BatchDrawn])
 
 
 def _of_suppressed(context: ReleaseContext, criterion: Criterion) -> Finding:
-    """A criterion of the suppressed records' quasi-identifiers: all are alike, so that k of them say it."""
+    """Return a criterion of the suppressed records' quasi-identifiers: all are alike, so that k of them say it."""
     few = min(context.suppressed, context.k)
     records = Records(context.domains, np.zeros((few, len(context.domains)), np.int32))
     everyone = np.ones(few, bool)

@@ -73,7 +73,7 @@ class Sketch:
 
     @classmethod
     def of(cls, cells: pd.Series) -> Sketch:
-        """The sketch of consecutive cells."""
+        """Return the sketch of consecutive cells."""
         at, hashes = _hashed(cells)
         distinct, given = hashes, at[at >= 0]
         counts = np.bincount(given, minlength=len(distinct))
@@ -85,7 +85,7 @@ class Sketch:
 
     @classmethod
     def of_rows(cls, columns: Sequence[pd.Series]) -> list[Sketch]:
-        """Sketches of what rows have in the first of some columns, in the first two, and so on; without runs."""
+        """Return sketches of what rows have in the first of some columns, in the first two, and so on; without runs."""
         rows = np.zeros(len(columns[0]), np.uint64)
         marks = []
         for cells in columns:
@@ -102,7 +102,7 @@ class Sketch:
         return int((self.counts == 1).sum()) << self.level
 
     def then(self, other: Sketch) -> Sketch:
-        """This one's cells and those that follow."""
+        """Return this one's cells and those that follow."""
         level = max(self.level, other.level)
         mine, theirs = self._at(level), other._at(level)
         values, at = np.unique(np.concatenate([mine.values, theirs.values]), return_inverse=True)
@@ -130,12 +130,12 @@ class Sketch:
         return sketch
 
     def told(self, name: str) -> str | None:
-        """What the column tells of who is who; None if nothing."""
+        """Return what the column tells of who is who; None if nothing."""
         return telling(name, self.counts, int(self.runs.sum()) - len(self.counts), 1 << self.level)
 
 
 def _hashed(cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Which different value each cell has, -1 where it is missing, and the values' hashes, uint64."""
+    """Return which different value each cell has, -1 where it is missing, and the values' hashes, uint64."""
     at, distinct = pd.factorize(cells)
     if pd.api.types.is_numeric_dtype(distinct.dtype) and not pd.api.types.is_bool_dtype(distinct.dtype):
         # where some are missing, whole numbers are read as floats, and truth values as objects
@@ -159,13 +159,13 @@ class ValueCounts:
 
     @classmethod
     def of(cls, cells: pd.Series) -> ValueCounts:
-        """Those of consecutive cells."""
+        """Return those of consecutive cells."""
         at, distinct = pd.factorize(cells, use_na_sentinel=False)
         values = tuple(_plain(value) for value in distinct)
         return cls(values, np.bincount(at, minlength=len(values)).astype(np.int64))
 
     def then(self, name: str, other: ValueCounts) -> ValueCounts:
-        """This one's cells and those that follow.
+        """Return this one's cells and those that follow.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class ValueCounts:
         return ValueCounts(values, counts)
 
     def codes(self, cells: pd.Series) -> np.ndarray:
-        """Which of the values each cell has, shape (m,), int64."""
+        """Return which of the values each cell has, shape (m,), int64."""
         at, distinct = pd.factorize(cells, use_na_sentinel=False)
         place = {value: number for number, value in enumerate(self.values)}
         codes: np.ndarray = np.array([place[_plain(value)] for value in distinct], np.int64)[at]
@@ -229,7 +229,7 @@ class Found:
     sensitive: dict[str, ValueCounts] = field(default_factory=dict)
 
     def then(self, other: Found) -> Found:
-        """This one's rows and those that follow.
+        """Return this one's rows and those that follow.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class Found:
         )
 
     def texts(self) -> dict[str, dict[str, int]]:
-        """Column whose diversity is asked for -> how often each text occurs, as the verifier reads cells."""
+        """Return column whose diversity is asked for -> how often each text occurs, as the verifier reads cells."""
         texts: dict[str, dict[str, int]] = {}
         for name, counts in self.sensitive.items():
             own = texts[name] = {}
@@ -343,7 +343,7 @@ class Coder:
     codes: np.ndarray
 
     def code(self, cells: pd.Series) -> np.ndarray:
-        """The codes of some cells, shape (m, positions), int32."""
+        """Return the codes of some cells, shape (m, positions), int32."""
         at, distinct = pd.factorize(cells)
         place = self.values.get_indexer(pd.Index(distinct))
         codes: np.ndarray = self.codes[np.append(place, len(self.values))[at]]
@@ -351,7 +351,7 @@ class Coder:
 
 
 def coders(scanned: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, ...]]:
-    """The domains of a table, and how its values are coded: as if the whole table had been looked at at once.
+    """Return the domains of a table, and how its values are coded: as if the whole table had been looked at at once.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def coders(scanned: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, .
 
 
 def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple[Coder, list[Domain]]:
-    """Each distinct value is coded once; then it is counted as often as it occurs."""
+    """Code each distinct value once, and count it as often as it occurs."""
     cells = counted.index.to_series(index=pd.RangeIndex(len(counted)))
     if missing:
         nothing = pd.Series([None], dtype=cells.dtype if len(cells) else object)
@@ -413,7 +413,7 @@ def codes_at(
     columns: Sequence[str],
     at: np.ndarray,
 ) -> np.ndarray:
-    """The codes of some rows of a piece.
+    """Return the codes of some rows of a piece.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ def marks_of(
     by: Sequence[str],
     key: str,
 ) -> np.ndarray:
-    """The marks of a piece's people, as the owner's folder keeps them: shape (m,), uint64.
+    """Return the marks of a piece's people, as the owner's folder keeps them: shape (m,), uint64.
 
     Parameters
     ----------
@@ -478,7 +478,7 @@ def marks_of(
 def units_of(
     fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequence[str], names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whose a piece's rows are, as hashes that are the same in every piece.
+    """Return whose a piece's rows are, as hashes that are the same in every piece.
 
     Parameters
     ----------
@@ -516,13 +516,13 @@ def units_of(
 
 
 def _owner_word(value: Any) -> str:
-    """A unit's value as text: a whole number reads the same where blanks elsewhere made its column one of floats."""
+    """Return a unit's value as text: a whole number reads the same where blanks elsewhere made its column one of floats."""
     plain = _plain(value)
     return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
 
 
 def sketched(scanned: Found) -> tuple[list[str], list[str]]:
-    """What is to be said of the other columns before they are published, and the others by their number of values.
+    """Return what is to be said of the other columns before they are published, and the others by their number of values.
 
     Returns
     -------
@@ -542,7 +542,7 @@ def sketched(scanned: Found) -> tuple[list[str], list[str]]:
 
 
 def published_kind(name: str, field: pa.DataType, scanned: Found, hidden: bool) -> str:
-    """What another column's cells are published as: int, float, bool or text, as in a table that is read whole.
+    """Return what another column's cells are published as: int, float, bool or text, as in a table that is read whole.
 
     Parameters
     ----------
@@ -564,7 +564,7 @@ def published_kind(name: str, field: pa.DataType, scanned: Found, hidden: bool) 
 
 
 def stand_in(coders: Sequence[Coder], domains: tuple[Domain, ...], scanned: Found) -> Records:
-    """A few records that have every value that the table has, column by column: for what looks at no more."""
+    """Return a few records that have every value that the table has, column by column: for what looks at no more."""
     # the last row of codes is that of a missing value, if there is one
     there = [coder.codes if scanned.missing[coder.name] else coder.codes[:-1] for coder in coders]
     at = np.arange(max(1, *(len(codes) for codes in there)))

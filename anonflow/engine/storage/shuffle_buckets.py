@@ -159,7 +159,7 @@ class Buckets:
         """None: it is nowhere as a whole."""
 
     def attack(self) -> pd.DataFrame | None:
-        """How often attackers win against a sample of its people."""
+        """Return how often attackers win against a sample of its people."""
         return self.attacks()
 
     def remember(self) -> None:
@@ -236,7 +236,7 @@ class Buckets:
                 yield content[name]
 
     def _row_lists(self, lists: int, suppressed: bool) -> Iterator[np.ndarray]:
-        """The list of each row. Classes come after the suppressed records' list, rows' own lists before it."""
+        """Yield the list of each row. Classes come after the suppressed records' list, rows' own lists before it."""
         if self.kind == "matches":
             used = 0
             for sizes in self._of(self._claims, "sizes"):

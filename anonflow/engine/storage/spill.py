@@ -56,7 +56,7 @@ class Spill:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def file(self, name: str) -> str:
-        """The path of one of its files."""
+        """Return the path of one of its files."""
         return str(self.path / name)
 
 
@@ -108,7 +108,7 @@ def save(path: str, **arrays: np.ndarray) -> None:
 
 
 def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
-    """One record batch of a file, mapped into memory: only what is looked at is read.
+    """Return one record batch of a file, mapped into memory: only what is looked at is read.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
 
 
 def as_numpy(column: pa.Array) -> np.ndarray:
-    """A column of numbers without missing ones as an array, not copied.
+    """Return a column of numbers without missing ones as an array, not copied.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class DrawnRelease(Protocol):
         """The release, where it is in memory."""
 
     def attack(self) -> pd.DataFrame | None:
-        """How often attackers win against it; None where nobody was asked to attack."""
+        """Return how often attackers win against it; None where nobody was asked to attack."""
 
     def remember(self) -> None:
         """Keep in the owner's folder whom the release is about.
@@ -90,10 +90,10 @@ class Storage(Protocol):
         """
 
     def sample(self) -> Records:
-        """Records with every value of the table: what measures and budgets look at beforehand."""
+        """Return records with every value of the table: what measures and budgets look at beforehand."""
 
     def take(self, positions: np.ndarray) -> Records:
-        """The records at some positions of the table, as many as fit in memory.
+        """Return the records at some positions of the table, as many as fit in memory.
 
         Raises
         ------
@@ -111,13 +111,13 @@ class Storage(Protocol):
         """
 
     def boundary_classes(self) -> BoundaryClasses:
-        """Who may be generalized together."""
+        """Return who may be generalized together."""
 
     def order(self, name: str, bounded: bool) -> Order:
-        """The table in an order, boundary classes one after the other if so wanted."""
+        """Return the table in an order, boundary classes one after the other if so wanted."""
 
     def begin(self, plan: FlowPlan) -> None:
-        """The work begins: find what an earlier run left of it.
+        """Find what an earlier run left: the work begins.
 
         Raises
         ------
@@ -126,16 +126,16 @@ class Storage(Protocol):
         """
 
     def place(self, run_plan: RunPlan, batch: Batch) -> Place:
-        """Where a task puts the results of a batch."""
+        """Return where a task puts the results of a batch."""
 
     def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
-        """A task put them there."""
+        """Take the results that a task put there."""
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
-        """Whether putting a run together takes tasks, and so waits until the workers have no other ones."""
+        """Return whether putting a run together takes tasks, and so waits until the workers have no other ones."""
 
     def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """What a run adds up to once its results are diverse, where that takes tasks.
+        """Return what a run adds up to once its results are diverse, where that takes tasks.
 
         Raises
         ------
@@ -146,10 +146,10 @@ class Storage(Protocol):
         """
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
-        """Calls that each give what some classes add to measures, as :func:`anonflow.utility.class_sums` does."""
+        """Return calls that each give what some classes add to measures, as :func:`anonflow.utility.class_sums` does."""
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """A run's result with what is to be had only where all rows are at hand."""
+        """Return a run's result with what is to be had only where all rows are at hand."""
 
     def draw(
         self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult

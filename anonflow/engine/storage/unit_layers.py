@@ -61,7 +61,7 @@ class Units:
 
     @classmethod
     def checked(cls, schema: Schema, unit: np.ndarray, household: np.ndarray | None) -> Units:
-        """The same of labels, -1 for a blank.
+        """Return the same of labels, -1 for a blank.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Units:
         return put(np.stack(sides), path)
 
     def layers(self, order: Ordered, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The layer of each position, and how many rows each class's layers have, class after class.
+        """Return the layer of each position, and how many rows each class's layers have, class after class.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ class Associations:
 
 
 def associations_of(table: Table, subject: Any) -> Associations:
-    """The associations of a table and of what was made of it.
+    """Return the associations of a table and of what was made of it.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def associations_of(table: Table, subject: Any) -> Associations:
 
 
 def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names, and the associations of all pairs of columns before and after, shape (c, c), float64 each.
+    """Return names, and the associations of all pairs of columns before and after, shape (c, c), float64 each.
 
     Between two columns of numbers the absolute correlation (Pearson), between two others Cramer's V, and between one
     of each the correlation ratio (the root of the share of variance that the category explains). All are between 0 and
@@ -87,7 +87,7 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
 
 
 def association(comparison: Comparison) -> dict[str, float]:
-    """The mean and the largest absolute change over all pairs of columns.
+    """Return the mean and the largest absolute change over all pairs of columns.
 
     Of suppressed rows the whole association is lost: it cannot make up for one that is too strong in the others.
     """
@@ -118,7 +118,7 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _centred(x: np.ndarray) -> np.ndarray:
-    """Differences from the mean, in units of the largest number: squares of these add up."""
+    """Return differences from the mean, in units of the largest number: squares of these add up."""
     if not len(x):
         return x
     x = x / max(float(np.abs(x).max()), np.finfo(float).tiny)

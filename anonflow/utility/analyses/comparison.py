@@ -117,7 +117,7 @@ class Comparison:
         )
 
     def subgroup(self, name: str, value: str) -> Comparison:
-        """The same of those who have a value in a column."""
+        """Return the same of those who have a value in a column."""
         own = (texts(self.original[name]) == value).to_numpy()
         masks = [(texts(table[name]) == value).to_numpy() for table in self.tables]
         tables = tuple(
@@ -136,7 +136,7 @@ class Comparison:
         return Comparison(original, tables, lost, sources)
 
     def groups(self, name: Any) -> list[str]:
-        """The values of a column that name subgroups.
+        """Return the values of a column that name subgroups.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class Comparison:
 
 
 def _edges(numbers: np.ndarray) -> np.ndarray:
-    """Where intervals of numbers begin but the first: at distinct values, or equally full."""
+    """Return where intervals of numbers begin but the first: at distinct values, or equally full."""
     known = numbers[~np.isnan(numbers)]
     distinct = np.unique(known)
     if len(distinct) <= BINS:
@@ -166,7 +166,7 @@ def _edges(numbers: np.ndarray) -> np.ndarray:
 
 
 def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """The interval of each number; missing ones are one of their own."""
+    """Return the interval of each number; missing ones are one of their own."""
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int64)
     return np.where(np.isnan(numbers), len(edges) + 1, codes)
 
@@ -176,7 +176,7 @@ _latest: tuple[Callable[[], Any], Callable[[], Any], tuple[int, int], Comparison
 
 
 def comparison_of(part: Part, m: int, seed: int) -> Comparison:
-    """Originals and plausible tables of what is measured; kept for the next measure of the same.
+    """Return originals and plausible tables of what is measured; kept for the next measure of the same.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
 
 
 def _with_numbers(table: Table) -> pd.DataFrame:
-    """The originals, with numbers and dates that a file has as text: those of numeric columns, and all that read so."""
+    """Return the originals, with numbers and dates that a file has as text: those of numeric columns, and all that read so."""
     frame = table.frame.reset_index(drop=True)
     columns = {str(name): written_numbers(frame[name]) for name in table.other_columns}
     for domain in table.domains:
@@ -260,7 +260,7 @@ def _with_numbers(table: Table) -> pd.DataFrame:
 def by_group(
     comparison: Comparison, by: str | None, value: Callable[[Comparison], dict[str, float]], better: str
 ) -> dict[str, float]:
-    """A measure for everybody, and for the subgroup that it is worst for.
+    """Return a measure for everybody, and for the subgroup that it is worst for.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ RATERS = 3
 
 
 def scikit_learn() -> Any:
-    """The packages `ensemble` and `tree`, which the base install leaves out.
+    """Return the packages `ensemble` and `tree`, which the base install leaves out.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _told_apart(tree: Any, one: np.ndarray, other: np.ndarray, lost: float) -> f
 
 
 def classification(comparison: Comparison, target: str, seed: int) -> dict[str, float]:
-    """How often a classifier that learned from the release is right about originals that it has not seen.
+    """Return how often a classifier that learned from the release is right about originals that it has not seen.
 
     A random forest, trained on plausible tables without the rows that carry the held-out originals' columns (where it
     is known who they are), is tested on 30% of the originals. ``originals``: trained on the other originals;

@@ -64,6 +64,6 @@ def k_marginals(comparison: Comparison, ways: int) -> dict[str, float]:
 
 
 def pair_distance(comparison: Comparison) -> dict[str, float]:
-    """The mean distance over all pairs of columns, and that of the worst pair."""
+    """Return the mean distance over all pairs of columns, and that of the worst pair."""
     values = distances(comparison, 2)
     return {"": float(values.mean()), "worst": float(values.max())}

@@ -17,7 +17,7 @@ __all__ = ["question", "regression"]
 
 
 def regression(comparison: Comparison, formula: str) -> dict[str, float]:
-    """How far the 95% intervals of a regression's coefficients agree: for the population, of originals and release.
+    """Return how far the 95% intervals of a regression's coefficients agree: for the population, of originals and release.
 
     The overlap of two intervals is the mean of what share of each lies in the other (Karr and others, 2006), and 0
     where they do not meet. ``coverage``: the share of coefficients whose interval from the release (for the originals)
@@ -77,7 +77,7 @@ def question(
     where: Mapping[str, Any] | Callable[..., Any],
     among: Mapping[str, Any] | None = None,
 ) -> dict[str, float]:
-    """How wrong the answer to a question of one's own is.
+    """Return how wrong the answer to a question of one's own is.
 
     Parameters
     ----------
