@@ -109,11 +109,11 @@ def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, li
     ParameterError
         If a column is not there.
     """
-    found: dict[str, set[str]] = {name: set() for name in names}
+    values_of: dict[str, set[str]] = {name: set() for name in names}
     for table in tables:
         for name in names:
-            found[name] |= set(texts(_column(table, name)).unique())
-    return {name: sorted(values) for name, values in found.items()}
+            values_of[name] |= set(texts(_column(table, name)).unique())
+    return {name: sorted(values) for name, values in values_of.items()}
 
 
 def texts(cells: pd.Series) -> pd.Series:

@@ -326,7 +326,7 @@ def plausible_of(
     model = Model(candidates, h)
     # a stream of its own: the same number elsewhere gives other bits
     sequence = np.random.SeedSequence(seed if seed is None else int(seed), spawn_key=(0x9147,))
-    first, *others = (np.random.Generator(np.random.PCG64(one)) for one in sequence.spawn(1 + int(m)))
+    first, *others = (np.random.Generator(np.random.PCG64(child)) for child in sequence.spawn(1 + int(m)))
     fitted = model.fit(first)
     tables = tuple(_table(model, fitted, rng) for rng in others)
     words = f"mixture of {h} latent classes over {len(candidates.columns)} columns ({', '.join(candidates.names)})"

@@ -466,7 +466,7 @@ def verify(
         known = {finding.sentence() for finding in answer}
         answer = replace(
             answer,
-            findings=(*answer.findings, *(one for one in each.findings if one.sentence() not in known)),
+            findings=(*answer.findings, *(other for other in each.findings if other.sentence() not in known)),
         )
     if algorithm is not None:
         remarks = _replayed(table, release, algorithm, answer.k, partition_size)
@@ -475,13 +475,13 @@ def verify(
         say_json(json.dumps(answer.to_mapping(), indent=2))
     else:
         rows = [
-            [one.criterion, one.verdict, "-" if one.holds is None else str(one.failed), one.detail]
-            for one in answer
+            [other.criterion, other.verdict, "-" if other.holds is None else str(other.failed), other.detail]
+            for other in answer
         ]
         say(shown(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
-    for one in answer:
-        if not one.holds:
-            say(f"anonflow: {one.sentence()}", err=True)
+    for other in answer:
+        if not other.holds:
+            say(f"anonflow: {other.sentence()}", err=True)
     for remark in answer.remarks:
         say(f"anonflow: {remark}", err=True)
     return 0 if answer else 1
@@ -500,8 +500,8 @@ def _replayed(
     frame = read_published(release)
     if len(frame) != table.n:  # it fails anyhow
         return ()
-    made = anonymize(table, algorithm, k, partition_size=partition_size or None)
-    return own_rows_test(table, frame, made).remarks()
+    anonymization = anonymize(table, algorithm, k, partition_size=partition_size or None)
+    return own_rows_test(table, frame, anonymization).remarks()
 
 
 @app.command()
@@ -543,16 +543,21 @@ def describe(
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
     rows_of = _published(release, delimiter, encoding)
-    told = risk.describe(table, rows_of, register=people, threshold=threshold)
+    description = risk.describe(table, rows_of, register=people, threshold=threshold)
     if as_json:
-        say_json(told.to_json())
+        say_json(description.to_json())
     else:
         rows = [
-            [one.name, one.column, number(one.value, 0 if float(one.value).is_integer() else 4), one.unseen]
-            for one in told
+            [
+                line.name,
+                line.column,
+                number(line.value, 0 if float(line.value).is_integer() else 4),
+                line.unseen,
+            ]
+            for line in description
         ]
         say(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
-    for remark in told.remarks:
+    for remark in description.remarks:
         say(f"anonflow: {remark}", err=True)
     return 0
 
@@ -670,19 +675,19 @@ def risk(
 
     table = _table(file, schema, delimiter, encoding)
     sets = room.key_sets(table.frame, table.qi_columns, columns)
-    asked = fraction is not None or table.schema.weight_column is not None
-    people = room.population_risk(table, fraction=fraction) if asked else None
+    is_population = fraction is not None or table.schema.weight_column is not None
+    people = room.population_risk(table, fraction=fraction) if is_population else None
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None
     frame, part, top = sets.frame(), sets.contributions(), sets.riskiest(fraction=share)
     if as_json:
-        told: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
+        answer: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
         if owner:
-            told["riskiest"] = top.to_dict("records")
+            answer["riskiest"] = top.to_dict("records")
         if people is not None:
-            told["population"] = json.loads(people.frame().to_json(orient="records"))
-            told["expected"] = people.expected
-        say_json(json.dumps(told, indent=2))
+            answer["population"] = json.loads(people.frame().to_json(orient="records"))
+            answer["expected"] = people.expected
+        say_json(json.dumps(answer, indent=2))
         return 0
     say(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
     say("")
@@ -803,7 +808,7 @@ def compare(
     from anonflow.whole_file import write_whole
 
     try:
-        ks = list(dict.fromkeys(int(one) for one in k.split(",")))
+        ks = list(dict.fromkeys(int(number) for number in k.split(",")))
     except ValueError:
         raise ParameterError("--k takes whole numbers, such as 5,10") from None
     size: int | str | None = partition_size
@@ -856,7 +861,7 @@ def algorithms(
     from anonflow.cli.show import table
 
     if name is not None:
-        told = [
+        entries = [
             {
                 "option": option.name,
                 "value": option.value_words(),
@@ -866,9 +871,9 @@ def algorithms(
             for option in algorithm_named(name).options.values()
         ]
         if as_json:
-            say_json(json.dumps(told, indent=2))
-        elif told:
-            say(table(list(told[0]), [[str(cell) for cell in row.values()] for row in told]))
+            say_json(json.dumps(entries, indent=2))
+        elif entries:
+            say(table(list(entries[0]), [[str(cell) for cell in row.values()] for row in entries]))
         else:
             say(f"{name} has no options")
         return 0

@@ -81,16 +81,16 @@ def release_of(session: Session, table: Table, result: RunResult) -> tuple[Relea
         overlap = Earlier(session.owner.path.parent).overlap(table, release)
         if overlap:
             session.warn(overlap.sentence())
-    told = (
+    knowledge = (
         None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)
     )
-    if told:
-        session.warn(told)
+    if knowledge:
+        session.warn(knowledge)
     promised = result.guarantee if release.certificate is None else release.certificate.criterion
-    asked = read_criteria(session.flow.criteria, promised)
+    requests = read_criteria(session.flow.criteria, promised)
     checked = session.step(
         "verify",
-        lambda: verify(table, release, asked, result.k, certificate=release.certificate),
+        lambda: verify(table, release, requests, result.k, certificate=release.certificate),
         result.number,
     )
     return release, checked.findings
@@ -106,11 +106,11 @@ def warn_of_earlier(session: Session) -> None:
 
 
 def _draw(session: Session, anonymization: Anonymization) -> Release:
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", SeedWarning)  # the session has said it
         release = publish(anonymization, seed=session.seed)
-    for warning in said:
+    for warning in caught:
         session.warn(str(warning.message))
     return release
 
@@ -127,16 +127,24 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
         return None
 
     def work() -> pd.DataFrame | None:
-        made = result.anonymization
-        if table.n <= MOST or made is None or release.truth is None:
+        anonymization = result.anonymization
+        if table.n <= MOST or anonymization is None or release.truth is None:
             return attacked(session.flow, session.fingerprint, table, release, result.k, session.seed)
-        part = part_of_release(made, release, session.seed)
-        kind = "matches" if made.matches is not None else "classes" if made.classes is not None else "none"
+        part = part_of_release(anonymization, release, session.seed)
+        kind = (
+            "matches"
+            if anonymization.matches is not None
+            else "classes"
+            if anonymization.classes is not None
+            else "none"
+        )
         sizes = listed_sizes(result.sizes, kind, result.suppressed, result.k)
         named = None
         if table.unit is not None:
-            hidden = int(made.suppressed.sum())
-            chance = chances_of_lists(made.matches, made.classes, made.suppressed, hidden, result.k)
+            hidden = int(anonymization.suppressed.sum())
+            chance = chances_of_lists(
+                anonymization.matches, anonymization.classes, anonymization.suppressed, hidden, result.k
+            )
             if chance is not None:
                 at = np.flatnonzero(~np.isnan(chance))
                 home = None if table.household is None else table.household[at]
@@ -272,13 +280,13 @@ def listed_sizes(
         What the method made; of none there are no lists.
     suppressed, k : int
     """
-    found = dict(sizes) if kind != "none" else {}
-    if found and suppressed:
+    counts = dict(sizes) if kind != "none" else {}
+    if counts and suppressed:
         own = 1 if kind == "matches" else suppressed
-        found[own] = found.get(own, 0) - suppressed
+        counts[own] = counts.get(own, 0) - suppressed
         if suppressed >= k:
-            found[suppressed] = found.get(suppressed, 0) + suppressed
-    return sorted((rows, people) for rows, people in found.items() if people > 0)
+            counts[suppressed] = counts.get(suppressed, 0) + suppressed
+    return sorted((rows, people) for rows, people in counts.items() if people > 0)
 
 
 def write_all(

@@ -78,9 +78,9 @@ def ranges(
         if text is None:
             pairs.append(None)
             continue
-        found = (_DATES if dates else _RANGE).fullmatch(text)
-        wrong[u] = found is None and text != WHOLE
-        pairs.append(None if found is None else (found["low"], found["high"] or found["low"]))
+        match = (_DATES if dates else _RANGE).fullmatch(text)
+        wrong[u] = match is None and text != WHOLE
+        pairs.append(None if match is None else (match["low"], match["high"] or match["low"]))
     if wrong.any():
         count = int(wrong[at].sum())
         raise DataError(
@@ -154,17 +154,17 @@ def shares(
     column = {value: number for number, value in enumerate(values)}
     if len(column) < len(values):
         raise ParameterError("a value is given twice")
-    made = np.zeros((len(distinct), len(values)))
+    table = np.zeros((len(distinct), len(values)))
     unknown = np.zeros(len(distinct), bool)
     for u, some in enumerate(named):
         members = range(len(values)) if some is None else [column.get(value, -1) for value in some]
         unknown[u] = -1 in members
         if not unknown[u]:
-            made[u, list(members)] = 1 / len(members)
+            table[u, list(members)] = 1 / len(members)
     if unknown.any():
         count = int(unknown[at].sum())
         raise DataError(f"column {cells.name!r}: {count} cells name a value that is not among those given")
-    return pd.DataFrame(made[at], index=cells.index, columns=list(values))
+    return pd.DataFrame(table[at], index=cells.index, columns=list(values))
 
 
 def _beside_codes(texts: list[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:

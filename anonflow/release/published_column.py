@@ -114,7 +114,7 @@ class PublishedColumn:
             runs = [
                 range_ends(str(text)) is not None and not self._ends_are_equal(text) for text in self.texts
             ]
-            return self._each([one and not run for one, run in zip(plain, runs, strict=True)])
+            return self._each([is_plain and not run for is_plain, run in zip(plain, runs, strict=True)])
         if notation in AGGREGATED:
             return np.zeros(len(self), bool)
         if notation == "range":
@@ -179,9 +179,9 @@ class PublishedColumn:
                 wrong[u] = not _is_number(text)
                 pairs.append(None if wrong[u] else (text, text))
             else:
-                found = range_ends(text)
-                wrong[u] = found is None or found[2] != dates
-                pairs.append(None if found is None else found[:2])
+                ends = range_ends(text)
+                wrong[u] = ends is None or ends[2] != dates
+                pairs.append(None if ends is None else ends[:2])
         self._refuse(wrong, "a range" if self.about.notation == "range" else "a number")
         if dates:
             return np.array([[_moment(end) for end in pair or ("NaT", "NaT")] for pair in pairs]).reshape(

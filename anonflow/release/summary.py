@@ -179,13 +179,13 @@ def _of_column(column: PublishedColumn) -> ColumnSummary:
     column.check()
     hidden = float(column.hidden.mean()) if len(column) else 0.0
     exact = float(column.exact.mean()) if len(column) else 0.0
-    told = about.notation != "node" or about.tree is not None or hidden == 1
+    is_known = about.notation != "node" or about.tree is not None or hidden == 1
     return ColumnSummary(
         about.name,
         about.role,
         _KINDS[about.notation],
-        exact if told else None,
-        max(0.0, 1 - exact - hidden) if told else None,
+        exact if is_known else None,
+        max(0.0, 1 - exact - hidden) if is_known else None,
         hidden,
         about.has_domain or not about.is_generalized,
     )

@@ -215,10 +215,10 @@ class AttackContext:
         """Which edges of the graph lie on a perfect matching, shape (E,), bool."""
         if self.deleted:
             raise ParameterError("this attacker needs a row of every record; some were deleted")
-        found = match_edges(self.evidence)
-        if found is None:
+        edges = match_edges(self.evidence)
+        if edges is None:
             raise DataError("the release does not cover the table: nobody can be attacked; verify it first")
-        return found
+        return edges
 
     @cached_property
     def listing(self) -> Listing | None:
@@ -256,8 +256,8 @@ class AttackContext:
         """
         if self._of_means:
             return class_sizes(self.evidence)
-        found = self.graph.degrees()[0][self.graph.originals.label]
-        return found if self.elsewhere is None else found + self.elsewhere
+        counts = self.graph.degrees()[0][self.graph.originals.label]
+        return counts if self.elsewhere is None else counts + self.elsewhere
 
     def likeliest(self, chance: np.ndarray) -> np.ndarray:
         """Return the largest of some figures of rows, shape (rows,), among those that cover each original, shape (n,)."""
@@ -278,10 +278,10 @@ class AttackContext:
         """
         if self._of_means:
             return class_sizes(self.evidence)
-        found = self.graph.only(self.matches).degrees()[0][self.graph.originals.label]
+        counts = self.graph.only(self.matches).degrees()[0][self.graph.originals.label]
         if self.listing is not None:
-            found = np.minimum(found, np.bincount(self.listing.end, minlength=self.n))
-        return found
+            counts = np.minimum(counts, np.bincount(self.listing.end, minlength=self.n))
+        return counts
 
     @cached_property
     def _of_means(self) -> bool:

@@ -172,8 +172,8 @@ def describe(
 
 
 def _sizes(evidence: Evidence, threshold: float, unseen: str) -> list[Figure]:
-    told = ~evidence.blank
-    labels = evidence.classes[told]
+    shown = ~evidence.blank
+    labels = evidence.classes[shown]
     sizes = np.bincount(np.unique(labels, return_inverse=True)[1]) if len(labels) else np.zeros(0, np.int64)
     of_row = np.repeat(sizes, sizes)
     rows = int(sizes.sum())

@@ -221,7 +221,7 @@ class Clerk:
             hits.append(index == of_row)
             hits.append(np.argsort(np.argsort(index)) == of_row)
         hits.append(self._nearest(context) == of_row)
-        numbers = [int(found[-1]) for one in self.names if (found := re.findall(r"\d+", one))]
+        numbers = [int(digits[-1]) for name in self.names if (digits := re.findall(r"\d+", name))]
         if len(numbers) == n:
             hits.append(np.array(numbers) == of_row)
             hits.append(np.argsort(np.argsort(numbers)) == of_row)
@@ -248,9 +248,9 @@ class Clerk:
             return np.full(context.n, -1)
         order = np.lexsort([np.abs(original - row), row])
         first = np.unique(row[order], return_index=True)
-        found = np.full(context.n, -1, np.int64)
-        found[first[0]] = original[order][first[1]]
-        return found
+        nearest = np.full(context.n, -1, np.int64)
+        nearest[first[0]] = original[order][first[1]]
+        return nearest
 
 
 def frame_clues(frame: Any) -> list[str]:

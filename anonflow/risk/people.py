@@ -235,9 +235,9 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
         If there are too many pairs of a person and a row.
     """
     unit = context.table.unit
-    found: dict[str, np.ndarray] = {}
+    left: dict[str, np.ndarray] = {}
     if unit is None or int(np.bincount(unit).max()) < 2:
-        return found
+        return left
     rows = np.bincount(unit)
     several = np.flatnonzero(rows > 1)
     for name in context.table.other_columns:
@@ -256,5 +256,5 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
         whose, value = unit[per_row // values], per_row % values
         pair, times = np.unique(whose * values + value, return_counts=True)
         common = times == rows[pair // values]
-        found[name] = np.bincount(pair[common] // values, minlength=len(rows))[several]
-    return found
+        left[name] = np.bincount(pair[common] // values, minlength=len(rows))[several]
+    return left

@@ -86,21 +86,23 @@ class PopulationRisk:
     def sentences(self) -> list[str]:
         """Return the same in plain words: counts and rates."""
         if self.chosen is None:
-            told = [f"Unique people of the population are not estimated: {self.refused}."]
+            sentences = [f"Unique people of the population are not estimated: {self.refused}."]
         elif not self.chosen.is_there:
-            told = ["How many people of the population are unique is not estimable by any of the models."]
+            sentences = [
+                "How many people of the population are unique is not estimable by any of the models."
+            ]
         else:
             best = self.chosen
             share = percent(min(best.uniques / self.people, 1.0))
-            told = [
+            sentences = [
                 f"About {best.uniques:,.0f} of {self.people:,.0f} people of the population are unique ({share}; between "
                 f"{best.low:,.0f} and {best.high:,.0f} {best.why}), by the model {best.model} that Dankar's rule picks."
             ]
-        told.append(
+        sentences.append(
             f"{self.expected:,.1f} of {self.records:,} records are expected to be linked rightly by who does not know who is "
             f"in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
         )
-        return told
+        return sentences
 
     def __repr__(self) -> str:
         lines = [
@@ -239,9 +241,9 @@ class Population:
         """
         schema = context.table.schema if context.schema is None else context.schema
         of = schema if context.schema is not None else context.table
-        told = population_risk(of, context.frame, fraction=self.fraction)
+        estimate = population_risk(of, context.frame, fraction=self.fraction)
         return Success(
-            told.records, told.average, float(told.risks.max()),
-            int((told.risks > self.threshold + 1e-12).sum()), 1 / context.k,
-            " ".join(told.sentences()),
+            estimate.records, estimate.average, float(estimate.risks.max()),
+            int((estimate.risks > self.threshold + 1e-12).sum()), 1 / context.k,
+            " ".join(estimate.sentences()),
         )  # fmt: skip

@@ -68,8 +68,8 @@ class Simulator:
             If there is no anonymization whose method could be run again, the truth is not known, or the table is too
             large.
         """
-        made = self.anonymization if self.anonymization is not None else context.anonymization
-        if made is None or context.truth is None:
+        anonymization = self.anonymization if self.anonymization is not None else context.anonymization
+        if anonymization is None or context.truth is None:
             raise ParameterError("simulator: give the anonymization, and the release as it was made from it")
         n = context.n
         if n * n > _PAIRS:
@@ -77,7 +77,7 @@ class Simulator:
                 f"simulator: {n:,} records are too many to weigh all pairs; attack a table of at most "
                 f"{int(_PAIRS**0.5):,}"
             )
-        likelihood = self._likelihood(context, made)
+        likelihood = self._likelihood(context, anonymization)
         person, row = linear_sum_assignment(likelihood, maximize=True)
         right = np.zeros(n)
         right[person] = context.truth[row] == person
@@ -91,13 +91,13 @@ class Simulator:
             households=risk.households,
         )  # fmt: skip
 
-    def _likelihood(self, context: AttackContext, made: Any) -> np.ndarray:
+    def _likelihood(self, context: AttackContext, anonymization: Any) -> np.ndarray:
         """Log likelihood of each person for each row, (n, n)."""
         published = _features(context.evidence.published)
         equal = np.zeros((context.n, context.n))
         part = np.zeros((len(published), context.n, context.n), np.int32)
         for replay in range(self.replays):
-            again = _features(made.again(self.seed + replay).generalization)
+            again = _features(anonymization.again(self.seed + replay).generalization)
             same = again[:, :, None] == published[:, None, :]
             part += same
             equal += same.all(axis=0)
@@ -113,6 +113,12 @@ class Simulator:
         return np.where(possible, likelihood, -1e6)
 
 
-def _features(made: Generalization) -> np.ndarray:
+def _features(generalization: Generalization) -> np.ndarray:
     """Return what is published of each record, a row for each end of a range and word of a set."""
-    return np.concatenate([made.lo.astype(np.int64), made.hi.astype(np.int64), made.bits.view(np.int64)])
+    return np.concatenate(
+        [
+            generalization.lo.astype(np.int64),
+            generalization.hi.astype(np.int64),
+            generalization.bits.view(np.int64),
+        ]
+    )

@@ -275,14 +275,14 @@ def _linkability(
         if not columns or (labels is None and not rest):
             continue
         second = "the other columns" if not rest else "all the rest"
-        one, other = (_sizes(rows, some) for some in (columns, rest))
+        left, right = (_sizes(rows, some) for some in (columns, rest))
         joined, met = [], []
         for side, people in enumerate(sides):
             covers, fits = _covers(rows, people, columns), _covers(rows, people, rest)
             if labels is not None:
                 fits &= labels[0][:, None] == labels[side + 1][None, :]
             joined.append(_joined(covers, fits))
-            met.append(_met(_tightest(covers, one), _tightest(fits, other)))
+            met.append(_met(_tightest(covers, left), _tightest(fits, right)))
         size = sides[0].n
         answers += [
             Answer(
@@ -304,10 +304,10 @@ def _joined(covers: np.ndarray, fits: np.ndarray) -> float:
     return float(right.mean())
 
 
-def _met(one: np.ndarray, other: np.ndarray) -> float:
+def _met(left: np.ndarray, right: np.ndarray) -> float:
     """Return the mean chance that a random row of a person's first ones is a random one of its second ones."""
-    pairs = one.sum(axis=0, dtype=np.int64) * other.sum(axis=0, dtype=np.int64)
-    return float(((one & other).sum(axis=0) / np.maximum(pairs, 1)).mean())
+    pairs = left.sum(axis=0, dtype=np.int64) * right.sum(axis=0, dtype=np.int64)
+    return float(((left & right).sum(axis=0) / np.maximum(pairs, 1)).mean())
 
 
 def _tightest(possible: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -269,10 +269,10 @@ class Domain:
             low, slash, high = text.partition("/")
             pair = (low, high if slash else low)
         else:
-            found = _RANGE.fullmatch(text)
-            if found is None and not re.fullmatch(NUMBER, text):
+            match = _RANGE.fullmatch(text)
+            if match is None and not re.fullmatch(NUMBER, text):
                 return None
-            pair = (found[1], found[2]) if found else (text, text)
+            pair = (match[1], match[2]) if match else (text, text)
         if pair[0] in self._code_of and pair[1] in self._code_of:
             # exact also for integers and times that float64 cannot tell apart
             first, last = self._code_of[pair[0]], self._code_of[pair[1]]
@@ -302,8 +302,8 @@ class Domain:
                 return False
             points = [day_number(end) for end in ends]
         else:
-            found = _RANGE.fullmatch(text)
-            ends = [found[1], found[2]] if found else [text]
+            match = _RANGE.fullmatch(text)
+            ends = [match[1], match[2]] if match else [text]
             if not all(re.fullmatch(NUMBER, end) and _is_canonical(end) for end in ends):
                 return False
             points = [float(end) for end in ends]
@@ -360,12 +360,12 @@ class Domain:
             bad[u] = codes is None
             for code in codes or ():
                 words[code >> 6, u] |= np.uint64(1) << np.uint64(code & 63)
-        found = np.fromiter((known.get(member, -1) for member in members), np.int64, len(members))
+        places = np.fromiter((known.get(member, -1) for member in members), np.int64, len(members))
         row = np.repeat(np.array(rows, np.int64), sizes)
-        bad[row[found < 0]] = True
+        bad[row[places < 0]] = True
         good = ~bad[row]
-        found, row = found[good], row[good]
-        np.bitwise_or.at(words, (found >> 6, row), np.uint64(1) << (found & 63).astype(np.uint64))
+        places, row = places[good], row[good]
+        np.bitwise_or.at(words, (places >> 6, row), np.uint64(1) << (places & 63).astype(np.uint64))
         return words, bad
 
 
@@ -428,10 +428,10 @@ def read_coded(codes: Domain, text: str) -> tuple[str | None, list[int]] | None:
     braces = len(text) > 1 and text[0] + text[-1] == "{}"
     members = set_members(text[1:-1] if braces else text)
     run, names = (None, members) if braces else (members[0], members[1:])
-    found = [known.get(name, 0) for name in names]
-    if 0 in found or len(set(found)) < len(found):
+    places = [known.get(name, 0) for name in names]
+    if 0 in places or len(set(places)) < len(places):
         return None
-    return run, found if run is None else [0, *found]
+    return run, places if run is None else [0, *places]
 
 
 def reads_as_number(text: str) -> bool:

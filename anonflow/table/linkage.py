@@ -114,8 +114,8 @@ class Candidates:
     @property
     def sizes(self) -> np.ndarray:
         """How many candidates each row has, shape (m,), int64."""
-        found: np.ndarray = np.diff(self.offsets)[self.row_list]
-        return found
+        sizes: np.ndarray = np.diff(self.offsets)[self.row_list]
+        return sizes
 
     def components(self, n: int) -> np.ndarray:
         """Return labels of the originals that lists join, directly or through others, shape (n,), int64."""
@@ -543,8 +543,8 @@ def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -
     for length in (1, 2, 3):
         yield _labelled([text[:length] for text in texts])
     digits = [re.search(r"\d+", text) for text in texts]
-    if sum(found is not None for found in digits) > len(texts) / 2:
-        first = np.array([-1.0 if found is None else float(found[0][:15]) for found in digits])
+    if sum(match is not None for match in digits) > len(texts) / 2:
+        first = np.array([-1.0 if match is None else float(match[0][:15]) for match in digits])
         yield np.unique(first, return_inverse=True)[1].astype(np.int64)
         yield from _coarser(first, counts)
     words = [re.findall(r"[^\W_]+(?:[-.][^\W_]+)*", text.casefold()) for text in texts]
@@ -628,7 +628,7 @@ def _through_others(points: np.ndarray, codes: np.ndarray, y: np.ndarray, group:
         return count, (total[at] - np.where(there, inside_total[place], 0.0)) / np.maximum(count, 1)
 
     own_group, own_code = keys // size, keys % size
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for step in (-1, 1):
         at = own_code.copy()
         mean = np.full(len(keys), np.nan)
@@ -639,8 +639,8 @@ def _through_others(points: np.ndarray, codes: np.ndarray, y: np.ndarray, group:
             todo = todo[count == 0]
             at[todo] += step
             todo = todo[(at[todo] >= 0) & (at[todo] < size)]
-        found.append((points[np.clip(at, 0, size - 1)], mean))
-    (left, low), (right, high) = found
+        pairs.append((points[np.clip(at, 0, size - 1)], mean))
+    (left, low), (right, high) = pairs
     low, high = np.where(np.isnan(low), high, low), np.where(np.isnan(high), low, high)
     gap = np.where(right > left, right - left, 1.0)
     part = np.clip((points[own_code] - left) / gap, 0.0, 1.0)

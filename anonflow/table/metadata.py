@@ -71,8 +71,8 @@ def range_ends(text: str) -> tuple[str, str, bool] | None:
         ``53-59``, ``53``, ``2020-01-01/2020-03-31``; ``*`` is no range.
     """
     dates = _DATES.fullmatch(text)
-    found = dates or _RANGE.fullmatch(text)
-    return None if found is None else (found[1], found[2] or found[1], dates is not None)
+    match = dates or _RANGE.fullmatch(text)
+    return None if match is None else (match[1], match[2] or match[1], dates is not None)
 
 
 def _type_of(text: str) -> str | None:

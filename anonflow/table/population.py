@@ -360,12 +360,12 @@ def _fitted(
     """Return the estimate at the greatest likelihood of two parameters; not estimable where there is no proper maximum."""
     best = None
     for start in starts:
-        found = minimize(
+        fit = minimize(
             minus_log_likelihood, start, method="Nelder-Mead",
             options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 4000},
         )  # fmt: skip
-        if found.success and found.fun < 1e299 and (best is None or found.fun < best.fun - 1e-9):
-            best = found
+        if fit.success and fit.fun < 1e299 and (best is None or fit.fun < best.fun - 1e-9):
+            best = fit
     if best is None:
         return _nothing(model, "the likelihood has no maximum that could be found")
     at = np.asarray(best.x)

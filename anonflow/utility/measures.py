@@ -307,20 +307,20 @@ def asked(
             raise ParameterError(f"unknown option {option!r} of these measures{did_you_mean(option, known)}")
     prepared = {}
     for name, own in wanted.items():
-        one = MEASURES[name]
+        measure = MEASURES[name]
         for option in own:
-            if option not in one.options:
+            if option not in measure.options:
                 raise ParameterError(
-                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, tuple(one.options) or ('none',))}"
+                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, tuple(measure.options) or ('none',))}"
                 )
-        shared = {option: value for option, value in options.items() if option in one.options}
+        shared = {option: value for option, value in options.items() if option in measure.options}
         mine = {**shared, **own}
-        if one.rows is None:
-            prepared[name] = one.prepare(records, k, **mine)
+        if measure.rows is None:
+            prepared[name] = measure.prepare(records, k, **mine)
         else:
             many = records.n if n is None else n
-            few = (take or records.take)(one.rows(records.domains, many, **mine))
-            prepared[name] = one.prepare(few, k, many, **mine)
+            few = (take or records.take)(measure.rows(records.domains, many, **mine))
+            prepared[name] = measure.prepare(few, k, many, **mine)
     return MeasureRequest(prepared)
 
 
@@ -355,7 +355,7 @@ def partial(
 
 def combine(ready: MeasureRequest, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
     """Put what several partitions add together, in their order; also of what was combined before."""
-    return {name: [one for part in parts for one in part[name]] for name in ready.prepared}
+    return {name: [chunk for part in parts for chunk in part[name]] for name in ready.prepared}
 
 
 def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str, float | int]:
@@ -364,14 +364,14 @@ def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str,
     Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
     the whole table (sums of floats up to their order).
     """
-    found: dict[str, float | int] = {}
+    numbers: dict[str, float | int] = {}
     for name, prepared in ready.prepared.items():
         value = MEASURES[name].finish(prepared, combined[name])
         if isinstance(value, dict):
-            found |= {f"{name}-{suffix}" if suffix else name: number for suffix, number in value.items()}
+            numbers |= {f"{name}-{suffix}" if suffix else name: number for suffix, number in value.items()}
         else:
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers
 
 
 def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
@@ -391,13 +391,13 @@ def finish_sums(
 ) -> dict[str, float | int]:
     """Return the measures of the whole table from :func:`class_sums` of all its classes."""
     return {
-        name: _BY_CLASS[name].of_sums(ready.prepared[name], [one[name] for one in sums]) for name in sums[0]
+        name: _BY_CLASS[name].of_sums(ready.prepared[name], [part[name] for part in sums]) for name in sums[0]
     }
 
 
 def measures_by_record() -> tuple[str, ...]:
     """Return the names of the measures that add up over records: of a partition they are a number or two."""
-    return tuple(name for name, one in MEASURES.items() if one.adds_up)
+    return tuple(name for name, measure in MEASURES.items() if measure.adds_up)
 
 
 def measures_by_class() -> tuple[str, ...]:
@@ -407,15 +407,15 @@ def measures_by_class() -> tuple[str, ...]:
 
 def measures_of_analyses() -> tuple[str, ...]:
     """Return the names of the measures that compare originals and plausible tables: they need all rows at once."""
-    return tuple(name for name, one in MEASURES.items() if isinstance(one, _AnalysisMeasure))
+    return tuple(name for name, measure in MEASURES.items() if isinstance(measure, _AnalysisMeasure))
 
 
-def numbers_of_measure(name: str, found: Mapping[str, float | int]) -> dict[str, float | int]:
+def numbers_of_measure(name: str, numbers: Mapping[str, float | int]) -> dict[str, float | int]:
     """Of all numbers that were measured those of one measure: its own, and its further ones."""
     own = {f"{name}-{part}" for part in MEASURES[name].parts}
     return {
         key: value
-        for key, value in found.items()
+        for key, value in numbers.items()
         if key == name or key in own or key.startswith(f"{name}-worst-by-")
     }
 
@@ -431,8 +431,8 @@ def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
     if not isinstance(measures, Sequence):
         raise ParameterError("measures are names, or mappings of a name to its options")
     wanted: dict[str, dict[str, Any]] = {}
-    for one in measures:
-        entries = one.items() if isinstance(one, Mapping) else [(one, {})]
+    for entry in measures:
+        entries = entry.items() if isinstance(entry, Mapping) else [(entry, {})]
         for name, own in entries:
             if not isinstance(name, str) or name not in MEASURES:
                 raise ParameterError(f"unknown measure {name!r}{did_you_mean(name, measure_names())}")
@@ -535,7 +535,7 @@ def _count(prepared: Any, chunks: list[tuple[np.ndarray, np.ndarray]]) -> tuple[
 
 
 def _mean_size(prepared: Any, counted: list[tuple[float, ...]]) -> float:
-    return sum(one[1] for one in counted) / sum(one[0] for one in counted)
+    return sum(part[1] for part in counted) / sum(part[0] for part in counted)
 
 
 def _of_sizes(
@@ -586,7 +586,7 @@ def _discernible_sums(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> 
 
 
 def _discernible(prepared: _Discernible, sums: list[tuple[float, ...]]) -> int:
-    squares, small, n = (sum(int(one[at]) for one in sums) for at in range(3))
+    squares, small, n = (sum(int(part[at]) for part in sums) for at in range(3))
     return squares + n * small
 
 
@@ -594,12 +594,12 @@ def _discernibility(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> in
     if all(homogeneous for _, _, homogeneous, _ in chunks):
         return _discernible(prepared, [_discernible_sums(prepared, chunks)])
     assert prepared.records is not None
-    return sum(_covered(prepared.records, made, sizes) for _, sizes, _, made in chunks)
+    return sum(_covered(prepared.records, generalization, sizes) for _, sizes, _, generalization in chunks)
 
 
-def _covered(records: Records, made: Generalization, sizes: np.ndarray) -> int:
+def _covered(records: Records, generalization: Generalization, sizes: np.ndarray) -> int:
     """Return how many originals generalized records cover in all, each counted `sizes` times."""
-    graph = consistency_graph(records, made)
+    graph = consistency_graph(records, generalization)
     copies = np.bincount(graph.published.label, weights=sizes, minlength=graph.published.size)
     return int(graph.degrees()[1].astype(np.float64) @ copies)
 
@@ -792,8 +792,8 @@ def _question_asked(
     return _checked("question", tables, seed, by, {"where": where, "among": among})
 
 
-def _classified(comparison: Comparison, asked: _Asked, part: Part) -> dict[str, float]:
-    target = asked.settings["target"]
+def _classified(comparison: Comparison, request: _Asked, part: Part) -> dict[str, float]:
+    target = request.settings["target"]
     if target is None:
         assert part.table is not None
         schema = part.table.schema
@@ -803,7 +803,7 @@ def _classified(comparison: Comparison, asked: _Asked, part: Part) -> dict[str, 
                 "measure 'classification': the table has no sensitive column; name one with target"
             )
         target = sensitive[0]
-    return classification(comparison, str(target), asked.seed)
+    return classification(comparison, str(target), request.seed)
 
 
 def _of_analysis(
@@ -820,14 +820,14 @@ def _of_analysis(
 ) -> Measure:
     """Return a measure that compares originals and plausible tables: it needs all rows at once."""
 
-    def chunk(asked: _Asked, part: Part) -> dict[str, float]:
-        comparison = comparison_of(part, asked.tables, asked.seed)
-        return by_group(comparison, asked.by, lambda one: value(one, asked, part), better)
+    def chunk(request: _Asked, part: Part) -> dict[str, float]:
+        comparison = comparison_of(part, request.tables, request.seed)
+        return by_group(comparison, request.by, lambda compared: value(compared, request, part), better)
 
     return _AnalysisMeasure(
         prepare or _asked_of(name),
         chunk,
-        lambda asked, chunks: chunks[0],
+        lambda request, chunks: chunks[0],
         sentence,
         better,
         cost=cost,
@@ -853,16 +853,16 @@ def _without_hidden(part: Part) -> tuple[Part, int]:
     ) - len(kept)
 
 
-def _all_rows_chunk(asked: tuple[usefulness.Attribute, ...], part: Part) -> tuple[Any, int]:
+def _all_rows_chunk(attributes: tuple[usefulness.Attribute, ...], part: Part) -> tuple[Any, int]:
     shown, hidden = _without_hidden(part)
-    return (usefulness.chunk(asked, shown) if shown.generalization.n else None), hidden
+    return (usefulness.chunk(attributes, shown) if shown.generalization.n else None), hidden
 
 
-def _all_rows(asked: tuple[usefulness.Attribute, ...], chunks: list[Any]) -> float:
-    shown = [one for one, _ in chunks if one is not None]
-    total, classes = usefulness.sums(asked, shown) if shown else (0.0, 0)
+def _all_rows(attributes: tuple[usefulness.Attribute, ...], chunks: list[Any]) -> float:
+    shown = [chunk for chunk, _ in chunks if chunk is not None]
+    total, classes = usefulness.sums(attributes, shown) if shown else (0.0, 0)
     hidden = sum(count for _, count in chunks)
-    whole = sum(1.0 for attribute in asked if attribute.values is None or attribute.width)
+    whole = sum(1.0 for attribute in attributes if attribute.values is None or attribute.width)
     return (total + hidden * whole) / (classes + hidden)
 
 

@@ -42,14 +42,16 @@ RISKS = {
 def column_losses(run: FinishedRun) -> dict[str, float]:
     """Return the mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
     if run.result.columns:
-        return {one.column: one.loss for one in run.result.columns}
-    made = run.result.anonymization
-    if made is None:
+        return {column.column: column.loss for column in run.result.columns}
+    anonymization = run.result.anonymization
+    if anonymization is None:
         return {}
-    found: dict[str, list[float]] = {}
-    for domain, costs in zip(made.table.domains, cell_costs(made.generalization), strict=True):
-        found.setdefault(domain.column, []).append(float(costs.mean()))
-    return {name: sum(parts) / len(parts) for name, parts in found.items()}
+    losses: dict[str, list[float]] = {}
+    for domain, costs in zip(
+        anonymization.table.domains, cell_costs(anonymization.generalization), strict=True
+    ):
+        losses.setdefault(domain.column, []).append(float(costs.mean()))
+    return {name: sum(parts) / len(parts) for name, parts in losses.items()}
 
 
 class CompareModel(param.Parameterized):
@@ -106,7 +108,7 @@ class CompareModel(param.Parameterized):
                 continue
             result, row = run.result, run.row()
             losses = column_losses(run)
-            told = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
+            words = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
             spread = _spread(result.spread)
             rows.append(
                 {
@@ -119,7 +121,7 @@ class CompareModel(param.Parameterized):
                     "suppressed": row["suppressed"],
                     "seconds": row["seconds"],
                     "checks": verdict(run),
-                    "columns": str(sparkline(list(losses.values()), f"loss by column: {told}", 1.0))
+                    "columns": str(sparkline(list(losses.values()), f"loss by column: {words}", 1.0))
                     if losses
                     else "",
                     "records": str(sparkline(spread, "records by their loss, from 0 % left to 100 % right"))
@@ -135,23 +137,23 @@ class CompareModel(param.Parameterized):
 
     def points(self, measure: str) -> list[Point]:
         """Return every result by its k and a measure of ``MEASURES``."""
-        found = []
+        points = []
         for run in self.results:
             value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
             y = math.nan if value is None else float(value)
             columns = ", ".join(column_losses(run))
-            found.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y, columns))
-        return found
+            points.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y, columns))
+        return points
 
     def frontier_points(self) -> list[Point]:
         """Return every result by its risk and its GCP; those whose risk is not measured yet are left out."""
-        found = []
+        points = []
         for run in self.results:
             risk = 1 / run.result.k if self.risk == "promised" else self.measured.get(run.id)
             if risk is not None:
                 gcp = float(run.result.measures.get("gcp", math.nan))
-                found.append(Point(run.id, run.name, run.result.algorithm, float(risk), gcp))
-        return found
+                points.append(Point(run.id, run.name, run.result.algorithm, float(risk), gcp))
+        return points
 
     def best(self) -> list[int]:
         """Return ids of the runs on the frontier, by increasing risk."""
@@ -171,15 +173,17 @@ class CompareModel(param.Parameterized):
         if not waiting:
             return
         run = waiting[0]
-        made = run.result.anonymization
-        assert made is not None
+        anonymization = run.result.anonymization
+        assert anonymization is not None
         self.param.update(measuring=True, problem="")
 
         def work() -> float:
-            return float(attack(made.table, made, ["linker"], k=made.k)["success"].iloc[0])
+            return float(
+                attack(anonymization.table, anonymization, ["linker"], k=anonymization.k)["success"].iloc[0]
+            )
 
         def done(rate: float) -> None:
-            still = {one.id for one in self.workspace.runs}
+            still = {remaining.id for remaining in self.workspace.runs}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
             self.workspace.noted.risks = dict(kept)
             self.param.update(measured=kept, measuring=False)
@@ -206,7 +210,7 @@ class CompareModel(param.Parameterized):
         if both is None:
             return []
         a, b = both
-        found = differences(a.document, b.document)
+        pairs = differences(a.document, b.document)
         for name, text in (
             (arrow("information loss (GCP)", "gcp"), lambda run: _number(run.result.measures.get("gcp"))),
             (
@@ -219,8 +223,8 @@ class CompareModel(param.Parameterized):
             ("checks", verdict),
         ):
             if text(a) != text(b):
-                found.append((name, text(a), text(b)))
-        return found
+                pairs.append((name, text(a), text(b)))
+        return pairs
 
     def losses_of_both(self) -> tuple[list[str], list[float], list[float]]:
         """Return columns, and what each loses in the first run and in the second."""
@@ -291,7 +295,7 @@ def _number(value: Any) -> str:
 
 def _spread(spread: Sequence[tuple[int, int]], bars: int = 20) -> list[float]:
     """Return records by their loss, in `bars` steps of equal width from 0 % to 100 %."""
-    found = [0.0] * bars
+    heights = [0.0] * bars
     for percent, count in spread:
-        found[min(bars - 1, int(percent) * bars // 100)] += count
-    return found
+        heights[min(bars - 1, int(percent) * bars // 100)] += count
+    return heights

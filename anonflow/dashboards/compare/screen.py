@@ -125,7 +125,7 @@ class CompareScreen(pn.viewable.Viewer):
         if self._filling or self.workspace.frame is None:
             return
         try:
-            ks = [int(one) for one in event.new.replace(";", ",").split(",") if one.strip()]
+            ks = [int(number) for number in event.new.replace(";", ",").split(",") if number.strip()]
             if not ks or min(ks) < 2:
                 raise ValueError
         except ValueError:
@@ -350,7 +350,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.legend.object = str(
             Markup('<div class="legend">{}</div>').format(
                 Markup("").join(
-                    Markup("<span>{}{}</span>").format(look_of(one).svg(16), one) for one in methods
+                    Markup("<span>{}{}</span>").format(look_of(method).svg(16), method) for method in methods
                 )
             )
         )
@@ -366,7 +366,7 @@ class CompareScreen(pn.viewable.Viewer):
         try:
             if chosen in self.shown.options.values():
                 self.shown.value = chosen
-            run = next((one for one in self.workspace.runs if one.id == chosen), None)
+            run = next((candidate for candidate in self.workspace.runs if candidate.id == chosen), None)
             for widget in (self.run_name, self.note, self.pin, self.delete):
                 widget.disabled = run is None
             if run is not None:
@@ -478,12 +478,14 @@ class CompareScreen(pn.viewable.Viewer):
     def _show_history(self, *events: Any) -> None:
         draft = self.workspace.draft
         self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo
-        told = self.model.history()
-        items = Markup("").join(Markup("<li>{}</li>").format(one) for one in told[:12])
-        more = Markup("<p class='soft'>and {} before</p>").format(len(told) - 12) if len(told) > 12 else ""
+        entries = self.model.history()
+        items = Markup("").join(Markup("<li>{}</li>").format(entry) for entry in entries[:12])
+        more = (
+            Markup("<p class='soft'>and {} before</p>").format(len(entries) - 12) if len(entries) > 12 else ""
+        )
         self.edits.object = (
             str(Markup('<ol class="history">{}</ol>{}').format(items, more))
-            if told
+            if entries
             else "<p class='soft'>Nothing was changed since the table was opened.</p>"
         )
 

@@ -81,8 +81,8 @@ class UtilityCard(pn.viewable.Viewer):
         name, table = self.measure.value, self.workspace.table
         self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
         self.settings.objects = [] if self.form is None else self.form.rows
-        told = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
-        self.about.object = str(Markup("<p class='soft'>{}</p>").format(told))
+        words = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
+        self.about.object = str(Markup("<p class='soft'>{}</p>").format(words))
 
     def _start(self, _: Any) -> None:
         name = self.measure.value
@@ -113,10 +113,10 @@ class UtilityCard(pn.viewable.Viewer):
         rows = []
         for run in model.results:
             numbers = [model.numbers[title].get(run.id) for title in titles]
-            if any(found is not None for found in numbers):
+            if any(number is not None for number in numbers):
                 cells = [
-                    _cell(title, found, run.id in model.best(title))
-                    for title, found in zip(titles, numbers, strict=True)
+                    _cell(title, number, run.id in model.best(title))
+                    for title, number in zip(titles, numbers, strict=True)
                 ]
                 rows.append([f"{run.name} (#{run.id})", *cells])
         return facts(header, rows, range(1, 1 + len(titles)))
@@ -139,14 +139,14 @@ class UtilityCard(pn.viewable.Viewer):
         return self._card
 
 
-def _cell(title: str, found: dict[str, float] | None, best: bool) -> Markup:
+def _cell(title: str, numbers: dict[str, float] | None, best: bool) -> Markup:
     """Return a run's number, and below it what the measure gives beside it."""
-    if found is None:
+    if numbers is None:
         return Markup("–")
     name = title.partition(":")[0]
-    own = Markup("<b>● {}</b>" if best else "{}").format(_number(found.get(name)))
+    own = Markup("<b>● {}</b>" if best else "{}").format(_number(numbers.get(name)))
     beside = [
-        f"{key.removeprefix(f'{name}-')} {_number(value)}" for key, value in found.items() if key != name
+        f"{key.removeprefix(f'{name}-')} {_number(value)}" for key, value in numbers.items() if key != name
     ]
     lines = Markup("").join(Markup("<br><small class='soft'>{}</small>").format(each) for each in beside)
     return own + lines

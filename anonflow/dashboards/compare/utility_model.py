@@ -39,14 +39,14 @@ def about(name: str) -> str:
 
 def request_title(name: str, settings: Mapping[str, Any]) -> str:
     """Return a measure and its settings in a line: ``question: where Age 30 to 39``."""
-    told = [f"{key} {_words(value)}" for key, value in settings.items()]
-    return f"{name}: {'; '.join(told)}" if told else name
+    words = [f"{key} {_words(value)}" for key, value in settings.items()]
+    return f"{name}: {'; '.join(words)}" if words else name
 
 
 def _words(value: Any) -> str:
     if not isinstance(value, Mapping):
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    told = []
+    words = []
     for column, wanted in value.items():
         if isinstance(wanted, Mapping):
             low, high = wanted.get("from"), wanted.get("to")
@@ -57,10 +57,10 @@ def _words(value: Any) -> str:
                 if low is None
                 else [f"{low} to {high}"]
             )
-            told.append(f"{column} {ends[0]}")
+            words.append(f"{column} {ends[0]}")
         else:
-            told.append(f"{column} = {_words(wanted)}")
-    return " and ".join(told)
+            words.append(f"{column} = {_words(wanted)}")
+    return " and ".join(words)
 
 
 class UtilityModel(param.Parameterized):
@@ -99,7 +99,10 @@ class UtilityModel(param.Parameterized):
     def offered(self) -> list[str]:
         """Return the names of all measures that judge, those of analyses first."""
         analyses = measures_of_analyses()
-        return [*analyses, *(name for name, one in MEASURES.items() if one.better and name not in analyses)]
+        return [
+            *analyses,
+            *(name for name, declared in MEASURES.items() if declared.better and name not in analyses),
+        ]
 
     def without_settings(self) -> list[str]:
         """Return the measures of analyses that need nothing to be said."""
@@ -171,7 +174,9 @@ class UtilityModel(param.Parameterized):
         name = title.partition(":")[0]
         better = MEASURES[name].better
         values = {
-            id: found[name] for id, found in self.numbers.get(title, {}).items() if found[name] == found[name]
+            id: numbers[name]
+            for id, numbers in self.numbers.get(title, {}).items()
+            if numbers[name] == numbers[name]
         }
         if not better or len(set(values.values())) < 2:
             return frozenset()
@@ -192,13 +197,13 @@ class UtilityModel(param.Parameterized):
 
         def work() -> dict[str, float]:
             assert anonymization is not None
-            found = measure(anonymization.table, anonymization, {name: settings}, k=anonymization.k)
-            return {key: float(value) for key, value in numbers_of_measure(name, found).items()}
+            numbers = measure(anonymization.table, anonymization, {name: settings}, k=anonymization.k)
+            return {key: float(value) for key, value in numbers_of_measure(name, numbers).items()}
 
-        def done(found: dict[str, float]) -> None:
+        def done(numbers: dict[str, float]) -> None:
             title = request_title(name, settings)
             noted = self.workspace.noted.utility
-            noted.setdefault(run.id, {})[title] = found
+            noted.setdefault(run.id, {})[title] = numbers
             self._show_noted()
             self._next()
 
@@ -213,8 +218,8 @@ class UtilityModel(param.Parameterized):
     def _show_noted(self) -> None:
         numbers: dict[str, dict[int, dict[str, float]]] = {}
         for id, of_run in self.workspace.noted.utility.items():
-            for title, found in of_run.items():
-                numbers.setdefault(title, {})[id] = found
+            for title, noted in of_run.items():
+                numbers.setdefault(title, {})[id] = noted
         self.numbers = numbers
 
     def _runs_changed(self, *events: Any) -> None:

@@ -34,8 +34,8 @@ def figures_of_run(result: RunResult) -> dict[str, bytes]:
     cells = [
         (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
     ]
-    made = result.anonymization
-    regular = made is not None and made.matches is not None
+    anonymization = result.anonymization
+    regular = anonymization is not None and anonymization.matches is not None
     unit = "matches" if regular else "size of the class"
     drawn = {
         "loss-by-column": plots.bars(

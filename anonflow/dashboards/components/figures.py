@@ -75,7 +75,7 @@ def look(dark: bool) -> Palette:
 
 
 def _figure(look: Palette, height: int, across: str, up: str, **given: Any) -> figure:
-    made = figure(
+    plot = figure(
         height=height,
         sizing_mode="stretch_width",
         toolbar_location=None,
@@ -87,7 +87,7 @@ def _figure(look: Palette, height: int, across: str, up: str, **given: Any) -> f
         y_axis_label=up,
         **given,
     )
-    for axis in (*made.xaxis, *made.yaxis):
+    for axis in (*plot.xaxis, *plot.yaxis):
         axis.axis_line_color = look.line
         axis.major_tick_line_color = look.line
         axis.minor_tick_line_color = None
@@ -98,9 +98,9 @@ def _figure(look: Palette, height: int, across: str, up: str, **given: Any) -> f
         axis.axis_label_text_font = FONT
         axis.axis_label_text_font_size = "12.5px"
         axis.axis_label_text_font_style = "normal"
-    made.xgrid.grid_line_color = None
-    made.ygrid.grid_line_color = look.line
-    return made
+    plot.xgrid.grid_line_color = None
+    plot.ygrid.grid_line_color = look.line
+    return plot
 
 
 def _listen(source: ColumnDataSource, tap: Tap | None) -> None:
@@ -118,7 +118,7 @@ def _listen(source: ColumnDataSource, tap: Tap | None) -> None:
 
 
 def _marks(
-    made: figure, points: Sequence[Point], xs: Sequence[Any], look: Palette, tap: Tap | None
+    plot: figure, points: Sequence[Point], xs: Sequence[Any], look: Palette, tap: Tap | None
 ) -> list[Any]:
     """Return the points, each with the look of its method; what was drawn."""
     drawn = []
@@ -134,7 +134,7 @@ def _marks(
             }
         )
         drawn.append(
-            made.scatter(
+            plot.scatter(
                 "x",
                 "y",
                 source=source,
@@ -152,11 +152,11 @@ def _marks(
 
 
 def _ring(
-    made: figure, points: Sequence[Point], xs: Sequence[Any], chosen: int | None, look: Palette
+    plot: figure, points: Sequence[Point], xs: Sequence[Any], chosen: int | None, look: Palette
 ) -> None:
     at = next((at for at, point in enumerate(points) if point.id == chosen), None)
     if at is not None:
-        made.scatter(
+        plot.scatter(
             [xs[at]],
             [points[at].y],
             marker="circle",
@@ -167,10 +167,10 @@ def _ring(
         )
 
 
-def _hover(made: figure, drawn: Sequence[Any], tips: list[tuple[str, str]], tap: Tap | None) -> None:
-    made.add_tools(HoverTool(renderers=list(drawn), tooltips=tips))
+def _hover(plot: figure, drawn: Sequence[Any], tips: list[tuple[str, str]], tap: Tap | None) -> None:
+    plot.add_tools(HoverTool(renderers=list(drawn), tooltips=tips))
     if tap is not None:
-        made.add_tools(TapTool(renderers=list(drawn)))
+        plot.add_tools(TapTool(renderers=list(drawn)))
 
 
 def against_k(
@@ -208,37 +208,37 @@ def against_k(
     if len(ks) <= 1:
         methods = list(dict.fromkeys(point.algorithm for point in shown))
         across = "" if not ks else f"method (k = {ks[0]:g})"
-        made = _figure(look, height, across, up, x_range=methods or ["–"], y_axis_type=scale)
-        made.xaxis.major_label_orientation = _turn(methods, 260)
+        plot = _figure(look, height, across, up, x_range=methods or ["–"], y_axis_type=scale)
+        plot.xaxis.major_label_orientation = _turn(methods, 260)
         xs: list[Any] = [point.algorithm for point in shown]
     else:
-        made = _figure(look, height, "k", up, y_axis_type=scale)
+        plot = _figure(look, height, "k", up, y_axis_type=scale)
         across = "log" if ks[-1] > 8 * ks[0] else "linear"
         if across == "log":  # else small ks, which are close, would stand on one another
-            made = _figure(look, height, "k", up, y_axis_type=scale, x_axis_type="log")
-            made.x_range = Range1d(ks[0] / 1.25, ks[-1] * 1.25)
+            plot = _figure(look, height, "k", up, y_axis_type=scale, x_axis_type="log")
+            plot.x_range = Range1d(ks[0] / 1.25, ks[-1] * 1.25)
         else:
             margin = 0.06 * (ks[-1] - ks[0])
-            made.x_range = Range1d(ks[0] - margin, ks[-1] + margin)
-        made.xaxis.ticker = FixedTicker(ticks=_apart(ks, across == "log"))
-        made.xaxis.formatter = NumeralTickFormatter(format="0")
+            plot.x_range = Range1d(ks[0] - margin, ks[-1] + margin)
+        plot.xaxis.ticker = FixedTicker(ticks=_apart(ks, across == "log"))
+        plot.xaxis.formatter = NumeralTickFormatter(format="0")
         xs = [point.x for point in shown]
         for algorithm, group in dict.fromkeys((point.algorithm, point.group) for point in shown):
             own = [p for p in shown if (p.algorithm, p.group) == (algorithm, group)]
             latest = {p.x: p.y for p in sorted(own, key=lambda p: p.id)}
             line = sorted(latest.items())
             colour = look_of(algorithm).colour
-            made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
+            plot.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
     if scale == "log":
-        made.yaxis.formatter = NumeralTickFormatter(format="0.[000]")
-        made.y_range = Range1d(min(values) / 1.8, 1.8 * max(values))
+        plot.yaxis.formatter = NumeralTickFormatter(format="0.[000]")
+        plot.y_range = Range1d(min(values) / 1.8, 1.8 * max(values))
     else:
-        made.y_range.start = 0.0
-        made.y_range.end = 1.12 * max(values, default=1.0)  # the ring stays inside
-    drawn = _marks(made, shown, xs, look, tap)
-    _ring(made, shown, xs, chosen, look)
-    _hover(made, drawn, [("run", "@name"), (up.split(",")[0], f"@y{{{number}}}")], tap)
-    return made
+        plot.y_range.start = 0.0
+        plot.y_range.end = 1.12 * max(values, default=1.0)  # the ring stays inside
+    drawn = _marks(plot, shown, xs, look, tap)
+    _ring(plot, shown, xs, chosen, look)
+    _hover(plot, drawn, [("run", "@name"), (up.split(",")[0], f"@y{{{number}}}")], tap)
+    return plot
 
 
 def _turn(labels: Sequence[str], room: float) -> float | str:
@@ -283,83 +283,91 @@ def risk_and_loss(
         As for :func:`against_k`.
     """
     shown = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
-    made = _figure(look, height, across, "information loss (GCP), lower is better")
-    made.xgrid.grid_line_color = look.line
-    made.xaxis.formatter = NumeralTickFormatter(format="0.[0] %")
-    made.y_range.start = made.x_range.start = 0.0
-    made.x_range.end = 1.12 * max((point.x for point in shown), default=1.0)
-    made.y_range.end = 1.15 * (max((point.y for point in shown), default=1.0) or 1.0)
+    plot = _figure(look, height, across, "information loss (GCP), lower is better")
+    plot.xgrid.grid_line_color = look.line
+    plot.xaxis.formatter = NumeralTickFormatter(format="0.[0] %")
+    plot.y_range.start = plot.x_range.start = 0.0
+    plot.x_range.end = 1.12 * max((point.x for point in shown), default=1.0)
+    plot.y_range.end = 1.15 * (max((point.y for point in shown), default=1.0) or 1.0)
     best = frontier([point.x for point in shown], [point.y for point in shown])
     if len(best):
         # beyond the ends: as safe as the safest at more loss, as good as the best at more risk
         line = [(shown[at].x, shown[at].y) for at in best]
-        xs = [line[0][0], *(x for x, _ in line), made.x_range.end]
-        ys = [made.y_range.end, *(y for _, y in line), line[-1][1]]
-        made.step(xs, ys, mode="after", line_color=look.soft, line_dash="dashed", line_width=1.6)
+        xs = [line[0][0], *(x for x, _ in line), plot.x_range.end]
+        ys = [plot.y_range.end, *(y for _, y in line), line[-1][1]]
+        plot.step(xs, ys, mode="after", line_color=look.soft, line_dash="dashed", line_width=1.6)
     risks = [point.x for point in shown]
-    drawn = _marks(made, shown, risks, look, tap)
-    _ring(made, shown, risks, chosen, look)
-    _hover(made, drawn, [("run", "@name"), ("risk", "@x{0.00 %}"), ("GCP", "@y{0.0000}")], tap)
-    return made
+    drawn = _marks(plot, shown, risks, look, tap)
+    _ring(plot, shown, risks, chosen, look)
+    _hover(plot, drawn, [("run", "@name"), ("risk", "@x{0.00 %}"), ("GCP", "@y{0.0000}")], tap)
+    return plot
 
 
-def overlay(found: Distribution, look: Palette, height: int = 330) -> figure:
+def overlay(distribution: Distribution, look: Palette, height: int = 330) -> figure:
     """Return a column before (bars) and after (marks over them; joined by a line where the values are in order)."""
-    bars_in_all = len(found.labels)
-    if found.edges is not None:
-        made = _figure(
-            look, height, found.name, "share of records", x_axis_type="datetime" if found.dates else "linear"
+    bars_in_all = len(distribution.labels)
+    if distribution.edges is not None:
+        plot = _figure(
+            look,
+            height,
+            distribution.name,
+            "share of records",
+            x_axis_type="datetime" if distribution.dates else "linear",
         )
-        edges = found.edges * _DAY if found.dates else found.edges
+        edges = distribution.edges * _DAY if distribution.dates else distribution.edges
         left, right = edges[:-1], edges[1:]
         middle: Any = (left + right) / 2
         bars_in_all = len(left)  # missing values have no place among numbers
     else:
-        labels = [label or "(empty)" for label in found.labels]
+        labels = [label or "(empty)" for label in distribution.labels]
         names = [f"{label}{'​' * labels[:at].count(label)}" for at, label in enumerate(labels)]
-        made = _figure(look, height, found.name, "share of records", x_range=names)
-        made.xaxis.major_label_orientation = _turn(names, 640)
+        plot = _figure(look, height, distribution.name, "share of records", x_range=names)
+        plot.xaxis.major_label_orientation = _turn(names, 640)
         middle = names
     source = ColumnDataSource(
         {
             "x": middle,
-            "label": list(found.labels[:bars_in_all]),
-            "before": found.original[:bars_in_all],
-            "after": found.published[:bars_in_all],
+            "label": list(distribution.labels[:bars_in_all]),
+            "before": distribution.original[:bars_in_all],
+            "after": distribution.published[:bars_in_all],
         }
     )
-    if found.edges is not None:
+    if distribution.edges is not None:
         source.add(left, "left")
         source.add(right, "right")
-        bars = made.quad(
+        bars = plot.quad(
             left="left", right="right", bottom=0, top="before", source=source,
             fill_color=BLUE, fill_alpha=0.45, line_color=BLUE, legend_label="original",
         )  # fmt: skip
     else:
-        bars = made.vbar(
+        bars = plot.vbar(
             "x", top="before", width=0.82, source=source,
             fill_color=BLUE, fill_alpha=0.45, line_color=BLUE, legend_label="original",
         )  # fmt: skip
-    if found.ordered or found.edges is not None:
-        numbers = [at for at, label in enumerate(found.labels[:bars_in_all]) if label != MISSING]
-        made.line([middle[at] for at in numbers], [found.published[at] for at in numbers],
+    if distribution.ordered or distribution.edges is not None:
+        numbers = [at for at, label in enumerate(distribution.labels[:bars_in_all]) if label != MISSING]
+        plot.line([middle[at] for at in numbers], [distribution.published[at] for at in numbers],
                   line_color=ORANGE, line_width=2, legend_label="published")  # fmt: skip
-    dots = made.scatter(
+    dots = plot.scatter(
         "x", "after", source=source, marker="diamond", size=11, fill_color=ORANGE, line_color=look.page,
         legend_label="published",
     )  # fmt: skip
-    made.y_range.start = 0.0
-    made.yaxis.formatter = NumeralTickFormatter(format="0.[0] %")
-    legend = made.legend[0]
+    plot.y_range.start = 0.0
+    plot.yaxis.formatter = NumeralTickFormatter(format="0.[0] %")
+    legend = plot.legend[0]
     legend.background_fill_alpha = legend.border_line_alpha = 0.0
     legend.label_text_color, legend.label_text_font = look.ink, FONT
     legend.orientation, legend.location = "horizontal", "top_right"
-    made.center.remove(legend)
-    made.add_layout(legend, "above")
-    made.add_tools(
+    plot.center.remove(legend)
+    plot.add_layout(legend, "above")
+    plot.add_tools(
         HoverTool(
             renderers=[bars, dots],
-            tooltips=[(found.name, "@label"), ("original", "@before{0.0 %}"), ("published", "@after{0.0 %}")],
+            tooltips=[
+                (distribution.name, "@label"),
+                ("original", "@before{0.0 %}"),
+                ("published", "@after{0.0 %}"),
+            ],
         )
     )
-    return made
+    return plot

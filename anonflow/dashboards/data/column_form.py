@@ -104,15 +104,15 @@ class ColumnChoice(DraftForm):
 
     def sentence(self) -> str:
         """Return how many records are unique on the quasi-identifiers."""
-        found = self.unique()
-        if not found:
+        counts = self.unique()
+        if not counts:
             return (
                 ""
                 if self.workspace.named is None
                 else "No column is a quasi-identifier yet: choose at least one."
             )
         n = len(self.workspace.named)
-        alone = found[-1]
+        alone = counts[-1]
         return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these QIs."
 
     def first_rows(self, most: int = 100) -> pd.DataFrame:
@@ -256,11 +256,11 @@ class ColumnChoice(DraftForm):
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
-        found = self.unique()
+        counts = self.unique()
         n = 0 if self.workspace.named is None else len(self.workspace.named)
         bars = [
             (name, many, share(many, n), many / n)
-            for name, many in zip(self.quasi_identifiers, found, strict=True)
+            for name, many in zip(self.quasi_identifiers, counts, strict=True)
         ]
         rows = None if self.workspace.named is None else self.table()
         if rows is None or self.rows is None or not rows.equals(self.rows):
@@ -270,13 +270,13 @@ class ColumnChoice(DraftForm):
 
 def about_datasets() -> dict[str, str]:
     """Return what the page says of each built-in table: its name, and a line about it."""
-    found = {}
+    sentences = {}
     for row in datasets.describe().to_dict("records"):
         fetched = "" if row["available"] else " · needs a download (or its file on disk)"
-        found[row["name"]] = (
+        sentences[row["name"]] = (
             f"{row['rows']:,} records, {row['columns']} columns · {row['origin']} · {row['licence']}{fetched}"
         )
-    return found
+    return sentences
 
 
 def type_of(cells: pd.Series) -> str:

@@ -268,12 +268,12 @@ class DataScreen(pn.viewable.Viewer):
         if not self._hierarchies:
             self._open_waiting()
             return
-        said = attach(workspace, {name: path for name, (_, path) in self._hierarchies.items()})
+        sentence = attach(workspace, {name: path for name, (_, path) in self._hierarchies.items()})
         for name, (when, _) in list(self._hierarchies.items()):
             # what fits no column of this table may be for one that is still to come
             if when < recent or matched_column(name, columns) is not None:
                 self._forget(self._hierarchies, name)
-        self._attached = [*self._attached, said][-12:]
+        self._attached = [*self._attached, sentence][-12:]
         self.dropped.object = "".join(f"<p>{escape(each)}.</p>" for each in self._attached)
         self.dropped.visible = True
         self._open_waiting()

@@ -71,9 +71,9 @@ class AssociationCard(pn.viewable.Viewer):
         anonymization = run.result.anonymization
         self.param.update(computing=True, problem="")
 
-        def done(found: Associations) -> None:
+        def done(result: Associations) -> None:
             if any(each.id == run.id for each in self.workspace.runs):
-                self.workspace.noted.associations[run.id] = found
+                self.workspace.noted.associations[run.id] = result
             self.computing = False
 
         def failed(problem: str) -> None:
@@ -82,9 +82,9 @@ class AssociationCard(pn.viewable.Viewer):
         self.background.start(lambda: associations_of(anonymization.table, anonymization), done, failed)
 
     def _show(self, *events: Any) -> None:
-        run, found = self.run, self.associations
+        run, shown = self.run, self.associations
         self.start.disabled = self.computing or run is None
-        self.start.visible = found is None
+        self.start.visible = shown is None
         self.start.label = "Comparing…" if self.computing else "Compare the associations"
         if run is not None:
             self.which.object = str(
@@ -93,23 +93,23 @@ class AssociationCard(pn.viewable.Viewer):
         if self.problem:
             self.picture.object = str(Markup("<p>This cannot be compared: {}</p>").format(self.problem))
         else:
-            self.picture.object = "" if found is None else str(associations_markup(found))
+            self.picture.object = "" if shown is None else str(associations_markup(shown))
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._card
 
 
-def associations_markup(found: Associations) -> Markup:
+def associations_markup(associations: Associations) -> Markup:
     """Return the two pictures, and the pairs that changed most in words."""
-    change = np.asarray(found.after) - np.asarray(found.before)
-    below = np.tril_indices(len(found.columns), -1)
+    change = np.asarray(associations.after) - np.asarray(associations.before)
+    below = np.tril_indices(len(associations.columns), -1)
     order = np.argsort(-np.abs(change[below]), kind="stable")[:5]
     worst = Markup("").join(
         Markup("<li>{} and {}: {} before, {} after</li>").format(
-            found.columns[below[0][at]],
-            found.columns[below[1][at]],
-            f"{found.before[below][at]:.2f}",
-            f"{found.after[below][at]:.2f}",
+            associations.columns[below[0][at]],
+            associations.columns[below[1][at]],
+            f"{associations.before[below][at]:.2f}",
+            f"{associations.after[below][at]:.2f}",
         )
         for at in order.tolist()
     )
@@ -121,10 +121,16 @@ def associations_markup(found: Associations) -> Markup:
     ).format(
         scroll.format(
             "Before and after",
-            heat_map(found.columns, found.before, found.after, "Association of columns before and after"),
+            heat_map(
+                associations.columns,
+                associations.before,
+                associations.after,
+                "Association of columns before and after",
+            ),
         ),
         scroll.format(
-            "The difference", difference_map(found.columns, change, "Change of the association of columns")
+            "The difference",
+            difference_map(associations.columns, change, "Change of the association of columns"),
         ),
         worst,
     )

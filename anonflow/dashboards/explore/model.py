@@ -122,7 +122,7 @@ class BeforeAfter:
 def missing_of(anonymization: Anonymization) -> dict[str, np.ndarray]:
     """Return which originals have no value, for each column of QIs where some have none: bool, shape (n,)."""
     records = anonymization.table.records
-    found: dict[str, np.ndarray] = {}
+    missing: dict[str, np.ndarray] = {}
     for at, domain in enumerate(records.domains):
         if domain.kind in ("positions", "codes"):
             continue
@@ -131,8 +131,8 @@ def missing_of(anonymization: Anonymization) -> dict[str, np.ndarray]:
         if domain.kind != "numeric" and "" in domain.labels:
             without = without | (codes == list(domain.labels).index(""))
         if without.any():
-            found[domain.column] = without
-    return found
+            missing[domain.column] = without
+    return missing
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,8 @@ class ExploreModel(param.Parameterized):
     @property
     def columns(self) -> list[str]:
         """Names of the run's coded quasi-identifiers."""
-        made = self.made
-        return [] if made is None else [domain.name for domain in made.table.domains]
+        anonymization = self.made
+        return [] if anonymization is None else [domain.name for domain in anonymization.table.domains]
 
     def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
         """Return loss by attribute and run: columns, runs, and the losses between 0 and 1."""
@@ -232,37 +232,37 @@ class ExploreModel(param.Parameterized):
         if self.run is not None and self.run not in shown:
             shown = [self.run, *shown[1:]]
         losses = [column_losses(run) for run in shown]
-        columns = list(dict.fromkeys(name for one in losses for name in one))
+        columns = list(dict.fromkeys(name for losses_of_run in losses for name in losses_of_run))
         names = [f"{'▶ ' if run is self.run else ''}{run.name} (#{run.id})" for run in shown]
         values = [
-            [*(one.get(name) for name in columns), run.result.measures.get("gcp")]
-            for one, run in zip(losses, shown, strict=True)
+            [*(losses_of_run.get(name) for name in columns), run.result.measures.get("gcp")]
+            for losses_of_run, run in zip(losses, shown, strict=True)
         ]
         return [*columns, "all (GCP)"], names, values
 
     def distribution(self) -> Distribution | None:
         """Return the chosen column before and after."""
-        made = self.made
-        if made is None or self.column not in self.columns:
+        anonymization = self.made
+        if anonymization is None or self.column not in self.columns:
             return None
-        return distribution(made.table.records, made.generalization, self.column)
+        return distribution(anonymization.table.records, anonymization.generalization, self.column)
 
     def records(self) -> BeforeAfter | None:
         """Return all records before and after; kept for the run that is shown."""
-        run, made = self.run, self.made
-        if run is None or made is None:
+        run, anonymization = self.run, self.made
+        if run is None or anonymization is None:
             return None
         if self._records is None or self._records[0] != run.id:
-            self._records = run.id, BeforeAfter.of(made)
+            self._records = run.id, BeforeAfter.of(anonymization)
         return self._records[1]
 
     def prepare(self, done: Callable[[], None], failed: Callable[[str], None]) -> None:
         """Compute what takes its time of the chosen run, and call `done`; at once where there are few records."""
-        run, made = self.run, self.made
-        if run is None or made is None:
+        run, anonymization = self.run, self.made
+        if run is None or anonymization is None:
             self.aside.forget()
             return
-        if made.n <= FEW or (self._records is not None and self._records[0] == run.id):
+        if anonymization.n <= FEW or (self._records is not None and self._records[0] == run.id):
             self.aside.forget()
             done()
             return
@@ -271,41 +271,43 @@ class ExploreModel(param.Parameterized):
             self._records = run.id, records
             done()
 
-        self.aside.start(lambda: BeforeAfter.of(made), keep, failed)
+        self.aside.start(lambda: BeforeAfter.of(anonymization), keep, failed)
 
     def neighbourhood(self) -> Neighbourhood | None:
         """Return the chosen record and those it is hidden among."""
-        made = self.made
-        return None if made is None else neighbourhood(made, self.record)
+        anonymization = self.made
+        return None if anonymization is None else neighbourhood(anonymization, self.record)
 
     def missing_losses(self) -> list[MissingLoss]:
         """Return what cells without a value lose, a line for each column that has some."""
-        made = self.made
-        if made is None:
+        anonymization = self.made
+        if anonymization is None:
             return []
-        found = []
+        losses = []
         costs = {
             domain.column: cost
-            for domain, cost in zip(made.table.domains, cell_costs(made.generalization), strict=True)
+            for domain, cost in zip(
+                anonymization.table.domains, cell_costs(anonymization.generalization), strict=True
+            )
         }
-        for name, without in missing_of(made).items():
+        for name, without in missing_of(anonymization).items():
             cost = costs[name]
             others = float(cost[~without].mean()) if not without.all() else 0.0
-            found.append(MissingLoss(name, int(without.sum()), float(cost[without].mean()), others))
-        return found
+            losses.append(MissingLoss(name, int(without.sum()), float(cost[without].mean()), others))
+        return losses
 
     def worst_record(self) -> int:
         """Return the first of the records that lose most."""
-        made = self.made
-        return 0 if made is None else int(np.argmax(record_costs(made.generalization)))
+        anonymization = self.made
+        return 0 if anonymization is None else int(np.argmax(record_costs(anonymization.generalization)))
 
     def lattice(self) -> LatticePart | None:
         """Return the levels beside those of the chosen run, None for methods without levels; kept for the run that is shown."""
-        run, made = self.run, self.made
-        if run is None or made is None:
+        run, anonymization = self.run, self.made
+        if run is None or anonymization is None:
             return None
         if self._lattice is None or self._lattice[0] != run.id:
-            self._lattice = run.id, lattice_part(made)
+            self._lattice = run.id, lattice_part(anonymization)
         return self._lattice[1]
 
     def run_node(self, at: int) -> None:
@@ -323,42 +325,42 @@ class ExploreModel(param.Parameterized):
         FlowError
             If it cannot run.
         """
-        part, run, made = self.lattice(), self.run, self.made
-        if part is None or run is None or made is None or not 0 <= at < len(part.nodes):
+        part, run, anonymization = self.lattice(), self.run, self.made
+        if part is None or run is None or anonymization is None or not 0 <= at < len(part.nodes):
             raise ParameterError("there is no such node; choose one of those that are drawn")
         node = part.nodes[at]
-        needed = math.ceil(1e4 * node.suppressed / made.n) / 1e4
+        needed = math.ceil(1e4 * node.suppressed / anonymization.n) / 1e4
         self._awaited = max(each.id for each in self.workspace.runs)
         self.workspace.run_again(run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed)))
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Return how many generalized records (second) stand for, or share a class with, how many originals (first)."""
-        made = self.made
-        return () if made is None else tuple(sizes_of(made))
+        anonymization = self.made
+        return () if anonymization is None else tuple(sizes_of(anonymization))
 
     # ------------------------------------------------------------------------------------ attackers
 
     def attack(self) -> None:
         """Let attackers loose on the run, aside; ``attacks`` says what they did."""
-        run, made = self.run, self.made
-        if run is None or made is None or self.attacking:
+        run, anonymization = self.run, self.made
+        if run is None or anonymization is None or self.attacking:
             return
         self.param.update(attacking=True, problem="")
         published = self.workspace.noted.publications.get(run.id)
         card = None if published is None else published.card
 
         def work() -> Attacks:
-            context = AttackContext.of(made.table, made, made.k)
+            context = AttackContext.of(anonymization.table, anonymization, anonymization.k)
             rows = [
-                row_of(one, one.attack(context)) | {"column": getattr(one, "column", None)}
-                for one in usual(context)
+                row_of(attacker, attacker.attack(context)) | {"column": getattr(attacker, "column", None)}
+                for attacker in usual(context)
             ]
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
             covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
             return Attacks(rows, covering, card or rehearsed_card(run.seed, run.result))
 
-        def done(found: Attacks) -> None:
-            self.workspace.noted.attacks[run.id] = found
+        def done(attacks: Attacks) -> None:
+            self.workspace.noted.attacks[run.id] = attacks
             still = self.workspace.noted.attacks.get(self.run.id) if self.run is not None else None
             self.param.update(attacks=still, attacking=False)
 
@@ -378,17 +380,17 @@ class ExploreModel(param.Parameterized):
                 return
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
-        run, made = self.run, self.made
+        run, anonymization = self.run, self.made
         if self._records is not None and self._records[0] not in known:
             self._records = None
-        if run is None or made is None:
+        if run is None or anonymization is None:
             self.background.forget()
             self.param.update(column="", record=0, attacks=None, attacking=False, problem="")
             return
         columns = self.columns
         self.param.update(
             column=self.column if self.column in columns else columns[0],
-            record=min(self.record, made.n - 1),
+            record=min(self.record, anonymization.n - 1),
             attacks=self.workspace.noted.attacks.get(run.id),
             problem="",
         )

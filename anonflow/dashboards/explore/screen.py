@@ -113,9 +113,9 @@ class ExploreScreen(pn.viewable.Viewer):
         run = self.model.run
         self.nothing.visible, self.inside.visible = run is None, run is not None
         options = {
-            f"{one.name} (#{one.id})": one.id
-            for one in self.workspace.runs
-            if one.result.anonymization is not None
+            f"{candidate.name} (#{candidate.id})": candidate.id
+            for candidate in self.workspace.runs
+            if candidate.result.anonymization is not None
         }
         self._filling = True
         try:
@@ -204,14 +204,14 @@ class ExploreScreen(pn.viewable.Viewer):
     def _show_distribution(self, *events: Any) -> None:
         if self.column.value != self.model.column and self.model.column in self.column.options:
             self.column.value = self.model.column
-        found = self.model.distribution()
-        if found is None:
+        distribution = self.model.distribution()
+        if distribution is None:
             return
-        self.overlay.object = figures.overlay(found, figures.look(self.workspace.dark))
+        self.overlay.object = figures.overlay(distribution, figures.look(self.workspace.dark))
         self.distance.object = str(
             Markup(
                 "<p>{} of the records would have to move to make the two equal; lower is better.</p>"
-            ).format(f"{found.distance:.1%}")
+            ).format(f"{distribution.distance:.1%}")
         )
 
     # -------------------------------------------------------------------------------------- lattice
@@ -313,25 +313,25 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _show_graph(self, *events: Any) -> None:
         around = self.model.neighbourhood()
-        made = self.model.made
-        if around is None or made is None:
+        anonymization = self.model.made
+        if around is None or anonymization is None:
             return
         self._filling = True
         try:
             self.record.value = self.model.record
         finally:
             self._filling = False
-        before, after = around.texts(made)
+        before, after = around.texts(anonymization)
         left = [
             f"#{at}: {', '.join(row)}"
             for at, row in zip(around.originals.tolist(), before.to_numpy().tolist(), strict=True)
         ]
         right = [", ".join(row) for row in after.to_numpy().tolist()]
         drawn = around_one(left, right, map(tuple, around.edges.tolist()), solid=around.kind != "covers")
-        said = _KINDS[around.kind].format(originals=around.originals_in_all, rows=around.rows_in_all)
+        sentence = _KINDS[around.kind].format(originals=around.originals_in_all, rows=around.rows_in_all)
         more = around.originals_in_all - len(around.originals)
         if more > 0:
-            said += f" {more:,} more are not drawn."
+            sentence += f" {more:,} more are not drawn."
         lists = facts(
             ["", *before.columns],
             [
@@ -340,17 +340,17 @@ class ExploreScreen(pn.viewable.Viewer):
             ],
         )
         self.graph.object = str(
-            Markup('{}<p class="soft">{}</p><div class="scroll">{}</div>').format(lists, said, drawn)
+            Markup('{}<p class="soft">{}</p><div class="scroll">{}</div>').format(lists, sentence, drawn)
         )
 
     def _show_sizes(self, *events: Any) -> None:
-        made = self.model.made
-        if made is None:
+        anonymization = self.model.made
+        if anonymization is None:
             return
         counts = self.model.sizes()
-        regular = made.matches is not None
+        regular = anonymization.matches is not None
         unit = "originals that a published row may stand for" if regular else "records in the class"
-        if made.matches is None and made.classes is None:
+        if anonymization.matches is None and anonymization.classes is None:
             unit = "originals that a published row covers"
         if len(counts) == 1:
             size, number = counts[0]

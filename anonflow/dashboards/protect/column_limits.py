@@ -58,7 +58,7 @@ class LimitChoice(DraftForm):
                 entry.get("max-set"),
                 entry.get("at-least"),
             )
-            rows.append((name, entry.get("kind", ""), *(_number(one) for one in numbers), nodes))
+            rows.append((name, entry.get("kind", ""), *(_number(number) for number in numbers), nodes))
         return pd.DataFrame(rows, columns=["column", "kind", *FIELDS, "boundary"])
 
     def choose(self, column: str, field: str, value: Any) -> bool:
@@ -92,14 +92,14 @@ class LimitChoice(DraftForm):
             raise ParameterError("weights and limits are those of quasi-identifiers")
         home = FIELDS[field]
         if home and kind != home:
-            told = (
+            sentence = (
                 "boundaries of a hierarchy are clicked on its tree"
                 if kind == "hierarchy"
                 else f"it is {kind}"
             )
             if number is None:
                 return
-            raise ParameterError(f"column {column!r}: {field} goes with kind {home}; {told}")
+            raise ParameterError(f"column {column!r}: {field} goes with kind {home}; {sentence}")
         least = {"weight": 0.0, "interval": 0.0, "max-width": -1.0, "max-set": 0.999, "at-least": 0.999}[
             field
         ]

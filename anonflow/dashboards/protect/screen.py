@@ -156,12 +156,12 @@ class ProtectScreen(pn.viewable.Viewer):
 
     def _show_methods(self, *events: Any) -> None:
         self.methods.html = methods_list(self.protection.algorithms)
-        asked = self.protection.asked_options()
-        wanted = [(method, option.name) for method, options in asked.items() for option in options]
+        chosen = self.protection.asked_options()
+        wanted = [(method, option.name) for method, options in chosen.items() for option in options]
         if list(self._fields) != wanted:
             self._fields = {}
             groups = []
-            for method, options in asked.items():
+            for method, options in chosen.items():
                 fields = [self._field(method, option) for option in options]
                 groups.append(pn.Column(pn.pane.HTML(f"<b>{escape(method)}</b>"), *fields, width=300))
             self.options.objects = groups or [
@@ -169,7 +169,7 @@ class ProtectScreen(pn.viewable.Viewer):
             ]
             return
         self._busy = True
-        for method, options in asked.items():
+        for method, options in chosen.items():
             for option in options:
                 self._fields[method, option.name].value = self._shown(method, option)
         self._busy = False
@@ -187,10 +187,10 @@ class ProtectScreen(pn.viewable.Viewer):
                 self.protection.set_option(method, option.name, event.new)
 
         widget.param.watch(changed, "value")
-        told = pn.pane.HTML(
+        hint = pn.pane.HTML(
             f"<small>{escape(option.sentence)}</small>", css_classes=["af-muted"], width=290, margin=(0, 10)
         )
-        return pn.Column(widget, told, margin=0)
+        return pn.Column(widget, hint, margin=0)
 
     def _show_cut(self, *events: Any) -> None:
         choice = self.protection
@@ -257,16 +257,16 @@ class ProtectScreen(pn.viewable.Viewer):
             self.sensitive.options = columns
         self.sensitive.value = choice.column if choice.column in columns else None
         self._busy = False
-        asked = choice.criterion != NONE
+        is_diverse = choice.criterion != NONE
         for name, widget in self.numbers.items():
             widget.visible = name in choice.needed
         for widget in (self.sensitive, self.w, self.chance, self.way):
-            widget.visible = asked
+            widget.visible = is_diverse
         self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])}</p>"
         if choice.problem:
             self.feasible.css_classes = ["af-bad"]
             self.feasible.object = f"<p><b>This cannot work.</b> {escape(choice.problem)}</p>"
-        elif asked and choice.feasible:
+        elif is_diverse and choice.feasible:
             self.feasible.css_classes = ["af-good"]
             self.feasible.object = (
                 f"<p>The whole table allows this; the largest feasible {escape(choice.feasible)}.</p>"
@@ -276,7 +276,7 @@ class ProtectScreen(pn.viewable.Viewer):
             self.feasible.object = (
                 "<p>Without it, k records that may be a person's can all share one sensitive value: "
                 "then everybody knows it.</p>"
-                if not asked
+                if not is_diverse
                 else ""
             )
 

@@ -80,8 +80,8 @@ class Protection(DraftForm):
 
     def at_risk(self, k: int) -> tuple[int, int]:
         """Return records that fewer than k - 1 others equal, and all records; (0, 0) without a table."""
-        found = self.uniqueness
-        return (0, 0) if found is None else (found.at_risk(k), found.n)
+        uniqueness = self.uniqueness
+        return (0, 0) if uniqueness is None else (uniqueness.at_risk(k), uniqueness.n)
 
     def sentence(self, k: int) -> str:
         """Return how many records are at risk before anything is done, in plain words."""
@@ -119,8 +119,8 @@ class Protection(DraftForm):
         from anonflow.algorithms.registry import algorithm_named
 
         method = algorithm_named(name)
-        said = {field: getattr(method, field) for field in ("name", "family", "summary", "guarantee")}
-        return said | {
+        facts = {field: getattr(method, field) for field in ("name", "family", "summary", "guarantee")}
+        return facts | {
             "promise": promise_of(method.guarantee),
             "complexity": method.complexity,
             "paper": method.paper,
@@ -128,12 +128,12 @@ class Protection(DraftForm):
 
     def asked_options(self) -> dict[str, tuple[Option, ...]]:
         """Return the options that the form asks for, of the chosen methods that have any."""
-        found = {
+        fields = {
             name: tuple(option for option in REGISTRY[name].options.values() if option.in_form)
             for name in self.algorithms
             if name in REGISTRY
         }
-        return {name: options for name, options in found.items() if options}
+        return {name: options for name, options in fields.items() if options}
 
     def value_of(self, method: str, option: Option) -> Any:
         """Return what an option is in the draft; its default where nothing is said."""
@@ -215,16 +215,16 @@ class Protection(DraftForm):
         if self.cut == "auto" and {"cut", "seconds", "guarantee"} & names:
             self._write_auto()
         elif {"cut", "size", "seconds", "order"} & names:
-            said: dict[str, Any] = {"order": self.order}
+            partition: dict[str, Any] = {"order": self.order}
             if self.cut == "size":
-                said["size"] = self.size
+                partition["size"] = self.size
             elif self.cut == "time":
-                said |= {"size": "auto", "budget": self.seconds}
+                partition |= {"size": "auto", "budget": self.seconds}
             if draft.get(("steps", "anonymize", "algorithm")) == AUTO:
                 # the draft is read again after it: what is said here was taken down before
                 workspace.set_algorithms(self.algorithms or [first_method(self.guarantee).name])
-            plain = said == {"order": "lexicographic"}
-            draft.set(("partition",), None if plain else said)
+            plain = partition == {"order": "lexicographic"}
+            draft.set(("partition",), None if plain else partition)
 
     def _write_auto(self) -> None:
         """Leave the method to the budget: method, options and partition leave the draft; one edit."""

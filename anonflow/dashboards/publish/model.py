@@ -160,14 +160,14 @@ class PublishModel(param.Parameterized):
         self.param.update(drawing=True, problem="", publication=None)
         table, agreed = self._table(), self.agreed
 
-        def done(found: Publication) -> None:
-            if found.again and not agreed:
-                self.workspace.noted.earlier[run.id] = found.again
+        def done(publication: Publication) -> None:
+            if publication.again and not agreed:
+                self.workspace.noted.earlier[run.id] = publication.again
                 self.param.update(drawing=False)
                 self._changed()
                 return
-            self.workspace.noted.publications[run.id] = found
-            if found.ok:
+            self.workspace.noted.publications[run.id] = publication
+            if publication.ok:
                 self.workspace.noted.drawn.setdefault(table, []).append((run.id, run.name))
             self.param.update(drawing=False, agreed=False)
             self._changed()
@@ -187,8 +187,8 @@ class PublishModel(param.Parameterized):
         """
         if what not in PUBLIC and what not in OWNER:
             raise KeyError(what)
-        found = self.publication
-        if found is None or not found.ok:
+        publication = self.publication
+        if publication is None or not publication.ok:
             return b""
         if what in ("public", "owner"):
             own = PUBLIC if what == "public" else OWNER
@@ -203,10 +203,10 @@ class PublishModel(param.Parameterized):
                 self.file_name("script"),
             ).encode()
         if what in _DESCRIBED:
-            about = None if found.release is None else found.release.about
+            about = None if publication.release is None else publication.release.about
             return b"" if about is None else metadata_text(about, self.file_name(_DESCRIBED[what])).encode()
         given = {"csv": "table_csv", "parquet": "table_parquet"}.get(what, what)
-        value = getattr(found, given)
+        value = getattr(publication, given)
         return value.encode() if isinstance(value, str) else bytes(value)
 
     def file_name(self, what: str) -> str:

@@ -88,9 +88,9 @@ class PublishScreen(pn.viewable.Viewer):
         self._filling = True
         try:
             self.chosen.options = {
-                f"{one.name} (#{one.id})": one.id
-                for one in self.workspace.runs
-                if one.result.anonymization is not None
+                f"{candidate.name} (#{candidate.id})": candidate.id
+                for candidate in self.workspace.runs
+                if candidate.result.anonymization is not None
             }
             if run is not None:
                 self.chosen.value = run.id
@@ -133,13 +133,13 @@ class PublishScreen(pn.viewable.Viewer):
         self._show_checks()
         self.limits.object = str(
             Markup('<ul class="limits">{}</ul>').format(
-                Markup("").join(Markup("<li>{}</li>").format(one) for one in model.limits())
+                Markup("").join(Markup("<li>{}</li>").format(limit) for limit in model.limits())
             )
         )
 
     def _show_checks(self) -> None:
-        model, found = self.model, self.model.publication
-        ready = found is not None and found.ok
+        model, publication = self.model, self.model.publication
+        ready = publication is not None and publication.ok
         self.public.visible = self.owner.visible = ready
         for what, button in self.buttons.items():
             button.filename = model.file_name(what)
@@ -150,7 +150,7 @@ class PublishScreen(pn.viewable.Viewer):
             )
         elif model.drawing:
             self.said.object = "<p class='soft' role='status'>Drawing one assignment, shuffling the rows, verifying, attacking.</p>"
-        elif found is None:
+        elif publication is None:
             self.said.object = (
                 "<p class='soft'>Nothing is drawn yet. The draw gives every row one of its possible originals at random, "
                 "then an independent verifier checks the result against the table.</p>"
@@ -158,22 +158,22 @@ class PublishScreen(pn.viewable.Viewer):
         else:
             rows = [
                 [
-                    verdict_of(bool(one.holds), bad="not checked" if one.holds is None else "fails"),
-                    one.criterion,
-                    f"{one.failed:,}",
-                    one.detail or "from the data",
+                    verdict_of(bool(item.holds), bad="not checked" if item.holds is None else "fails"),
+                    item.criterion,
+                    f"{item.failed:,}",
+                    item.detail or "from the data",
                 ]
-                for one in found.findings
+                for item in publication.findings
             ]
-            head = _verdict(found)
-            warnings = Markup("").join(Markup("<li>{}</li>").format(one) for one in found.warnings)
+            head = _verdict(publication)
+            warnings = Markup("").join(Markup("<li>{}</li>").format(item) for item in publication.warnings)
             self.said.object = str(
                 Markup("<p>{}</p>{}{}{}").format(
                     head,
                     ""
-                    if found.card is None
+                    if publication.card is None
                     else Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
-                        card_lines(found.card)
+                        card_lines(publication.card)
                     ),
                     facts(["verdict", "criterion", "records failing", "how"], rows, [2]),
                     Markup("<h4>Before you publish</h4><ul class='limits'>{}</ul>").format(warnings)
@@ -314,16 +314,16 @@ class PublishScreen(pn.viewable.Viewer):
         )
 
 
-def _verdict(found: Publication) -> Markup:
+def _verdict(publication: Publication) -> Markup:
     """Return what the verifier says, never without what attackers make of it."""
-    if not found.ok:
+    if not publication.ok:
         return verdict_of(False, bad="A check failed: nothing is handed out.")
-    if found.card is None or found.card.ok:
+    if publication.card is None or publication.card.ok:
         return verdict_of(True, "Every check passed: this release may be published.")
     return (
         verdict_of(True, "Every check passed,")
         + Markup(" ")
-        + verdict_of(False, bad=f"but {found.card.headline()} Read them before you publish.")
+        + verdict_of(False, bad=f"but {publication.card.headline()} Read them before you publish.")
     )
 
 

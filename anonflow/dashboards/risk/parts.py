@@ -194,9 +194,9 @@ def population(risk: PopulationRisk) -> Markup:
             (f"{risk.above():.1%}", f"of the records above {THRESHOLD:g}"),
         ]
     )
-    told = Markup("").join(Markup("<p>{}</p>").format(each) for each in risk.sentences())
+    paragraphs = Markup("").join(Markup("<p>{}</p>").format(each) for each in risk.sentences())
     if not risk.estimates:
-        return Markup("{}{}").format(numbers, told)
+        return Markup("{}{}").format(numbers, paragraphs)
     rows = [
         [
             Markup("<b>{}</b>").format(each.model) if each is risk.chosen else each.model,
@@ -214,7 +214,7 @@ def population(risk: PopulationRisk) -> Markup:
         "with confidence 95 %, if the model holds",
         "",
     ]
-    return Markup("{}{}{}").format(numbers, told, facts(header, rows, [1, 2]))
+    return Markup("{}{}{}").format(numbers, paragraphs, facts(header, rows, [1, 2]))
 
 
 def _interval(estimate: Estimate) -> str:
@@ -257,7 +257,7 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
         As under ``columns`` of the draft.
     """
     rows = []
-    for each in sorted(advice, key=lambda one: _rank(one, columns)):
+    for each in sorted(advice, key=lambda advised: _rank(advised, columns)):
         entry = columns.get(each.column) or {}
         role = entry.get("role", "not published")
         proposed = each.entry["role"]

@@ -184,14 +184,14 @@ def _hash(number: str) -> bytes:
 def network_of(address: str) -> str:
     """Return what guesses from an address count for: itself, and of IPv6 the network of 64 bits that one user has."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        network = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if found.version == 4:
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found, 64), strict=False))
+    if network.version == 4:
+        return str(network)
+    if network.ipv4_mapped is not None:
+        return str(network.ipv4_mapped)
+    return str(ipaddress.ip_network((network, 64), strict=False))
 
 
 class LoginThrottle:
@@ -270,21 +270,21 @@ class _Scrypt(NamedTuple):
         return cls(n, r, p, salt, kept) if sound and len(salt) >= 8 and len(kept) == _LENGTH else None
 
     def matches(self, password: str) -> bool:
-        made = hashlib.scrypt(
+        digest = hashlib.scrypt(
             password.encode(), salt=self.salt, n=self.n, r=self.r, p=self.p, maxmem=_MEMORY, dklen=_LENGTH
         )
-        return hmac.compare_digest(made, self.kept)
+        return hmac.compare_digest(digest, self.kept)
 
 
 def _parameters(kept: str) -> argon2.Parameters | None:
     """Return what an encoded hash of Argon2id costs; None if it is none, or would cost the server too much."""
     try:
-        found = argon2.extract_parameters(kept)
+        parameters = argon2.extract_parameters(kept)
     except (argon2.exceptions.InvalidHashError, ValueError):
         return None
     bounds = ("time_cost", "memory_cost", "parallelism", "salt_len", "hash_len")
-    small = all(0 < getattr(found, name) <= getattr(_LARGEST, name) for name in bounds)
-    return found if found.type is argon2.Type.ID and small and found.hash_len >= 16 else None
+    small = all(0 < getattr(parameters, name) <= getattr(_LARGEST, name) for name in bounds)
+    return parameters if parameters.type is argon2.Type.ID and small and parameters.hash_len >= 16 else None
 
 
 def _is_hash(kept: str) -> bool:
@@ -295,13 +295,13 @@ def _with_another_salt(kept: str) -> str:
     """Return the hash of a password that nobody has, which takes as long to be compared with."""
     earlier = _Scrypt.read(kept)
     if earlier is None:
-        found = _parameters(kept)
-        assert found is not None
-        return argon2.PasswordHasher.from_parameters(found).hash(secrets.token_hex(16))
-    salt, made = (
+        parameters = _parameters(kept)
+        assert parameters is not None
+        return argon2.PasswordHasher.from_parameters(parameters).hash(secrets.token_hex(16))
+    salt, digest = (
         base64.urlsafe_b64encode(secrets.token_bytes(many)).decode() for many in (len(earlier.salt), _LENGTH)
     )
-    return "$".join([*kept.split("$")[:4], salt, made])
+    return "$".join([*kept.split("$")[:4], salt, digest])
 
 
 def _matches(kept: str, password: str) -> bool:

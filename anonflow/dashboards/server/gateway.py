@@ -218,9 +218,9 @@ class Gateway(Router):
 
     def _without_secrets(self, request: HTTPServerRequest) -> None:
         """Drop cookies before the request goes inside: the token in the page would hold them."""
-        told = self._told(request)
+        cookies = self._told(request)
         request.cookies.clear()
-        for name, value in told.items():
+        for name, value in cookies.items():
             request.cookies[name] = _morsel(name, value)
         for header in ("Cookie", "Authorization", "Proxy-Authorization"):
             if header in request.headers:
@@ -229,23 +229,23 @@ class Gateway(Router):
     def _told(self, request: HTTPServerRequest) -> dict[str, str]:
         """Return who asks, as the inside is told it: a name, and a hash of the browser's key."""
         key = request.cookies.get(KEY)
-        told = {COOKIE: self.user_of(request) or ""}
+        cookies = {COOKIE: self.user_of(request) or ""}
         if key is not None and _KEY.fullmatch(key.value):
-            told[KEY] = hashlib.sha256(key.value.encode("ascii")).hexdigest()
+            cookies[KEY] = hashlib.sha256(key.value.encode("ascii")).hexdigest()
         leaving = request.cookies.get(LEAVING)
         if leaving is not None and _NUMBER.fullmatch(leaving.value):
-            told[LEAVING] = leaving.value
-        return told
+            cookies[LEAVING] = leaving.value
+        return cookies
 
     @staticmethod
-    def user_told(told: Mapping[str, str]) -> str:
+    def user_told(cookies: Mapping[str, str]) -> str:
         """Return who a session belongs to, by what it was told; empty for nobody."""
-        return told.get(COOKIE, "")
+        return cookies.get(COOKIE, "")
 
     @staticmethod
-    def key_told(told: Mapping[str, str]) -> str:
+    def key_told(cookies: Mapping[str, str]) -> str:
         """Return what the folders of a browser's sessions are found by; of a user, where users sign in. Empty for nobody."""
-        return f"{told.get(COOKIE, '')} {told[KEY]}" if KEY in told else ""
+        return f"{cookies.get(COOKIE, '')} {cookies[KEY]}" if KEY in cookies else ""
 
     def _with_key(self, request: HTTPServerRequest) -> None:
         """Give a browser a key, in a cookie that no script reads, before its session begins."""
@@ -302,8 +302,8 @@ class Gateway(Router):
             stream.close()
 
     def _number(self, kept: str) -> str | None:
-        found = decode_signed_value(self._secret, COOKIE, kept, max_age_days=DAYS)
-        return None if found is None else found.decode("utf-8", "replace")
+        value = decode_signed_value(self._secret, COOKIE, kept, max_age_days=DAYS)
+        return None if value is None else value.decode("utf-8", "replace")
 
     def _remember_socket(self, request: HTTPServerRequest) -> None:
         number = self._number(request.cookies[COOKIE].value)
@@ -323,8 +323,8 @@ class Gateway(Router):
             return request.headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")
         return self.is_ours(urlsplit(origin).netloc)
 
-    def _refuse(self, request: HTTPServerRequest, status: int, said: str) -> Any:
-        return self._own.get_handler_delegate(request, _Refused, {"status": status, "said": said})
+    def _refuse(self, request: HTTPServerRequest, status: int, sentence: str) -> Any:
+        return self._own.get_handler_delegate(request, _Refused, {"status": status, "said": sentence})
 
     def _with_headers(self, request: HTTPServerRequest) -> None:
         """Security headers on whatever is answered."""
@@ -356,9 +356,9 @@ class Gateway(Router):
 
 
 def _morsel(name: str, value: str) -> Morsel[str]:
-    made: Morsel[str] = Morsel()
-    made.set(name, value, value)
-    return made
+    morsel: Morsel[str] = Morsel()
+    morsel.set(name, value, value)
+    return morsel
 
 
 def _peer(request: HTTPServerRequest) -> str:
@@ -452,9 +452,9 @@ class _Login(_Handler):
     def get(self) -> None:
         self._form()
 
-    def _form(self, said: str = "", status: int = 200) -> None:
+    def _form(self, sentence: str = "", status: int = 200) -> None:
         self.set_status(status)
-        alert = f'<p class="bad" role="alert">{said}</p>' if said else ""
+        alert = f'<p class="bad" role="alert">{sentence}</p>' if sentence else ""
         self.finish(
             _page(
                 "Sign in",

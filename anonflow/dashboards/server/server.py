@@ -330,11 +330,11 @@ class Server:
 
     def _begin(self, workspace: Workspace) -> None:
         start = self.settings.start
-        asked = pn.state.session_args.get("c") if pn.state.session_args else None
+        links = pn.state.session_args.get("c") if pn.state.session_args else None
         if workspace.is_resumed:
             workspace.resume()
-        elif asked:
-            workspace.open_link(asked[0].decode("ascii", "replace"))
+        elif links:
+            workspace.open_link(links[0].decode("ascii", "replace"))
         elif start is not None and start.suffix.lower() in (".yaml", ".yml"):
             workspace.open_own_flow(start)
         elif start is not None:

@@ -266,12 +266,12 @@ class Job:
         steps = [dict(step) for step in self.document["steps"]]
         for step in steps:
             if "anonymize" in step:
-                said = {
+                settings = {
                     key: step["anonymize"][key]
                     for key in ("k", "loss", "boundaries")
                     if key in step["anonymize"]
                 }
-                step["anonymize"] = {"algorithm": anon.algorithm.name, **said, **options}
+                step["anonymize"] = {"algorithm": anon.algorithm.name, **settings, **options}
         document = {key: value for key, value in self.document.items() if key != "partition"}
         return {**document, **({"partition": cut} if cut else {}), "steps": steps}
 

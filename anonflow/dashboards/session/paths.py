@@ -122,10 +122,10 @@ def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
     steps = document.get("steps")
     for step in steps if isinstance(steps, list) else ():
         attackers = step.get("attack") if isinstance(step, dict) else None
-        for one in attackers if isinstance(attackers, list) else ():
-            if isinstance(one, dict):
+        for attacker in attackers if isinstance(attackers, list) else ():
+            if isinstance(attacker, dict):
                 for name in WITH_REGISTER:
-                    yield from _texts("steps.attack", one.get(name), ("population",))
+                    yield from _texts("steps.attack", attacker.get(name), ("population",))
     publish = document.get("publish")
     yield from _texts("publish", publish, ("table", "report"))
     if isinstance(publish, dict):

@@ -327,16 +327,16 @@ def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
         "seconds": float(result.seconds),
         "findings": [
             {
-                "criterion": one.criterion,
-                "holds": None if one.holds is None else bool(one.holds),
-                "failed": int(one.failed),
-                "detail": one.detail,
+                "criterion": item.criterion,
+                "holds": None if item.holds is None else bool(item.holds),
+                "failed": int(item.failed),
+                "detail": item.detail,
             }
-            for one in result.findings
+            for item in result.findings
         ],
         "columns": [
-            {"column": one.column, "loss": float(one.loss), "exact": float(one.exact), "whole": float(one.whole)}
-            for one in result.columns
+            {"column": item.column, "loss": float(item.loss), "exact": float(item.exact), "whole": float(item.whole)}
+            for item in result.columns
         ],
         "sizes": [[int(a), int(b)] for a, b in result.sizes],
         "spread": [[int(a), int(b)] for a, b in result.spread],
@@ -350,7 +350,7 @@ def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Return a measure as JSON has it: no number that is none, no numpy."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -532,8 +532,8 @@ def _runs(entries: Sequence[Any], folder: Path) -> tuple[FinishedRun, ...]:
             records=entry["records"],
             measures={name: math.nan if value is None else value for name, value in entry["measures"].items()},
             suppressed=entry["suppressed"], seconds=entry["seconds"],
-            findings=tuple(Finding(**one) for one in entry["findings"]),
-            columns=tuple(ColumnLoss(**one) for one in entry["columns"]),
+            findings=tuple(Finding(**item) for item in entry["findings"]),
+            columns=tuple(ColumnLoss(**item) for item in entry["columns"]),
             sizes=tuple((a, b) for a, b in entry["sizes"]), spread=tuple((a, b) for a, b in entry["spread"]), values=dict(entry["values"]),
             problem=entry["problem"], said=tuple(entry["said"]),
         )  # fmt: skip

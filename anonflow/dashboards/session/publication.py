@@ -101,12 +101,14 @@ def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
     DataError
         If the consistency graph is too large.
     """
-    made = result.anonymization
-    if made is None:
+    anonymization = result.anonymization
+    if anonymization is None:
         return None
-    release = publish(made, seed=seed, rehearsal=True)
-    promised = made.guarantee if release.certificate is None else release.certificate.criterion
-    findings = verify(made.table, release, ["covers", promised], made.k, certificate=release.certificate)
+    release = publish(anonymization, seed=seed, rehearsal=True)
+    promised = anonymization.guarantee if release.certificate is None else release.certificate.criterion
+    findings = verify(
+        anonymization.table, release, ["covers", promised], anonymization.k, certificate=release.certificate
+    )
     return cards_of_result(with_findings(result, findings.findings), release, None, (None,), seed)[0]
 
 
@@ -139,10 +141,10 @@ def publication(
     VerificationError
         If its matches are not regular.
     """
-    made = result.anonymization
-    if made is None:
+    anonymization = result.anonymization
+    if anonymization is None:
         raise ParameterError(f"{result.name}: has no result to publish; choose another run")
-    table = made.table
+    table = anonymization.table
     flow = Draft(document=dict(document), folder=folder).flow()
     session = Session(flow, EventStream(), seed=seed)
     release, findings = release_of(session, table, replace(result, number=0))

@@ -74,9 +74,9 @@ def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
         If it cannot be had, or is too large.
     """
     for option, check in (("n", limits.check_rows), ("q", limits.check_columns)):
-        asked = options.get(option)
-        if isinstance(asked, int):
-            check(asked)
+        wanted = options.get(option)
+        if isinstance(wanted, int):
+            check(wanted)
     frame = datasets.load(name, **options)
     limits.check_rows(len(frame))
     return frame
@@ -111,18 +111,18 @@ def edited_column(
     cells : pandas.DataFrame
         The column alone.
     """
-    made = dict(entry)
+    column = dict(entry)
     if declared.get("role", entry.get("role")) != "quasi-identifier":
-        made = {}
+        column = {}
     elif "kind" in declared and declared["kind"] != entry.get("kind"):
-        made = {key: value for key, value in entry.items() if key in ("role", "weight")}
-    made = {key: value for key, value in (made | dict(declared)).items() if value is not None}
-    if made.get("role") == "quasi-identifier" and "kind" not in made:
+        column = {key: value for key, value in entry.items() if key in ("role", "weight")}
+    column = {key: value for key, value in (column | dict(declared)).items() if value is not None}
+    if column.get("role") == "quasi-identifier" and "kind" not in column:
         guess = infer_columns(cells)[str(cells.columns[0])]
-        made["kind"] = guess.get("kind", "categorical")
+        column["kind"] = guess.get("kind", "categorical")
         if "missing" in guess:
-            made.setdefault("missing", guess["missing"])
-    return made
+            column.setdefault("missing", guess["missing"])
+    return column
 
 
 def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
@@ -326,10 +326,10 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
     DataError
         If a file that it names cannot be read.
     """
-    made = copy.deepcopy(document)
-    if isinstance(made, dict):
-        made.pop("publish", None)
-    for number, (_, holder, key) in enumerate(paths_in(made)):
+    brought = copy.deepcopy(document)
+    if isinstance(brought, dict):
+        brought.pop("publish", None)
+    for number, (_, holder, key) in enumerate(paths_in(brought)):
         given, name = holder[key], safe_name(holder[key])
         if (folder / name).exists():
             name = f"{number}-{name}"
@@ -339,7 +339,7 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
         except (OSError, ValueError):
             raise DataError(f"{home / given}: cannot be read; the flow names it") from None
         holder[key] = name
-    return made
+    return brought
 
 
 def flow_name(name: str) -> str:

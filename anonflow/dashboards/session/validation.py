@@ -239,10 +239,12 @@ def running_flow(single: Mapping[str, Any], folder: Path) -> engine.Flow:
     guarantee = settings.get("guarantee") or algorithm_named(settings["algorithm"]).guarantee
     if "verify" in by_name and guarantee != "k-anonymity":
         # the diversity of what is not in classes is a property of the release
-        asked = by_name["verify"]["verify"]
-        by_name["verify"]["verify"] = [one for one in asked if _criterion(one) not in DIVERSITY]
+        criteria = by_name["verify"]["verify"]
+        by_name["verify"]["verify"] = [
+            criterion for criterion in criteria if _criterion(criterion) not in DIVERSITY
+        ]
     return Draft(document=left, folder=folder).flow()
 
 
-def _criterion(asked: Any) -> str:
-    return next(iter(asked), "") if isinstance(asked, Mapping) else str(asked).partition("=")[0]
+def _criterion(request: Any) -> str:
+    return next(iter(request), "") if isinstance(request, Mapping) else str(request).partition("=")[0]

@@ -347,7 +347,7 @@ class Workspace(param.Parameterized):
             return
         kept, review = self._place.runs, self._place.review  # opening the flow begins without them
         self.open_flow(self._place.draft)
-        said = "runs are to be run again."
+        sentence = "runs are to be run again."
         if review is not None:
             with suppress(AnonflowError):
                 self.review = read_review(review)
@@ -357,8 +357,8 @@ class Workspace(param.Parameterized):
                 runs = read_runs(kept, self._own_folder())
                 self._take_runs(runs)
                 if runs:
-                    said = "your runs have their measures, and are run again to be explored or published."
-        self.status = f"The server began anew, and your table is open again; {said}"
+                    sentence = "your runs have their measures, and are run again to be explored or published."
+        self.status = f"The server began anew, and your table is open again; {sentence}"
 
     def open_own_flow(self, path: Path) -> None:
         """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
@@ -503,10 +503,10 @@ class Workspace(param.Parameterized):
         self._take_runs(project.runs)
         self.review = dict(project.review)
         self._keep_review()
-        said = f"{len(frame):,} records are open, and {plural(len(project.runs), 'run')} of the project."
+        sentence = f"{len(frame):,} records are open, and {plural(len(project.runs), 'run')} of the project."
         if project.records not in (-1, len(frame)):
-            said += f" It was made with a table of {project.records:,}: its measures are of that one."
-        self.status = said
+            sentence += f" It was made with a table of {project.records:,}: its measures are of that one."
+        self.status = sentence
 
     def _take_runs(self, runs: Sequence[FinishedRun]) -> None:
         first = self._ids + 1
@@ -597,8 +597,8 @@ class Workspace(param.Parameterized):
         DataError
             If the table cannot be had, or is too large here.
         """
-        found = configuration(text)
-        source = found.get("source")
+        shared = configuration(text)
+        source = shared.get("source")
         if isinstance(source, dict) and isinstance(source.get("dataset"), str):
             options = {str(key): value for key, value in source.items() if key != "dataset"}
             unknown = [key for key in options if key not in datasets.options(source["dataset"])]
@@ -606,17 +606,17 @@ class Workspace(param.Parameterized):
                 raise ParameterError(
                     "this link asks for an option that its table does not have; start without it"
                 )
-            self._waiting = found
+            self._waiting = shared
             try:
                 self.open_dataset(source["dataset"], **options)
             finally:
                 self._waiting = None
         elif self.frame is not None:
-            document = merged(self.draft.document, found)
+            document = merged(self.draft.document, shared)
             check_confined(document, self._own_folder())
             self.draft.put(document)
         else:
-            self._waiting = found
+            self._waiting = shared
             self.status = "Open your table: the methods and parameters of the link are waiting for it."
 
     def _open(self, frame: Any, source: dict[str, Any], columns: dict[str, Any], name: str) -> None:
@@ -1027,8 +1027,8 @@ def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:
     values = matrix.get(f"anonymize.{key}")
     if isinstance(values, list):
         return list(values)
-    one = draft.get(("steps", "anonymize", key))
-    return [] if one is None else [one]
+    value = draft.get(("steps", "anonymize", key))
+    return [] if value is None else [value]
 
 
 def _entry(column: Column, folder: Path, at: int) -> dict[str, Any]:

@@ -107,10 +107,10 @@ class Flow:
 
         Where columns are published as means or medians of classes, that is also what this does to their variances.
         """
-        asked = self.spec.steps.measures
+        measures = self.spec.steps.measures
         aggregated = any(column.aggregate is not None for column in self.schema.columns.values())
-        names = ("gcp", *asked, *(("sse", "variance-kept") if aggregated else ()), "usefulness")
-        return {name: asked.get(name, {}) for name in dict.fromkeys(names)}
+        names = ("gcp", *measures, *(("sse", "variance-kept") if aggregated else ()), "usefulness")
+        return {name: measures.get(name, {}) for name in dict.fromkeys(names)}
 
     @classmethod
     def for_table(

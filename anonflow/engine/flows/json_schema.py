@@ -129,17 +129,17 @@ def _options() -> dict[str, dict[str, Any]]:
     return entries
 
 
-def _steps(told: dict[str, Any]) -> dict[str, Any]:
+def _steps(described: dict[str, Any]) -> dict[str, Any]:
     lists: dict[str, dict[str, Mapping[str, Option]]] = {
-        "verify": {"guarantee": {}, **{name: one.options for name, one in CRITERIA.items()}},
+        "verify": {"guarantee": {}, **{name: declared.options for name, declared in CRITERIA.items()}},
         "attack": {name: options_of(kind, keyword_only=False) for name, kind in ATTACKERS.items()},
-        "measure": {name: one.options for name, one in utility.MEASURES.items()},
+        "measure": {name: declared.options for name, declared in utility.MEASURES.items()},
     }
     steps: dict[str, Any] = {
         name: {
             "type": "array",
             "minItems": 1,
-            "description": told[name]["description"],
+            "description": described[name]["description"],
             "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _named(known)]},
         }
         for name, known in lists.items()

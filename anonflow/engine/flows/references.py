@@ -122,7 +122,11 @@ def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
         chosen = risk.attackers_of(attacker)
     except AnonflowError as error:
         return error.problems[0]
-    return None if schema is None else next((text for one in chosen if (text := _lacking(one, schema))), None)
+    return (
+        None
+        if schema is None
+        else next((text for attacker_chosen in chosen if (text := _lacking(attacker_chosen, schema))), None)
+    )
 
 
 def _lacking(attacker: Any, schema: Schema) -> str | None:

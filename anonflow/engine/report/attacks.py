@@ -154,7 +154,7 @@ def attacked_part(
 
     own = derived_seed(seed, "attackers")
     rows: list[dict[str, Any]] = []
-    asked = bool(flow.spec.steps.attack)
+    is_asked = bool(flow.spec.steps.attack)
     known = {risk.Linker.name: _linker(sizes, k), risk.Unit.name: _of_people(people)}
     exact = {name: row for name, row in known.items() if row is not None}
     if part is not None:
@@ -164,30 +164,32 @@ def attacked_part(
             guarantee=guarantee,
         )
         chosen = (
-            risk.attackers_of(_chosen(flow, fingerprint)) if asked else risk.usual(context, publishable=True)
+            risk.attackers_of(_chosen(flow, fingerprint))
+            if is_asked
+            else risk.usual(context, publishable=True)
         )
-        for one in chosen:
+        for attacker in chosen:
             # a set of keys is attacked by one of the same name: it is not what is known of all quasi-identifiers
-            if isinstance(one, risk.Linker | risk.Unit) and one.name in exact:
-                rows.append(exact.pop(one.name))
+            if isinstance(attacker, risk.Linker | risk.Unit) and attacker.name in exact:
+                rows.append(exact.pop(attacker.name))
                 continue
-            if isinstance(one, risk.Unit):
+            if isinstance(attacker, risk.Unit):
                 # the other rows of a person are outside the sample: it would say too little
-                if asked:
+                if is_asked:
                     raise ParameterError(
                         f"unit: of more than {MOST:,} rows, or of a table in pieces, it needs the role unit and a method whose "
                         "rows list people; take another method, or leave the attacker out"
                     )
                 continue
             try:
-                row = row_of(one, replace(one.attack(context), counted=True))
+                row = row_of(attacker, replace(attacker.attack(context), counted=True))
             except (DataError, ParameterError):
-                if asked:
+                if is_asked:
                     raise
                 continue
             row["sentence"] = f"Of a sample of {context.n:,} people: {row['sentence']}"
             rows.append(row)
-    if part is None or not asked:
+    if part is None or not is_asked:
         rows += exact.values()
     return frame_of(rows) if rows else None
 
@@ -260,7 +262,7 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
             np.sort(rank[proof.list_originals[proof.list_offsets[t] : proof.list_offsets[t + 1]]])
             for t in kinds.tolist()
         ]
-        offsets = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum([len(listed) for listed in lists])]).astype(np.int64)
         originals = np.concatenate(lists).astype(np.int32)
         proof = Certificate(
             proof.k, proof.criterion, proof.algorithm, row_list.astype(np.int32), offsets, originals
@@ -303,16 +305,16 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
 def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:
     """Return the attackers that the flow names."""
     with fingerprint.others_read():
-        return [_with_register(flow, one) for one in flow.spec.steps.attack]
+        return [_with_register(flow, attacker) for attacker in flow.spec.steps.attack]
 
 
-def _with_register(flow: Flow, asked: Any) -> Any:
+def _with_register(flow: Flow, attacker: Any) -> Any:
     """Return the register with its file beside the flow."""
     for name in risk.WITH_REGISTER:
-        if isinstance(asked, Mapping) and set(asked) == {name}:
+        if isinstance(attacker, Mapping) and set(attacker) == {name}:
             source = flow.spec.table.source
-            file = flow.folder / asked[name]["population"]
+            file = flow.folder / attacker[name]["population"]
             return risk.ATTACKERS[name](
                 read_frame(file, delimiter=source.delimiter, encoding=source.encoding)
             )
-    return asked
+    return attacker

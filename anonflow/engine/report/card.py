@@ -376,11 +376,11 @@ def _measured(
     # 1/k is promised against who knows quasi-identifiers; a threshold is for everybody
     judged = by_keys if threshold is None else names
     probability, who = largest(judged)
-    told = published(probability, 1 / k) if who == risk.LinkableColumns.name else probability
+    shown = published(probability, 1 / k) if who == risk.LinkableColumns.name else probability
     limit, sign = (1 / k, "at most") if threshold is None else (threshold, "below")
     good = probability <= limit * (1 + 1e-9) if threshold is None else probability < limit
-    words = f"at most {_probability(told)}" if told > probability else _probability(told)
-    if good and told > limit:
+    words = f"at most {_probability(shown)}" if shown > probability else _probability(shown)
+    if good and shown > limit:
         words = f"below {_probability(limit)}"
     says = (
         f"The largest probability of any person's row over {len(judged)} attackers is {words} ({who}); "
@@ -478,8 +478,8 @@ def _linkable(
         return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
     worst = max(float(row["worst"]) for row in attacks)
     at_risk = max(int(row["at_risk"]) for row in attacks)
-    told = published(worst, 1 / k)
-    surest = _probability(told) + (" at most" if told > worst else "")
+    shown = published(worst, 1 / k)
+    surest = _probability(shown) + (" at most" if shown > worst else "")
     says = f"{attacks[0]['sentence']} The surest row: {surest}."
     good = worst < threshold if threshold is not None else not at_risk
     if good:

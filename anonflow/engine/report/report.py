@@ -58,7 +58,7 @@ LIMITS = (
 
 def limits_of(*guarantees: str) -> list[str]:
     """Return what releases with these guarantees do not protect from, a sentence each."""
-    own = [CRITERIA[one].warning for one in guarantees if one in CRITERIA]
+    own = [CRITERIA[guarantee].warning for guarantee in guarantees if guarantee in CRITERIA]
     return [*LIMITS, *dict.fromkeys(warning for warning in own if warning)]
 
 
@@ -216,7 +216,7 @@ def page(
     template = template_named("report.html.j2")
     first = shown[0] if shown else None
     passed = sum(bool(finding.holds) for result in results for finding in result.findings)
-    asked = sum(len(result.findings) for result in results)
+    checks = sum(len(result.findings) for result in results)
     guarantees = list(dict.fromkeys(result.guarantee for result in results))
     return template.render(
         title=f"{name}: how the table was anonymized",
@@ -228,7 +228,7 @@ def page(
         analyses=_analyses(results) if owner else None,
         associations=[(result.name, _association(result)) for result in results] if owner else [],
         card=card,
-        checked=f"{passed} of {asked} hold.",
+        checked=f"{passed} of {checks} hold.",
         findings=[
             (result.name, finding.criterion, finding.holds, finding.detail or "from the data")
             for result in results
@@ -342,13 +342,17 @@ def _number(value: Any) -> str:
 
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
     """Return what a report draws of one run: its losses, its cells, its sizes and patterns."""
-    labels = [one.column for one in result.columns]
-    cells = [(one.exact, max(0.0, 1.0 - one.exact - one.whole), one.whole) for one in result.columns]
+    labels = [column.column for column in result.columns]
+    cells = [
+        (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
+    ]
     regular = result.anonymization is not None and result.anonymization.matches is not None
     return {
         "of": f" · {result.name}" if several else "",
         "gcp": _number(result.measures.get("gcp")),
-        "losses": plots.bars(labels, [one.loss for one in result.columns], "Information loss by column"),
+        "losses": plots.bars(
+            labels, [column.loss for column in result.columns], "Information loss by column"
+        ),
         "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
         "sizes_title": "Matches of each published row" if regular else "Class sizes",
         "sizes_text": _sizes_text(result, regular),
@@ -377,39 +381,44 @@ def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
     """Return what an analysis loses: a row for each number that measures of analyses gave, a column for each run."""
     rows = []
     for name in utility.measures_of_analyses():
-        one = utility.MEASURES[name]
+        measure = utility.MEASURES[name]
         keys = dict.fromkeys(
             key for result in results for key in utility.numbers_of_measure(name, result.measures)
         )
         for key in keys:
             # which of two numbers is better is that of the measure, not of what stands beside it
             beside = key in {f"{name}-{part}" for part in ("null", "originals", "majority")}
-            better = "" if beside else f"{one.better} is better"
+            better = "" if beside else f"{measure.better} is better"
             rows.append((key, better, [_number(result.measures.get(key)) for result in results]))
     return {"runs": [result.name for result in results], "rows": rows} if rows else None
 
 
 def _association(result: RunResult) -> Markup:
     """Return how strongly columns go together, in the originals and in the release, where that was measured."""
-    made = result.anonymization
-    if made is None or "association" not in result.measures:
+    anonymization = result.anonymization
+    if anonymization is None or "association" not in result.measures:
         return Markup("")
-    found = associations_of(made.table, made)
-    return heat_map(found.columns, found.before, found.after, "Association of columns before and after")
+    associations = associations_of(anonymization.table, anonymization)
+    return heat_map(
+        associations.columns,
+        associations.before,
+        associations.after,
+        "Association of columns before and after",
+    )
 
 
 def _patterns(result: RunResult) -> dict[str, Any] | None:
     """Of a pattern-guided run, which columns are hidden together and in how many rows: a grid to look at."""
-    made = result.anonymization
-    if made is None or not made.algorithm.hides:
+    anonymization = result.anonymization
+    if anonymization is None or not anonymization.algorithm.hides:
         return None
-    used, counts = np.unique(made.generalization.whole().T, axis=0, return_counts=True)
+    used, counts = np.unique(anonymization.generalization.whole().T, axis=0, return_counts=True)
     order = np.lexsort([-counts, used.sum(axis=1)])[:PATTERNS]
     return {
-        "names": [domain.name for domain in made.table.domains],
+        "names": [domain.name for domain in anonymization.table.domains],
         "rows": [(["*" if hidden else "·" for hidden in used[at]], f"{int(counts[at]):,}") for at in order],
         "more": len(used) - len(order),
-        "without": int(made.facts.get("rows_without_pattern", 0)),
+        "without": int(anonymization.facts.get("rows_without_pattern", 0)),
     }
 
 
@@ -428,19 +437,19 @@ def _sizes_text(result: RunResult, regular: bool) -> str:
 
 def _frontier(results: tuple[RunResult, ...]) -> Markup:
     """GCP against k where there are several, and the risk-utility frontier."""
-    runs = [one for one in results if one.problem is None and one.measures.get("gcp") is not None]
+    runs = [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
     if len(runs) < 2:
         return Markup("")
     series: dict[str, list[tuple[float, float]]] = {}
-    for one in sorted(runs, key=lambda one: one.k):
-        series.setdefault(one.algorithm, []).append((float(one.k), float(one.measures["gcp"])))
+    for run in sorted(runs, key=lambda run: run.k):
+        series.setdefault(run.algorithm, []).append((float(run.k), float(run.measures["gcp"])))
     parts = []
-    if len({one.k for one in runs}) > 1:
+    if len({run.k for run in runs}) > 1:
         parts += [
             Markup("<h2>Information loss against k</h2>"),
             plots.lines(series, "GCP against k", "k", "GCP, lower is better"),
         ]
-    points = [(one.algorithm, one.name, 1 / one.k, float(one.measures["gcp"])) for one in runs]
+    points = [(run.algorithm, run.name, 1 / run.k, float(run.measures["gcp"])) for run in runs]
     best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
     parts += [
         Markup(
@@ -448,7 +457,7 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
             "beats those on the dashed line in both: {}.</p>"
         ).format(", ".join(points[at][1] for at in best)),
         risk_and_loss(
-            points, best, "risk, 1/k", "GCP", {one.algorithm: look_of(one.algorithm) for one in runs}
+            points, best, "risk, 1/k", "GCP", {run.algorithm: look_of(run.algorithm) for run in runs}
         ),
     ]
     return Markup("").join(parts)

@@ -117,8 +117,8 @@ def _problems(flow: Flow) -> list[str]:
         ),
         **{
             f"the measure {name} needs all rows at once; leave it out": name in flow.spec.steps.measures
-            for name, one in utility.MEASURES.items()
-            if not one.in_pieces and name != "lower-bound"
+            for name, measure in utility.MEASURES.items()
+            if not measure.in_pieces and name != "lower-bound"
         },
         "the criterion linkable-columns looks for links in all rows; leave it out": (
             any(criterion.name == "linkable-columns" for criterion in criteria)

@@ -276,8 +276,8 @@ def by_group(
     dict of str -> float
         With ``worst-by-COLUMN`` where there are subgroups.
     """
-    found: dict[str, float] = dict(value(comparison))
+    numbers: dict[str, float] = dict(value(comparison))
     if by is not None:
         each = [value(comparison.subgroup(by, group))[""] for group in comparison.groups(by)]
-        found[f"worst-by-{by}"] = max(each) if better == "lower" else min(each)
-    return found
+        numbers[f"worst-by-{by}"] = max(each) if better == "lower" else min(each)
+    return numbers

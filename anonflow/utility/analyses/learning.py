@@ -54,17 +54,17 @@ def propensity(comparison: Comparison) -> dict[str, float]:
     coded = comparison.coded
     own = [_told_apart(tree, coded.original, table, comparison.lost) for table in coded.tables if len(table)]
     pairs = list(itertools.combinations([table for table in coded.tables if len(table)], 2))[:10]
-    null = [_told_apart(tree, one, other, 0.0) for one, other in pairs]
+    null = [_told_apart(tree, first, second, 0.0) for first, second in pairs]
     return {"": float(np.mean(own)) if own else 0.25, "null": float(np.mean(null)) if null else 0.0}
 
 
-def _told_apart(tree: Any, one: np.ndarray, other: np.ndarray, lost: float) -> float:
-    rows = np.concatenate([one, other])
-    label = np.repeat([0, 1], [len(one), len(other)])
+def _told_apart(tree: Any, first: np.ndarray, second: np.ndarray, lost: float) -> float:
+    rows = np.concatenate([first, second])
+    label = np.repeat([0, 1], [len(first), len(second)])
     # both sides weigh as much
-    weight = np.where(label == 1, len(one) / len(other), 1.0)
-    made = tree.DecisionTreeClassifier(min_samples_leaf=LEAF, max_depth=8, random_state=0)
-    p = made.fit(rows, label, sample_weight=weight).predict_proba(rows)
+    weight = np.where(label == 1, len(first) / len(second), 1.0)
+    model = tree.DecisionTreeClassifier(min_samples_leaf=LEAF, max_depth=8, random_state=0)
+    p = model.fit(rows, label, sample_weight=weight).predict_proba(rows)
     p = p[:, 1] if p.shape[1] == 2 else np.full(len(rows), 0.5)
     score = float(((p - 0.5) ** 2 * weight).sum() / weight.sum())
     # half of all rows are of the release, and of these the suppressed ones are always told
@@ -107,22 +107,22 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
     majority = values[counts.argmax()]
     base = float((answers[held] == majority).mean())
 
-    def score(rows: np.ndarray, told: np.ndarray) -> float:
+    def score(rows: np.ndarray, labels: np.ndarray) -> float:
         if not len(rows):
             return base
-        made = ensemble.RandomForestClassifier(TREES, min_samples_leaf=5, random_state=seed, n_jobs=1)
+        forest = ensemble.RandomForestClassifier(TREES, min_samples_leaf=5, random_state=seed, n_jobs=1)
         return float(
-            (made.fit(rows, told).predict(coded.original[held][:, features]) == answers[held]).mean()
+            (forest.fit(rows, labels).predict(coded.original[held][:, features]) == answers[held]).mean()
         )
 
     each = []
     for number, codes in enumerate(coded.tables[:RATERS]):
-        told = texts(comparison.tables[number][target]).to_numpy()
+        labels = texts(comparison.tables[number][target]).to_numpy()
         seen = np.ones(len(codes), bool)
         if comparison.sources is not None:
             source = comparison.sources[number]
             seen = (source < 0) | ~held[source]
-        each.append(score(codes[seen][:, features], told[seen]))
+        each.append(score(codes[seen][:, features], labels[seen]))
     release = comparison.kept * float(np.mean(each)) + comparison.lost * base
     return {
         "": release,
