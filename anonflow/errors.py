@@ -29,7 +29,7 @@ CONTROLS = re.compile(
 
 def printable(text: str) -> str:
     """Return a text in one line, with escapes such as ``\\x1b`` where it holds :data:`CONTROLS`."""
-    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+    return CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 SHOWN = 10

@@ -161,6 +161,30 @@ def test_names_say_what_is_inside() -> None:
     assert [_name(path) for path in MODULES + TESTS if VAGUE & {*path.parts, path.stem}] == []
 
 
+def test_variables_are_named_for_what_they_hold() -> None:
+    """Attributes may still be called so, and what kernels have."""
+    empty = {"one", "made", "found", "told", "said", "asked"}
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.parent.name == "kernels" or path.name == "errors.py":  # AnonflowError(found=...) is a promise
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        bodies = [part for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for part in node.body]
+        attributes = {id(target) for part in bodies for target in getattr(part, "targets", ())} | {
+            id(part.target) for part in bodies if isinstance(part, ast.AnnAssign)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.arg):
+                name = node.arg
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                name = node.id
+            else:
+                continue
+            if name in empty and id(node) not in attributes:
+                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno}: {name}")
+    assert wrong == []
+
+
 def test_no_path_of_one_machine() -> None:
     paths = re.compile(r"(?<![\w.])/(?:work|root|home|opt|Users)/\w")
     files = [*MODULES, *TESTS, *FLOWS, *ROOT.glob("*.md"), *ROOT.glob("*.toml"), *ROOT.glob("*.y*ml")]

@@ -32,8 +32,8 @@ Delimiter = Annotated[
 Encoding = Annotated[str, typer.Option(help="Of a CSV file; auto finds it out.")]
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         say(f"anonflow {__version__}")
         raise typer.Exit
 

@@ -184,10 +184,10 @@ def attack(
     if earlier is not None:
         chosen = [*chosen, Intersection(list(earlier))]
     if context.schema is not None:
-        for one in chosen:
-            if one.name not in OF_ROWS:
+        for tried in chosen:
+            if tried.name not in OF_ROWS:
                 raise ParameterError(
-                    f"{one.name}: needs the original table; without it there are {', '.join(OF_ROWS)}"
+                    f"{tried.name}: needs the original table; without it there are {', '.join(OF_ROWS)}"
                 )
     return frame_of([row_of(attacker, attacker.attack(context)) for attacker in chosen])
 

@@ -259,9 +259,9 @@ class Schema(Mapping[str, Column]):
             elif isinstance(entry, Column):
                 self._columns[name] = entry
             else:
-                told = _Told(name)
-                column = _column(told, entry)
-                problems += told.problems
+                noted = _Noted(name)
+                column = _column(noted, entry)
+                problems += noted.problems
                 if column is not None:
                     self._columns[name] = column
         if not problems and not any(c.role == "quasi-identifier" for c in self._columns.values()):
@@ -460,7 +460,7 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
     return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 
-class _Told:
+class _Noted:
     """What is wrong with a column."""
 
     def __init__(self, name: str) -> None:
@@ -473,15 +473,15 @@ class _Told:
         self.problems.append(Problem(path, f"column {self.name!r}: {text}"))
 
 
-def _column(told: _Told, entry: Any) -> Column | None:
+def _column(noted: _Noted, entry: Any) -> Column | None:
     """Check one entry."""
-    name = told.name
+    name = noted.name
     if not isinstance(entry, Mapping):
-        told.add("needs a mapping such as {role: quasi-identifier, kind: numeric}")
+        noted.add("needs a mapping such as {role: quasi-identifier, kind: numeric}")
         return None
     role = entry.get("role")
     if role not in ROLES:
-        told.add(
+        noted.add(
             f"no role; say one of {', '.join(ROLES)}"
             if role is None
             else f"unknown role {_short(role)}{did_you_mean(role, ROLES)}",
@@ -491,14 +491,14 @@ def _column(told: _Told, entry: Any) -> Column | None:
     if role != "quasi-identifier":
         extra = [str(key) for key in entry if key != "role"]
         if extra:
-            told.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
+            noted.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
         return Column(name, role)
     for key in entry:
         if key not in ("role", *_QI_KEYS):
-            told.add(f"unknown key {_short(key)}{did_you_mean(key, ('role', *_QI_KEYS))}", str(key))
+            noted.add(f"unknown key {_short(key)}{did_you_mean(key, ('role', *_QI_KEYS))}", str(key))
     kind = entry.get("kind")
     if kind not in KINDS:
-        told.add(
+        noted.add(
             f"no kind; say one of {', '.join(KINDS)}"
             if kind is None
             else f"unknown kind {_short(kind)}{did_you_mean(kind, KINDS)}",
@@ -509,63 +509,63 @@ def _column(told: _Told, entry: Any) -> Column | None:
         name,
         role,
         kind,
-        weight=_weight(told, entry),
-        hierarchy=_hierarchy(told, kind, entry),
-        boundary=_boundary(told, kind, entry),
-        missing=_missing(told, kind, entry),
-        limit=_limit(told, kind, entry),
-        at_least=_at_least(told, kind, entry),
-        aggregate=_aggregate(told, kind, entry),
-        notation=_notation(told, entry),
-        codes=_codes(told, kind, entry),
-        code_weight=_code_weight(told, kind, entry),
-        domain=_domain(told, kind, entry),
+        weight=_weight(noted, entry),
+        hierarchy=_hierarchy(noted, kind, entry),
+        boundary=_boundary(noted, kind, entry),
+        missing=_missing(noted, kind, entry),
+        limit=_limit(noted, kind, entry),
+        at_least=_at_least(noted, kind, entry),
+        aggregate=_aggregate(noted, kind, entry),
+        notation=_notation(noted, entry),
+        codes=_codes(noted, kind, entry),
+        code_weight=_code_weight(noted, kind, entry),
+        domain=_domain(noted, kind, entry),
     )
     if column.has_codes and (column.boundary is not None or column.limit is not None):
-        told.add(
+        noted.add(
             "a boundary or max-width does not go with codes or missing: value; leave one of them out",
             "boundary" if column.boundary is not None else "max-width",
         )
     if column.has_codes and column.domain is not None:
-        told.add("a domain does not go with codes or missing: value; leave one of them out", "domain")
+        noted.add("a domain does not go with codes or missing: value; leave one of them out", "domain")
     if column.aggregate is not None and (
         column.has_codes or column.boundary is not None or column.limit is not None
     ):
-        told.add(
+        noted.add(
             "aggregate does not go with codes, missing: value, a boundary or max-width: a class mean shows neither codes nor "
             "how wide its class is; leave one of them out",
             "aggregate",
         )
     if column.codes and column.missing == "suppress":
-        told.add("missing: suppress does not go with codes; say missing: value, drop or refuse", "missing")
-    return None if told.problems else column
+        noted.add("missing: suppress does not go with codes; say missing: value, drop or refuse", "missing")
+    return None if noted.problems else column
 
 
-def _weight(told: _Told, entry: Mapping[str, Any]) -> float:
+def _weight(noted: _Noted, entry: Mapping[str, Any]) -> float:
     weight = entry.get("weight", 1.0)
     if not _is_number(weight) or not 0 < weight < math.inf:
-        told.add("weight must be a positive number", "weight")
+        noted.add("weight must be a positive number", "weight")
         return 1.0
     return float(weight)
 
 
 def _hierarchy(
-    told: _Told, kind: str, entry: Mapping[str, Any]
+    noted: _Noted, kind: str, entry: Mapping[str, Any]
 ) -> Hierarchy | str | Mapping[str, Any] | None:
     given = entry.get("hierarchy")
     if kind != "hierarchy":
         if given is not None:
-            told.add(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
+            noted.add(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
         return None
     if isinstance(given, PathLike):
         return fspath(given)
     if isinstance(given, Hierarchy | str) or (isinstance(given, Mapping) and given):
         return given
-    told.add("kind hierarchy needs 'hierarchy': a CSV file, or nested, intervals or positions", "hierarchy")
+    noted.add("kind hierarchy needs 'hierarchy': a CSV file, or nested, intervals or positions", "hierarchy")
     return None
 
 
-def _boundary(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
+def _boundary(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
     given = entry.get("boundary")
     if given is None:
         return None
@@ -580,144 +580,150 @@ def _boundary(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str, ..
         width = given["width"]
         if _is_number(width) and 0 < width < math.inf:
             return float(width)
-    told.add(
+    noted.add(
         "a boundary is a list of node labels for kind hierarchy, or {width: w} with w > 0 for kind numeric",
         "boundary",
     )
     return None
 
 
-def _missing(told: _Told, kind: str, entry: Mapping[str, Any]) -> str:
+def _missing(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> str:
     rules = MISSING_RULES[kind]
     given = entry.get("missing", rules[0])
     if given not in rules:
-        told.add(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
+        noted.add(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
         return rules[0]
     return str(given)
 
 
-def _codes(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _codes(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     codes = entry.get("codes")
     if codes is None:
         return ()
     if kind != "numeric":
-        told.add(f"codes go with kind numeric, not {kind}", "codes")
+        noted.add(f"codes go with kind numeric, not {kind}", "codes")
         return ()
     if not isinstance(codes, list | tuple) or not codes:
-        told.add("codes are a list of texts that are no numbers, such as [N]", "codes")
+        noted.add("codes are a list of texts that are no numbers, such as [N]", "codes")
         return ()
     for code in codes:
         if _is_number(code) or (isinstance(code, str) and reads_as_number(code)):
-            told.add(
+            noted.add(
                 "a code is a number, which a range would cover; recode it to a text first, with a step under prepare",
                 "codes",
             )
             return ()
         if not isinstance(code, str) or not code.strip() or code != code.strip():
-            told.add(
+            noted.add(
                 "a code is a text without outer spaces, and not empty; for blank cells say missing: value",
                 "codes",
             )
             return ()
     if len(set(codes)) < len(codes):
-        told.add("a code is listed twice", "codes")
+        noted.add("a code is listed twice", "codes")
         return ()
     return tuple(codes)
 
 
-def _code_weight(told: _Told, kind: str, entry: Mapping[str, Any]) -> float:
+def _code_weight(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> float:
     share = entry.get("code-weight")
     if share is None:
         return CODE_WEIGHT
     if not entry.get("codes") and entry.get("missing") != "value":
-        told.add("code-weight goes with codes, or with missing: value of kind numeric", "code-weight")
+        noted.add("code-weight goes with codes, or with missing: value of kind numeric", "code-weight")
     elif kind == "numeric" and (not _is_number(share) or not 0 < share < 1):
-        told.add("code-weight must be a number between 0 and 1, both excluded", "code-weight")
+        noted.add("code-weight must be a number between 0 and 1, both excluded", "code-weight")
     elif kind != "numeric":
-        told.add(f"code-weight goes with kind numeric, not {kind}", "code-weight")
+        noted.add(f"code-weight goes with kind numeric, not {kind}", "code-weight")
     else:
         return float(share)
     return CODE_WEIGHT
 
 
-def _limit(told: _Told, kind: str, entry: Mapping[str, Any]) -> float | None:
+def _limit(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> float | None:
     for key, home, least in (("max-width", "numeric", 0.0), ("max-set", "categorical", 1.0)):
         given = entry.get(key)
         if given is None:
             continue
         if kind != home:
-            told.add(f"{key} goes with kind {home}, not {kind}", key)
+            noted.add(f"{key} goes with kind {home}, not {kind}", key)
         elif not _is_number(given) or not least <= given < math.inf:
-            told.add(f"{key} must be a number of at least {least:g}", key)
+            noted.add(f"{key} must be a number of at least {least:g}", key)
         else:
             return float(given)
     return None
 
 
-def _at_least(told: _Told, kind: str, entry: Mapping[str, Any]) -> int | None:
+def _at_least(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> int | None:
     given = entry.get("at-least")
     if given is None:
         return None
     if kind != "hierarchy":
-        told.add(f"at-least goes with kind hierarchy, not {kind}", "at-least")
+        noted.add(f"at-least goes with kind hierarchy, not {kind}", "at-least")
     elif not isinstance(given, int) or isinstance(given, bool) or given < 1:
-        told.add("at-least is a level of the hierarchy, a whole number of at least 1", "at-least")
+        noted.add("at-least is a level of the hierarchy, a whole number of at least 1", "at-least")
     else:
         return given
     return None
 
 
-def _aggregate(told: _Told, kind: str, entry: Mapping[str, Any]) -> str | None:
+def _aggregate(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> str | None:
     given = entry.get("aggregate")
     if given is None:
         return None
     if kind != "numeric":
-        told.add(f"aggregate goes with kind numeric, not {kind}", "aggregate")
+        noted.add(f"aggregate goes with kind numeric, not {kind}", "aggregate")
     elif given not in AGGREGATES:
-        told.add(f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(given, AGGREGATES)}", "aggregate")
+        noted.add(
+            f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(given, AGGREGATES)}", "aggregate"
+        )
     else:
         return str(given)
     return None
 
 
-def _notation(told: _Told, entry: Mapping[str, Any]) -> Notation | None:
+def _notation(noted: _Noted, entry: Mapping[str, Any]) -> Notation | None:
     given = entry.get("notation")
     notation = None if given is None else Notation.of(given)
     if given is not None and notation is None:
-        told.add(f"a notation is one of {', '.join(RANGES)}, or {{ranges: ..., hidden: [texts]}}", "notation")
+        noted.add(
+            f"a notation is one of {', '.join(RANGES)}, or {{ranges: ..., hidden: [texts]}}", "notation"
+        )
     return notation
 
 
-def _domain(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str | None, ...] | str | None:
+def _domain(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str | None, ...] | str | None:
     given = entry.get("domain")
     if given is None:
         return None
     if kind == "numeric":
-        return _bounds(told, given)
+        return _bounds(noted, given)
     if kind == "hierarchy":
         source = entry.get("hierarchy")
         if isinstance(source, Mapping) and not {"csv", "nested"} & set(source):
-            told.add(
+            noted.add(
                 "its hierarchy is made from the values of the table; write one to a file to make it public",
                 "domain",
             )
         elif given != PUBLIC_HIERARCHY:
-            told.add("the domain of kind hierarchy is the word hierarchy, where its file is public", "domain")
+            noted.add(
+                "the domain of kind hierarchy is the word hierarchy, where its file is public", "domain"
+            )
         return PUBLIC_HIERARCHY
     values = tuple(given) if isinstance(given, list | tuple) else ()
     characters = kind == "positions"
     texts = [value for value in values if isinstance(value, str)]
     good = len(texts) == len(values) or (not characters and [*values].count(None) + len(texts) == len(values))
     if not values or not good or len(set(values)) < len(values):
-        told.add("a domain is a list of the values, each once, as texts; null is a missing one", "domain")
+        noted.add("a domain is a list of the values, each once, as texts; null is a missing one", "domain")
         return None
     if characters and any(len(text) != 1 for text in texts):
-        told.add("the domain of kind positions is a list of characters that may stand in each", "domain")
+        noted.add("the domain of kind positions is a list of characters that may stand in each", "domain")
         return None
     return tuple(sorted(values, key=lambda value: (value is not None, value or "")))
 
 
-def _bounds(told: _Told, given: Any) -> tuple[str, str] | None:
+def _bounds(noted: _Noted, given: Any) -> tuple[str, str] | None:
     """Return the lowest and the highest value of a declared domain, as texts."""
     ends: list[Any] = [given.get(key) for key in ("low", "high")] if isinstance(given, Mapping) else []
     if len(ends) == 2 and set(given) == {"low", "high"}:
@@ -727,7 +733,7 @@ def _bounds(told: _Told, given: Any) -> tuple[str, str] | None:
             first, last = (day_number(end) for end in ends)
             if first is not None and last is not None and first <= last:
                 return ends[0], ends[1]
-    told.add(
+    noted.add(
         "the domain of kind numeric is {low: LOWEST, high: HIGHEST}, two numbers or two ISO dates", "domain"
     )
     return None

@@ -882,14 +882,14 @@ MEASURES: dict[str, Measure] = {
         "What usefulness becomes when hidden rows count: each suppressed row is a class as diverse as the table.",
     ),
     "row-types": _of_sizes(
-        lambda prepared, counted: sum(one[0] for one in counted), "Number of classes.", "higher"
+        lambda prepared, counted: sum(part[0] for part in counted), "Number of classes.", "higher"
     ),
     "average-class-size": _of_sizes(_mean_size, "Mean size of a class."),
     "min-class-size": _of_sizes(
-        lambda prepared, counted: min(one[2] for one in counted), "Size of the smallest class.", ""
+        lambda prepared, counted: min(part[2] for part in counted), "Size of the smallest class.", ""
     ),
     "max-class-size": _of_sizes(
-        lambda prepared, counted: max(one[3] for one in counted), "Size of the largest class."
+        lambda prepared, counted: max(part[3] for part in counted), "Size of the largest class."
     ),
     "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg, "Mean size of a class, divided by k."),
     "discernibility": _ClassMeasure(
@@ -950,21 +950,21 @@ MEASURES: dict[str, Measure] = {
     ),
     "k-marginals": _of_analysis(
         "k-marginals",
-        lambda comparison, asked, part: k_marginals(comparison, 2),
+        lambda comparison, request, part: k_marginals(comparison, 2),
         "How alike the tables of two columns are, as NIST's SDNist scores it: 0 to 1000.",
         "higher",
         cost=_MODEL,
     ),
     "k-marginals-3": _of_analysis(
         "k-marginals-3",
-        lambda comparison, asked, part: k_marginals(comparison, 3),
+        lambda comparison, request, part: k_marginals(comparison, 3),
         "How alike the tables of three columns are, as NIST's SDNist scores it: 0 to 1000.",
         "higher",
         cost=_MODEL,
     ),
     "pair-distance": _of_analysis(
         "pair-distance",
-        lambda comparison, asked, part: pair_distance(comparison),
+        lambda comparison, request, part: pair_distance(comparison),
         "Mean total variation distance of all pairs of columns: the share of people in a wrong cell.",
         "lower",
         cost=_MODEL,
@@ -972,7 +972,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "association": _of_analysis(
         "association",
-        lambda comparison, asked, part: association(comparison),
+        lambda comparison, request, part: association(comparison),
         "Mean absolute change of how strongly two columns go together (Cramer's V, correlation, correlation ratio).",
         "lower",
         cost=_MODEL,
@@ -980,7 +980,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "propensity": _of_analysis(
         "propensity",
-        lambda comparison, asked, part: propensity(comparison),
+        lambda comparison, request, part: propensity(comparison),
         "pMSE of a tree that tells the release from the originals: 0 to 0.25, beside its null.",
         "lower",
         cost=_MODEL + ", and a tree for each table",
@@ -989,7 +989,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "regression": _of_analysis(
         "regression",
-        lambda comparison, asked, part: regression(comparison, asked.settings["formula"]),
+        lambda comparison, request, part: regression(comparison, request.settings["formula"]),
         "Overlap of the confidence intervals of a regression, from the release and from the originals: 0 to 1.",
         "higher",
         cost=_MODEL + ", and a regression for each table",
@@ -1010,7 +1010,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "question": _of_analysis(
         "question",
-        lambda comparison, asked, part: question(comparison, **asked.settings),
+        lambda comparison, request, part: question(comparison, **request.settings),
         "Relative error of the answer to a question of the user's own: 0 to 1.",
         "lower",
         cost=_MODEL,
@@ -1021,5 +1021,5 @@ MEASURES: dict[str, Measure] = {
 }
 """Every measure by name."""
 
-_BY_CLASS = {name: one for name, one in MEASURES.items() if isinstance(one, _ClassMeasure)}
+_BY_CLASS = {name: measure for name, measure in MEASURES.items() if isinstance(measure, _ClassMeasure)}
 """Those that add up over classes, wherever these were made."""

@@ -133,7 +133,7 @@ class Gateway(Router):
                 (r"/logout", _Logout, {"gateway": self}),
             ],
             default_handler_class=_Refused,
-            default_handler_args={"status": 404, "said": "There is no such page."},
+            default_handler_args={"status": 404, "sentence": "There is no such page."},
         )
 
     @property
@@ -324,7 +324,7 @@ class Gateway(Router):
         return self.is_ours(urlsplit(origin).netloc)
 
     def _refuse(self, request: HTTPServerRequest, status: int, sentence: str) -> Any:
-        return self._own.get_handler_delegate(request, _Refused, {"status": status, "said": sentence})
+        return self._own.get_handler_delegate(request, _Refused, {"status": status, "sentence": sentence})
 
     def _with_headers(self, request: HTTPServerRequest) -> None:
         """Security headers on whatever is answered."""
@@ -403,12 +403,12 @@ class _Handler(RequestHandler):
 
 
 class _Refused(_Handler):
-    def initialize(self, status: int, said: str) -> None:
-        self._status, self._said = status, said
+    def initialize(self, status: int, sentence: str) -> None:
+        self._status, self._sentence = status, sentence
 
     def prepare(self) -> None:
         self.set_status(self._status)
-        self.finish(_page("Refused", f"<p>{self._said}</p>"))
+        self.finish(_page("Refused", f"<p>{self._sentence}</p>"))
 
 
 class _Health(_Handler):

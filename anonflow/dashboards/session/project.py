@@ -384,7 +384,7 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
         raise DataError(
             "this is no anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
         )
-    found = _check(_json(parts["project.json"]), _PROJECT, "project.json", _MAY_BE)
+    entries = _check(_json(parts["project.json"]), _PROJECT, "project.json", _MAY_BE)
     try:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
@@ -394,9 +394,9 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
     }
     kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
-    runs = _runs(found["runs"], folder)
+    runs = _runs(entries["runs"], folder)
     return Project(
-        kept, files, runs, found["records"], tuple(found["columns"]), dict(found.get("review", {}))
+        kept, files, runs, entries["records"], tuple(entries["columns"]), dict(entries.get("review", {}))
     )
 
 

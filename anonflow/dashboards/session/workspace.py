@@ -877,7 +877,7 @@ class Workspace(param.Parameterized):
             runs.remove(next((run for run in runs if not run.pinned), runs[0]))
         return runs
 
-    def edit_run(self, id: int, **said: Any) -> None:
+    def edit_run(self, id: int, **changes: Any) -> None:
         """Say how a run is called (``label``), a note on it (``note``), or whether it is ``pinned``.
 
         Raises
@@ -885,7 +885,7 @@ class Workspace(param.Parameterized):
         ParameterError
             If there is no such run.
         """
-        changed = replace(self.run_of(id), **said)
+        changed = replace(self.run_of(id), **changes)
         self.runs = [changed if run.id == id else run for run in self.runs]
         self._keep_runs()
 

@@ -70,13 +70,13 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
     coded = comparison.coded
 
     def one(frame: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
-        found = np.eye(len(names))
+        strength = np.eye(len(names))
         values = [np.asarray(numbers_of(frame[name])) if is_number else None
                   for name, is_number in zip(names, numeric, strict=True)]  # fmt: skip
         for a in range(len(names)):
             for b in range(a):
-                found[a, b] = found[b, a] = _strength(values[a], values[b], codes[:, a], codes[:, b])
-        return found
+                strength[a, b] = strength[b, a] = _strength(values[a], values[b], codes[:, a], codes[:, b])
+        return strength
 
     before = one(comparison.original, coded.original)
     each = [
