@@ -38,8 +38,8 @@ class Option:
         The smallest number it may be.
     most : float or None
         The largest number it may be.
-    below : float or None
-        What a number must be below.
+    above, below : float or None
+        What a number must be above or below.
     step : float
         By how much a form raises and lowers a number.
     whole : bool
@@ -69,6 +69,7 @@ class Option:
     label: str = ""
     least: float | None = None
     most: float | None = None
+    above: float | None = None
     below: float | None = None
     step: float = 1.0
     whole: bool = False
@@ -97,6 +98,7 @@ class Option:
             return "true or false" if self.kind is bool else "text"
         words = "a whole number" if self.kind is int or self.whole else "a number"
         bounds = [f"of at least {self.least:g}"] if self.least is not None else []
+        bounds += [f"above {self.above:g}"] if self.above is not None else []
         bounds += [f"at most {self.most:g}"] if self.most is not None else []
         bounds += [f"below {self.below:g}"] if self.below is not None else []
         return " ".join([words, " and ".join(bounds)]).strip()
@@ -118,6 +120,7 @@ class Option:
             math.isfinite(number)
             and (self.least is None or number >= self.least)
             and (self.most is None or number <= self.most)
+            and (self.above is None or number > self.above)
             and (self.below is None or number < self.below)
             and (not self.whole or number == int(number))
         )

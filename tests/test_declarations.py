@@ -26,6 +26,7 @@ def example(
     count: Annotated[int, Option(least=2)] = 3,
     share: Annotated[float | None, Option(least=0, below=1)] = None,
     whole: Annotated[float, Option(least=1, whole=True)],
+    rate: Annotated[float, Option(above=0, most=1)] = 1.0,
     plain: bool = False,
     free: Any = None,
     bare=1.5,  # type: ignore[no-untyped-def]
@@ -53,7 +54,7 @@ def example(
 
 def test_options_are_read_off_the_function() -> None:
     options = options_of(example)
-    assert list(options) == ["word", "count", "share", "whole", "plain", "free", "bare"]
+    assert list(options) == ["word", "count", "share", "whole", "rate", "plain", "free", "bare"]
     word = options["word"]
     assert (word.label, word.kind, word.choices, word.default) == ("Word", str, ("a", "b"), "a")
     assert word.sentence == "One of two, as options_of says, or a."
@@ -82,6 +83,7 @@ def test_options_are_read_off_the_function() -> None:
             "must be a number of at least 0 and below 1",
         ),
         ("whole", [1, 2.0], [1.5, 0, float("inf"), None], "must be a whole number of at least 1"),
+        ("rate", [1, 1e-9], [0, -1, 1.5, None], "must be a number above 0 and at most 1"),
         ("plain", [True, False], [0, "no", None], "must be true or false"),
         ("free", [None, object(), "x"], [], ""),
         ("bare", [1, 2.5], ["x", None], "must be a number"),

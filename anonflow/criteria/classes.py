@@ -208,7 +208,7 @@ def uniqueness(
     evidence: Evidence,
     *,
     most: Annotated[float, Option("Largest share of unique people", least=0, most=1, step=0.01)],
-    fraction: Annotated[float | None, Option("Sampling fraction", least=0, most=1, step=0.01)] = None,
+    fraction: Annotated[float | None, Option("Sampling fraction", above=0, most=1, step=0.01)] = None,
 ) -> Finding:
     """Return whether at most a share of the population is unique on the published quasi-identifiers, by Dankar's rule.
 

@@ -84,7 +84,12 @@ def _value(option: Option) -> dict[str, Any]:
     """Return what an option may be."""
     if option.kind is None:
         return {"anyOf": [{"enum": list(option.words)}, {}]} if option.words else {}
-    bounds = {"minimum": option.least, "maximum": option.most, "exclusiveMaximum": option.below}
+    bounds = {
+        "minimum": option.least,
+        "maximum": option.most,
+        "exclusiveMinimum": option.above,
+        "exclusiveMaximum": option.below,
+    }
     number: dict[str, Any] = {word: bound for word, bound in bounds.items() if bound is not None}
     value = {
         bool: {"type": "boolean"},
