@@ -64,6 +64,10 @@ const GIVE = {
     const title = node.querySelector(".tabulator-col-title");
     const isGroup = node.classList.contains("tabulator-col-group");
     if (!isGroup && title && title.textContent.trim()) return;
+    if (node.querySelector("input")) {
+      set(node, "role", "columnheader");
+      return;
+    }
     set(node, "role", "none");
     for (const name of ["aria-sort", "aria-title"]) node.removeAttribute(name);
   },
