@@ -10,6 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+pytest.importorskip("playwright", reason="browsers are for developers")
+from playwright.sync_api import TimeoutError
+
 from tests.browser.conftest import outside, ready, shot
 from tests.browser.test_compare_explore_publish import press, run_all, step
 
@@ -53,10 +56,17 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     page.keyboard.press("Enter")
     page.get_by_text("The first line of a CSV file").wait_for()
     ready(page)
-    tab_to(page, "filepond--label-action")
-    with page.expect_file_chooser() as waiting:
-        page.keyboard.press("Enter")
-    waiting.value.set_files(people(tmp_path / "people.csv"))
+    page.wait_for_timeout(500)
+    for left in (2, 1, 0):  # a key that comes while the layout moves may be lost
+        tab_to(page, "filepond--label-action")
+        try:
+            with page.expect_file_chooser(timeout=10_000) as waiting:
+                page.keyboard.press("Enter")
+            waiting.value.set_files(people(tmp_path / "people.csv"))
+        except TimeoutError:
+            assert left, "no key opens the choice of a file"
+            continue
+        break
     page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
     ready(page)
     tab_to(page, "Compare")
@@ -71,7 +81,7 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
         page.keyboard.press("Enter")
         try:
             page.get_by_text("Done: 1 run").first.wait_for(timeout=60_000)
-        except Exception:
+        except TimeoutError:
             continue
         break
     page.get_by_text("Done: 1 run").first.wait_for()
