@@ -259,7 +259,7 @@ class Schema(Mapping[str, Column]):
             elif isinstance(entry, Column):
                 self._columns[name] = entry
             else:
-                noted = _Noted(name)
+                noted = _ColumnProblems(name)
                 column = _column(noted, entry)
                 problems += noted.problems
                 if column is not None:
@@ -460,7 +460,7 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
     return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 
-class _Noted:
+class _ColumnProblems:
     """What is wrong with a column."""
 
     def __init__(self, name: str) -> None:
@@ -473,7 +473,7 @@ class _Noted:
         self.problems.append(Problem(path, f"column {self.name!r}: {text}"))
 
 
-def _column(noted: _Noted, entry: Any) -> Column | None:
+def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
     """Check one entry."""
     name = noted.name
     if not isinstance(entry, Mapping):
@@ -541,7 +541,7 @@ def _column(noted: _Noted, entry: Any) -> Column | None:
     return None if noted.problems else column
 
 
-def _weight(noted: _Noted, entry: Mapping[str, Any]) -> float:
+def _weight(noted: _ColumnProblems, entry: Mapping[str, Any]) -> float:
     weight = entry.get("weight", 1.0)
     if not _is_number(weight) or not 0 < weight < math.inf:
         noted.add("weight must be a positive number", "weight")
@@ -550,7 +550,7 @@ def _weight(noted: _Noted, entry: Mapping[str, Any]) -> float:
 
 
 def _hierarchy(
-    noted: _Noted, kind: str, entry: Mapping[str, Any]
+    noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]
 ) -> Hierarchy | str | Mapping[str, Any] | None:
     given = entry.get("hierarchy")
     if kind != "hierarchy":
@@ -565,7 +565,7 @@ def _hierarchy(
     return None
 
 
-def _boundary(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
+def _boundary(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
     given = entry.get("boundary")
     if given is None:
         return None
@@ -587,7 +587,7 @@ def _boundary(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str, 
     return None
 
 
-def _missing(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> str:
+def _missing(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> str:
     rules = MISSING_RULES[kind]
     given = entry.get("missing", rules[0])
     if given not in rules:
@@ -596,7 +596,7 @@ def _missing(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> str:
     return str(given)
 
 
-def _codes(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _codes(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     codes = entry.get("codes")
     if codes is None:
         return ()
@@ -625,7 +625,7 @@ def _codes(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...
     return tuple(codes)
 
 
-def _code_weight(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> float:
+def _code_weight(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> float:
     share = entry.get("code-weight")
     if share is None:
         return CODE_WEIGHT
@@ -640,7 +640,7 @@ def _code_weight(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> float:
     return CODE_WEIGHT
 
 
-def _limit(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> float | None:
+def _limit(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> float | None:
     for key, home, least in (("max-width", "numeric", 0.0), ("max-set", "categorical", 1.0)):
         given = entry.get(key)
         if given is None:
@@ -654,7 +654,7 @@ def _limit(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _at_least(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> int | None:
+def _at_least(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> int | None:
     given = entry.get("at-least")
     if given is None:
         return None
@@ -667,7 +667,7 @@ def _at_least(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _aggregate(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> str | None:
+def _aggregate(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> str | None:
     given = entry.get("aggregate")
     if given is None:
         return None
@@ -682,7 +682,7 @@ def _aggregate(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> str | None
     return None
 
 
-def _notation(noted: _Noted, entry: Mapping[str, Any]) -> Notation | None:
+def _notation(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Notation | None:
     given = entry.get("notation")
     notation = None if given is None else Notation.of(given)
     if given is not None and notation is None:
@@ -692,7 +692,9 @@ def _notation(noted: _Noted, entry: Mapping[str, Any]) -> Notation | None:
     return notation
 
 
-def _domain(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str | None, ...] | str | None:
+def _domain(
+    noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]
+) -> tuple[str | None, ...] | str | None:
     given = entry.get("domain")
     if given is None:
         return None
@@ -723,7 +725,7 @@ def _domain(noted: _Noted, kind: str, entry: Mapping[str, Any]) -> tuple[str | N
     return tuple(sorted(values, key=lambda value: (value is not None, value or "")))
 
 
-def _bounds(noted: _Noted, given: Any) -> tuple[str, str] | None:
+def _bounds(noted: _ColumnProblems, given: Any) -> tuple[str, str] | None:
     """Return the lowest and the highest value of a declared domain, as texts."""
     ends: list[Any] = [given.get(key) for key in ("low", "high")] if isinstance(given, Mapping) else []
     if len(ends) == 2 and set(given) == {"low", "high"}:
