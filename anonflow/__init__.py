@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from anonflow.engine.compare import compare
     from anonflow.engine.report.card import release_card
     from anonflow.engine.run import run
+    from anonflow.engine.search.search import search
     from anonflow.hierarchy import Hierarchy
     from anonflow.release import ranges, read_release, shares
     from anonflow.risk.attack import attack
@@ -56,6 +57,7 @@ __all__ = [
     "release_card",
     "risk",
     "run",
+    "search",
     "shares",
     "verify",
 ]
@@ -90,6 +92,7 @@ _HOMES = {
     "release_card": "anonflow.engine.report.card",
     "risk": None,
     "run": "anonflow.engine",
+    "search": "anonflow.engine",
     "shares": "anonflow.release",
     "verify": "anonflow.criteria",
 }

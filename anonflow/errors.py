@@ -62,9 +62,17 @@ class AnonflowError(Exception):
         All problems, one line each, where several were found at once.
     found : sequence of Problem, optional
         The same problems, each with the path to what it is about, where that is known.
+    subject : str, optional
+        The step, method or section that the message is about; the shown message begins with it.
 
     Attributes
     ----------
+    message : str
+        The message, with its subject.
+    text : str
+        The first problem without its subject, for callers that show the subject themselves.
+    subject : str
+        Empty if the message has none.
     problems : tuple of str
         The problems; the message alone when there is only one.
     found : tuple of Problem
@@ -78,12 +86,18 @@ class AnonflowError(Exception):
     exit_status = 3
     shown = SHOWN
 
-    def __init__(self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = ()) -> None:
-        message, *each = (printable(text) for text in (message, *problems))
+    def __init__(
+        self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = (), subject: str = ""
+    ) -> None:
+        message, subject, *each = (printable(text) for text in (message, subject, *problems))
         self.found = tuple(Problem(path, printable(text)) for path, text in found)
-        super().__init__(message, tuple(each), self.found)
-        self.message = message
-        self.problems: tuple[str, ...] = tuple(each) or (message,)
+        super().__init__(
+            message, tuple(each), self.found, subject
+        )  # the arguments, so that errors can be pickled
+        self.subject = subject
+        self.text = (*each, message)[0]
+        self.message = f"{subject}: {message}" if subject else message
+        self.problems: tuple[str, ...] = tuple(each) or (self.message,)
 
     def __str__(self) -> str:
         if self.problems == (self.message,):

@@ -1,4 +1,4 @@
-"""Generalized records: join, covers, and what is published."""
+"""Generalized records: join, covers, and their published text."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Generalization:
 
     @classmethod
     def join_of(cls, records: Records, matches: np.ndarray) -> Generalization:
-        """Return row j covers exactly what it must: the closure of ``records[matches[j]]``.
+        """Return generalized records; row j is the closure of ``records[matches[j]]``.
 
         Parameters
         ----------
@@ -143,14 +143,14 @@ class Generalization:
             for column in columns:
                 given = column >= 0
                 member = codes[column[given]]
-                # one record sets one bit per column, so no two updates meet in a cell
+                # each record sets one bit for each column, so no two updates change the same cell
                 at = (layout.offset[t] + (member >> 6), rows[given])
                 bits[at] |= _ONE << (member & 63).astype(np.uint64)
         return cls(records.domains, lo, hi, bits).closure()
 
     @classmethod
     def join_by_class(cls, records: Records, labels: np.ndarray) -> Generalization:
-        """Return each record's generalized record covers exactly its class.
+        """Return generalized records; each is the closure of its record's class.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class Generalization:
 
     @classmethod
     def gathered(cls, parts: Sequence[Generalization], index: Sequence[np.ndarray], n: int) -> Generalization:
-        """Put the generalized records of partitions back into the table's order.
+        """Combine the generalized records of partitions in the table's order.
 
         Parameters
         ----------
@@ -326,12 +326,12 @@ class Generalization:
 
     def classes(self) -> np.ndarray:
         """Return labels of equal generalized records, shape (n,), int64."""
-        # the bits of a float are equal where its text is; NaN here is always the same one
+        # floats of equal text have equal bits here; NaN always has the same bits
         own = [] if self.aggregates is None else [*self.aggregates.view(np.int64)]
         return equal_columns([*self.lo, *self.hi, *self.bits, *own], self.n)
 
     def decode(self, index: pd.Index | None = None, suppressed: np.ndarray | None = None) -> pd.DataFrame:
-        """Return what is published: one column of text per QI column.
+        """Return the published text, a column for each QI column.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class Generalization:
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
     def decode_categories(self, suppressed: np.ndarray | None = None) -> pd.DataFrame:
-        """Return what is published, as :meth:`decode` has it, with each text of a column once: categories and their codes.
+        """Return the published text as :meth:`decode` does, but as categories: each text of a column once, and codes.
 
         Parameters
         ----------
@@ -394,7 +394,7 @@ class Generalization:
         return [texts[at] for at, texts in self._coded_texts()]
 
     def _coded_texts(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each domain the code of every record, and the text of each code."""
+        """Return for each domain the code of every record, and the text of each code."""
         import pandas as pd
 
         cells: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0, np.int64), np.empty(0, object))] * len(
@@ -448,8 +448,8 @@ class Generalization:
             Has the QI columns of `domains` as :meth:`decode` writes them; plain numbers are read as text.
         domains : sequence of Domain
         canonical : bool, optional
-            Whether to refuse what is written in another way than it is published, as verifiers do: a second spelling
-            of the same tells rows apart. Printed tables have ranges that go beyond what is observed.
+            Whether to refuse cells in another notation than the published one, as verifiers do: a second spelling
+            distinguishes equal rows. Printed tables have ranges that go beyond what is observed.
         readers : sequence of ColumnReader, optional
             One for each domain, of a release that another tool wrote in its own notation.
 
@@ -606,9 +606,9 @@ def aggregate_of(domain: Domain, codes: np.ndarray) -> float:
         return (middle if math.isfinite(middle) else low / 2 + high / 2) + 0.0  # never -0.0
     try:
         mean = math.fsum(values.tolist()) / len(values)
-    except OverflowError:  # sums on the way are no floats: slow, and as exact
+    except OverflowError:  # intermediate sums overflow a float: use the slow, equally exact way
         mean = float(sum(map(Fraction, values.tolist()), Fraction(0)) / len(values))
-    # a mean is between its members, whatever its division rounds to
+    # a mean lies between its members; rounding of the division must not change this
     return float(min(max(mean, values.min()), values.max())) + 0.0
 
 
@@ -636,7 +636,7 @@ def _read_aggregates(
 
 
 def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> np.ndarray:
-    """Return cells that cover something but are not written as it is published: a second spelling tells rows apart."""
+    """Return cells in another notation than the published one: a second spelling distinguishes equal rows."""
     odd = np.array([cell is not None and cell != WHOLE for cell in cells], bool)
     covering = odd & (runs[0] <= runs[1])
     for u, text in zip(np.flatnonzero(covering).tolist(), domain.run_texts(*runs[:, covering]), strict=True):
@@ -654,7 +654,7 @@ def _cell(text: str, domain: Domain, width: dict[str, int]) -> str | None:
 
 
 def _distinct_texts(cells: pd.Series) -> tuple[list[str], np.ndarray]:
-    """Return the distinct cells of a column as text, and where each row's stands among them."""
+    """Return the distinct cells of a column as text, and the position of each row's cell among them."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
@@ -671,7 +671,7 @@ def _plain(cell: object) -> str:
 
 
 def _joined(texts: list[np.ndarray]) -> np.ndarray:
-    """Return positions side by side; a code hidden altogether is ``*``."""
+    """Return the joined positions of codes; a completely hidden code is ``*``."""
     text = texts[0]
     for part in texts[1:]:
         text = text + part

@@ -63,7 +63,7 @@ class Option:
     optional : bool
         Whether it may be None.
     default : object
-        `NEEDED` where there is none.
+        `NEEDED` if the option has no default.
     """
 
     label: str = ""
@@ -205,7 +205,7 @@ def paragraphs(docstring: str | None) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Empty where there is none, as under ``python -OO``.
+        Empty if there is no docstring, as under ``python -OO``.
     """
     lines = inspect.cleandoc(docstring or "").splitlines() or [""]
     texts: dict[str, list[str]] = {}

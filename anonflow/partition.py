@@ -35,7 +35,7 @@ ORDERS = ("lexicographic", "input", "random")
 
 
 def too_few(n: int, k: int) -> InfeasibleError:
-    """Return the error of n < k records: with a k that they have, if there is one."""
+    """Return the error for n < k records; it names a possible k if there is one."""
     if n < 2:
         return InfeasibleError(f"{n} records cannot hide anybody; take a table of at least k = {k} records")
     return InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
@@ -96,7 +96,7 @@ def unbounded(records: Records) -> Records:
 
 
 def boundary_classes(records: Records) -> np.ndarray:
-    """Return the equivalence classes of the maximum allowed microdata (MAM): who may be generalized together.
+    """Return the equivalence classes of the maximum allowed microdata (MAM): the records that may be generalized together.
 
     Each value of a bounded quasi-identifier (QI) is generalized as far as its boundary lets it; records that
     are then equal on every bounded QI are one class. Records of two classes have no generalization in common
@@ -126,16 +126,16 @@ def boundary_classes(records: Records) -> np.ndarray:
 
 
 def unit_layers(place: np.ndarray, units: np.ndarray, within: np.ndarray) -> np.ndarray:
-    """Return layers of records in which nobody has two: who may be generalized together where people have several rows.
+    """Return layers of records with at most one record of each person: the records that may be generalized together.
 
     Parameters
     ----------
     place : numpy.ndarray, shape (n,), int64
-        Where each record stands in lexicographic order, among those of its label.
+        Position of each record in lexicographic order, among those of its label.
     units : numpy.ndarray, shape (n,), int64
-        Whose each record is.
+        The unit of each record.
     within : numpy.ndarray, shape (n,), int64
-        Labels 0.. of what is layered by itself.
+        Labels 0.. of parts that are layered separately.
 
     Returns
     -------
@@ -145,9 +145,9 @@ def unit_layers(place: np.ndarray, units: np.ndarray, within: np.ndarray) -> np.
 
     Notes
     -----
-    Units are dealt out like cards, one after the other and each one's records on consecutive layers, which differ since
-    there are as many layers as the largest unit has records. So every layer has k records if and only if m <= n / k, which
-    every release needs in which a row lists k records of k units: nothing that can be had is refused. Units follow each
+    Units are assigned one after the other, the records of each unit to consecutive layers; these differ, since there
+    are as many layers as the largest unit has records. So every layer has k records if and only if m <= n / k. Every
+    release in which a row lists k records of k units needs this, so no possible release is refused. Units follow each
     other in lexicographic order of their first record: every layer is a thinned copy of the table.
     """
     n = len(place)
@@ -165,7 +165,7 @@ def unit_layers(place: np.ndarray, units: np.ndarray, within: np.ndarray) -> np.
 
 
 def kept_apart(records: Records) -> np.ndarray:
-    """Return labels 0.. of who may be generalized together: boundary classes, layered where people have several rows.
+    """Return labels 0.. of records that may be generalized together: boundary classes, layered if people have several rows.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def kept_apart(records: Records) -> np.ndarray:
 
 
 def refuse_large_units(rows: int, n: int, k: int) -> None:
-    """Refuse a unit with more rows than k units per row leave room for.
+    """Refuse a unit with so many rows that k units per row are impossible.
 
     Parameters
     ----------
@@ -218,8 +218,7 @@ def ordered(
     rng : numpy.random.Generator, optional
         For ``random``.
     boundaries : bool, optional
-        Whether the classes of :func:`boundary_classes` stand one after the other, each in that order; what
-        :func:`cuts` cuts.
+        Whether the classes of :func:`boundary_classes` follow one another, each in that order; the input of :func:`cuts`.
 
     Returns
     -------
@@ -252,7 +251,7 @@ def random_key(rng: np.random.Generator) -> int:
 
 
 def random_places(key: int, start: int, count: int) -> np.ndarray:
-    """Return what consecutive records are sorted by in a random order: a keyed hash of each one's position in the table.
+    """Return the sort keys of consecutive records for a random order: a keyed hash of each record's position in the table.
 
     Parameters
     ----------
@@ -264,7 +263,7 @@ def random_places(key: int, start: int, count: int) -> np.ndarray:
     Returns
     -------
     numpy.ndarray, shape (count,), int64
-        Numbers of 63 bits, the same wherever a table is divided; equal ones stand in the table's order. Philox
+        Numbers of 63 bits, independent of how a table is divided; equal ones keep the table's order. Philox
         (Salmon, Moraes, Dror and Shaw, SC 2011) with the position as its counter.
     """
     block = start // 4  # four numbers of 64 bits for each count
@@ -274,9 +273,9 @@ def random_places(key: int, start: int, count: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Where an order of the records is cut: partitions that are worked out when they are asked for.
+    """The cuts of an order of the records; partitions are computed when needed.
 
-    What is held does not grow with the number of partitions.
+    The memory does not grow with the number of partitions.
 
     Attributes
     ----------
@@ -361,7 +360,7 @@ def cut(n: int, size: int | None, k: int) -> list[slice]:
 
 
 def cut_classes(sizes: np.ndarray, names: Sequence[str], size: int | None, k: int) -> Cuts:
-    """Cut an order in which one boundary class stands after the other.
+    """Cut an order in which the boundary classes follow one another.
 
     Parameters
     ----------
@@ -478,7 +477,7 @@ def divided(
     order: str = "lexicographic",
     rng: np.random.Generator | None = None,
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return the partitions of some records inside their boundary classes, and who is left out.
+    """Return the partitions of some records inside their boundary classes, and the records that are left out.
 
     Parameters
     ----------

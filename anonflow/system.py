@@ -14,9 +14,11 @@ import signal
 import stat
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 fcntl: Any
 msvcrt: Any
@@ -50,7 +52,10 @@ __all__ = [
     "total_memory",
     "user_tag",
     "wait_for_folder",
+    "with_peak",
 ]
+
+Result = TypeVar("Result")
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 """A flag of :func:`open_descriptor`: a link is no file. Where there is no such flag, making links needs a right of its own."""
@@ -189,6 +194,36 @@ def peak_memory() -> int:
 
     about = psutil.Process().memory_info()
     return int(getattr(about, "peak_wset", about.rss))
+
+
+def with_peak(work: Callable[[], Result], pause: float = 0.001) -> tuple[Result, int]:
+    """Call something, and return what it returned beside the bytes that this process held at the most beyond those before.
+
+    Parameters
+    ----------
+    work : callable
+    pause : float
+        Seconds between two looks. What other threads take meanwhile is counted, too.
+    """
+    import psutil
+
+    process, over = psutil.Process(), threading.Event()
+    before = most = process.memory_info().rss
+
+    def look() -> None:
+        nonlocal most
+        while not over.wait(pause):
+            most = max(most, process.memory_info().rss)
+
+    watcher = threading.Thread(target=look, name="anonflow-memory", daemon=True)
+    watcher.start()
+    try:
+        result = work()
+        most = max(most, process.memory_info().rss)
+    finally:
+        over.set()
+        watcher.join()
+    return result, int(most - before)
 
 
 def is_running(process: int) -> bool:

@@ -49,7 +49,7 @@ def write_whole(
     Raises
     ------
     DataError
-        If the folder is none, or may not be written to.
+        If the path is not a folder, or may not be written to.
     AnonflowError
         If the disk is full, or fails; or what `write` raises, with the target's name.
     """

@@ -128,31 +128,31 @@ def exempt(result: Any, k: int) -> np.ndarray:
 
 def check_result(result: Any, k: int | None = None) -> None:
     """Assert that an anonymization is sound and keeps its guarantee."""
-    table, made = result.table, result.generalization
+    table, outcome = result.table, result.generalization
     k = result.k if k is None else k
     n = table.n
-    assert made.n == n <= DENSE
-    assert made.lo.dtype == made.hi.dtype == np.int32
-    assert made.bits.dtype == np.uint64
-    for t, a in enumerate(made.layout.ranges):
-        domain = made.domains[a]
-        empty = (made.lo[t] == domain.size) & (made.hi[t] == -1)
-        assert ((made.lo[t] <= made.hi[t]) | (domain.has_codes & empty)).all()
-    closed = made.closure()
-    assert np.array_equal(closed.lo, made.lo), "hierarchy QIs are runs of nodes"
-    assert np.array_equal(closed.hi, made.hi)
-    covers = adjacency(table.records, made)
+    assert outcome.n == n <= DENSE
+    assert outcome.lo.dtype == outcome.hi.dtype == np.int32
+    assert outcome.bits.dtype == np.uint64
+    for t, a in enumerate(outcome.layout.ranges):
+        domain = outcome.domains[a]
+        empty = (outcome.lo[t] == domain.size) & (outcome.hi[t] == -1)
+        assert ((outcome.lo[t] <= outcome.hi[t]) | (domain.has_codes & empty)).all()
+    closed = outcome.closure()
+    assert np.array_equal(closed.lo, outcome.lo), "hierarchy QIs are runs of nodes"
+    assert np.array_equal(closed.hi, outcome.hi)
+    covers = adjacency(table.records, outcome)
     assert covers.diagonal().all(), "every generalized record covers its own original"
 
     suppressed = np.asarray(result.suppressed)
     assert suppressed.shape == (n,)
-    assert made.suppressed_rows()[suppressed].all()
+    assert outcome.suppressed_rows()[suppressed].all()
     frame = result.frame()
     assert list(frame.columns) == list(table.qi_columns)
     assert frame.index.equals(table.index)
     assert (frame[suppressed] == "*").all(axis=None)
     read = Generalization.parse(frame, table.domains)
-    for mine, theirs in ((made.lo, read.lo), (made.hi, read.hi), (made.bits, read.bits)):
+    for mine, theirs in ((outcome.lo, read.lo), (outcome.hi, read.hi), (outcome.bits, read.bits)):
         assert np.array_equal(mine, theirs), "what is published reads back as what was made"
 
     if result.matches is not None:

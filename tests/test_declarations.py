@@ -101,7 +101,7 @@ def test_no_docstring_says_nothing() -> None:
 
 
 def test_every_declaration_is_whole() -> None:
-    assert len({(one.colour, one.shape) for one in REGISTRY.values()}) == len(REGISTRY)
+    assert len({(item.colour, item.shape) for item in REGISTRY.values()}) == len(REGISTRY)
     for method in REGISTRY.values():
         assert method.shape in SHAPES, method.name
         assert method.guarantee in CRITERIA, method.name

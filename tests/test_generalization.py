@@ -76,10 +76,10 @@ def test_parts_put_together_are_the_whole(table: Table) -> None:
 @given(tables())
 def test_equal_records_have_equal_labels(table: Table) -> None:
     codes = [tuple(row) for row in table.codes.tolist()]
-    found = table.records.classes()
+    classes = table.records.classes()
     for i in range(table.n):
         for j in range(table.n):
-            assert (found[i] == found[j]) == (codes[i] == codes[j])
+            assert (classes[i] == classes[j]) == (codes[i] == codes[j])
 
 
 def published(kind: str, cells: list[object], **entry: object) -> Table:

@@ -144,24 +144,24 @@ def test_no_other_module_asks_for_posix() -> None:
     """What differs between systems is behind one module."""
     named = ("import fcntl", "import resource", "import msvcrt", "os.fchmod", "os.getuid", "os.geteuid", "os.sysconf", "os.pread",
              "os.pwrite", "O_NOFOLLOW", "pthread_sigmask", "os.fork", "os.killpg", "os.kill(")  # fmt: skip
-    found = [
+    results = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in sorted((ROOT / "anonflow").rglob("*.py"))
         if path.name != "system.py"
         for name in named
         if name in path.read_text(encoding="utf-8")
     ]
-    assert found == []
+    assert results == []
 
 
 def test_texts_are_written_with_the_same_line_ends_everywhere() -> None:
-    found = [
+    results = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in sorted((ROOT / "anonflow").rglob("*.py"))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if ".write_text(" in line and "newline=" not in line
     ]
-    assert found == []
+    assert results == []
 
 
 def test_a_lock_is_held_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The published methods: one file each, one registry, one way to run them."""
+"""The published methods: each has its file, one registry lists them, and one function runs them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class _CallableModule(ModuleType):
-    """This module, callable: `anonflow.algorithms` is this room and the public function that lists it."""
+    """A callable module: `anonflow.algorithms` is this package and also the public function that lists the methods."""
 
     def __call__(self) -> pd.DataFrame:
         return algorithms()

@@ -1,4 +1,4 @@
-"""A table and its generalized records: what every method makes, the owner's until it is released."""
+"""The result of every method: a table and its generalized records, for the owner's eyes only."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["Anonymization"]
 
 DRAWN = 50_000
-"""Records of a table whose lattice a notebook draws: it counts some dozens of nodes anew."""
+"""The most records of a table whose lattice a notebook draws: the picture counts some dozens of nodes again."""
 
 
 @dataclass(eq=False, repr=False)
 class Anonymization:
-    """A table and its generalized records: the owner's, not yet a release.
+    """A table and its generalized records. It belongs to the owner; it is not yet a release.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ class Anonymization:
         Equivalence-class labels of homogeneous methods; suppressed records share one.
     suppressed : numpy.ndarray, shape (n,), bool
     facts : dict
-        What the method said about its partitions, by name.
+        What the method reports about its partitions, by name.
     parameters : dict
-        What it was called with: loss, partition size and the method's own options.
+        The arguments of the call: loss, partition size and the method's own options.
     partitions : tuple of numpy.ndarray, int64, or None
         Table positions of the records of each partition; records in none are suppressed. None where it is not known.
     anonymize : callable or None
-        What made it, called as :func:`anonflow.anonymize`: :meth:`again` calls it again.
+        The function that computed it, with the arguments of :func:`anonflow.anonymize`; :meth:`again` calls it again.
     """
 
     table: Table
@@ -92,7 +92,7 @@ class Anonymization:
 
     @property
     def published(self) -> Generalization:
-        """The generalized records as their cells are published: with means or medians where the schema asks for these."""
+        """The generalized records as their cells are published: with means or medians where the schema says so."""
         return self.generalization.aggregated(self.table.records, self.classes, self.suppressed)
 
     def loss(self, measure: str = "gcp") -> float:
@@ -111,16 +111,16 @@ class Anonymization:
         return float(information_loss(self.generalization, measure))
 
     def lower_bound(self, measure: str | None = None, *, effort: float = 1.0) -> float | None:
-        """Return what no release of this table with this k can lose less than, whatever the method and the partitions.
+        """Return a lower bound of the loss of all releases of this table with this k, for every method and every partition size.
 
         Computed at the first call and kept: O(n^2 q) or less, 30,162 records of 8 QIs in some seconds.
 
         Parameters
         ----------
         measure : str, optional
-            As :meth:`loss` takes it; the loss that the method kept low without it.
+            As in :meth:`loss`; by default the loss that the method minimized.
         effort : float, optional
-            More of it searches further for a higher bound, 0 not at all.
+            A greater effort searches longer for a higher bound; 0 does not search.
 
         Returns
         -------
@@ -135,10 +135,10 @@ class Anonymization:
 
         Notes
         -----
-        :func:`anonflow.utility.bounds.lower_bound`. Each record is asked what it costs to cover itself and
-        k - 1 others, as if no other record had to be covered: so the bound holds for k-anonymous, (k,1)-
-        anonymous and k-regular releases alike. A suppressed record costs the most there is, no less than
-        that. It takes no notice of partitions and boundaries, which only raise the loss.
+        :func:`anonflow.utility.bounds.lower_bound`. For each record it takes the least cost of covering itself and k -
+        1 others, regardless of all other records. So the bound holds for k-anonymous, (k,1)- anonymous and k-regular
+        releases alike. A suppressed record has the highest cost of all. The bound ignores partitions and boundaries,
+        which only raise the loss.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")) if measure is None else measure)
         if (own, effort) not in self._bounds:
@@ -155,14 +155,14 @@ class Anonymization:
         return covers_at_least(self.table.records, self.generalization, self.k)
 
     def summary(self) -> str:
-        """Return what the table lost and how little any other release with this k could lose, as a sentence.
+        """Return a sentence with the table's loss and the lower bound of the loss with this k.
 
         Returns
         -------
         str
-            Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where
-            there is no bound. Of a diversified result also what diverse ``k-member`` loses, and what is promised; of one
-            with a budget what was picked for it.
+            Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where there is
+            no bound. For a diversified result it also names the loss of diverse ``k-member`` and the guarantee; for a
+            result with a budget, the choice that was made.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
         sentences = [self.facts[name] for name in ("compared", "promise", "picked") if name in self.facts]
@@ -194,19 +194,21 @@ class Anonymization:
         Raises
         ------
         InfeasibleError
-            If this time there is no solution.
+            If there is no solution with this seed.
         ParameterError
-            If no call of :func:`anonflow.anonymize` made it.
+            If the result does not come from :func:`anonflow.anonymize`.
         """
         if self.anonymize is None:
-            raise ParameterError("it is not known what made this; call anonflow.anonymize again")
+            raise ParameterError(
+                "this result does not say which method made it; call anonflow.anonymize again"
+            )
         settings = {name: value for name, value in self.parameters.items() if name != "budget"}
         return self.anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
 
     def release(
         self, seed: int | bytes | str | None = None, *, owner: str | PathLike[str] | None = None
     ) -> Release:
-        """Draw one assignment, shuffle, and build what is published.
+        """Draw one assignment, shuffle the rows, and build the published table.
 
         Parameters
         ----------
@@ -215,19 +217,19 @@ class Anonymization:
             digits, or an integer of as many bits; the operating system's randomness without it.
         owner : path, optional
             The owner's folder: keyed marks of the people are kept there, so that a later release of the same or
-            overlapping people warns, in whatever process. Without it only a second release of this object does.
+            overlapping people warns, in every process. Without it only a second release of this object warns.
 
         Raises
         ------
         ParameterError
-            If the seed is none that can be used.
+            If the seed cannot be used.
         DataError
             If the owner's folder cannot be used.
 
         Warns
         -----
         SeedWarning
-            If the seed is an integer below 2^64: it is found again by trying.
+            If the seed is an integer below 2^64: an attacker can find it by trying all of them.
         ReleaseWarning
             If published columns are nearly unique, monotone or follow from quasi-identifiers, or a release was drawn
             before; if people of this table are in an earlier release that the owner's folder knows.
@@ -259,7 +261,7 @@ class Anonymization:
             ("suppressed", f"{int(self.suppressed.sum()):,}"),
         ]
         picture = None
-        if self.algorithm.diverse and self.n <= DRAWN:
+        if self.algorithm.is_diverse(self.parameters) and self.n <= DRAWN:
             from anonflow.algorithms.recoding.lattice_part import lattice_part
             from anonflow.algorithms.recoding.lattice_view import lattice_view
 

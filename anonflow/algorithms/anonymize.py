@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 STEP = 0
-"""The part of a seed's stream that algorithms use (the draw uses another)."""
+"""The part of a seed's stream that algorithms use; the draw uses another part."""
 
 
 def anonymize(
@@ -73,18 +73,18 @@ def anonymize(
     k : int
         At least 2, at most n.
     partition_size : int or "auto", optional
-        Records in a partition, each worked on alone; the whole table without it. ``"auto"`` takes the largest
+        Records in a partition, which is processed alone; by default the whole table. ``"auto"`` takes the largest
         with which the method is expected to keep the `budget` (Doka 2015, section 8.1); ``parameters`` says which,
         and the same number makes the same result again.
     order : {"lexicographic", "input", "random"}
-        What partitions are cut along.
+        The order along which the table is cut into partitions.
     loss : str
         The information loss to keep low.
     seed : bytes, str or int, optional
         For methods that use randomness; the same seed gives the same bits whatever the workers. Of methods whose
         secrecy rests on it (k-concealment) it is a secret as that of a release, 128 bits.
     workers : int, optional
-        Threads; as many as there are processors without it.
+        Threads; by default as many as there are processors.
     boundaries : bool, optional
         Whether the method works inside the schema's boundaries. Then records that too few others may be
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
@@ -114,7 +114,7 @@ def anonymize(
     DataError, SchemaError, HierarchyError
         If a frame does not go with its schema.
     ParameterError
-        If a name, k, the partition size, the budget, the guarantee, the seed or an option is none that the method has.
+        If a name, k, the partition size, the budget, the guarantee, the seed or an option is unknown or outside its domain.
     InfeasibleError
         If no release with this k exists.
 
@@ -137,7 +137,9 @@ def anonymize(
         method = algorithm_named(algorithm)
         method.check_options(options)
         if guarantee is not None:
-            raise ParameterError(f"a guarantee goes with the method auto; {method.name} has its own")
+            raise ParameterError(
+                f"only the method auto takes a guarantee; leave it out, {method.name} has its own"
+            )
         seconds = check_budget(partition_size, budget, method.effort_under(options))
     k = check_k(k, table.n)
     threads = _threads(workers)
@@ -163,16 +165,16 @@ def anonymize(
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
     method.check_complete(options, len(left))
 
-    def one(at: int) -> Outcome:
+    def solve_part(at: int) -> Outcome:
         mine = records.take(index[at])
         return solve(method, mine, k, measure, partition_rng(entropy, at, mine), options, watch)
 
     threads = min(len(index), threads)
     if threads == 1:
-        outcomes = [one(at) for at in range(len(index))]
+        outcomes = [solve_part(at) for at in range(len(index))]
     else:
         with ThreadPoolExecutor(threads) as pool:
-            outcomes = list(pool.map(one, range(len(index))))
+            outcomes = list(pool.map(solve_part, range(len(index))))
     parameters: dict[str, Any] = {"loss": measure, "partition_size": size, "order": order, **options}
     if not boundaries:
         parameters["boundaries"] = False
@@ -194,7 +196,7 @@ def solve(
     watch: Callable[[Progress], None] | None = None,
     sensitive: SensitiveValues | None = None,
 ) -> Outcome:
-    """Run a method on one partition: what every driver calls, here and on a cluster.
+    """Run a method on one partition. All drivers call this function, here and on a cluster.
 
     Raises
     ------
@@ -203,7 +205,7 @@ def solve(
     InfeasibleError
         If the partition has no solution.
     AnonflowError
-        If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
+        If the result is wrong, because of a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
     records = records.at_floor()
     outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch), k, options)
@@ -220,7 +222,7 @@ def assemble(
     parameters: Mapping[str, Any],
     left: np.ndarray | None = None,
 ) -> Anonymization:
-    """Put the partitions' outcomes together.
+    """Combine the partitions' outcomes.
 
     Parameters
     ----------
@@ -272,7 +274,7 @@ def assemble(
 
 
 def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]:
-    """Return the columns whose boundaries or limits a method keeps: for them it may suppress records."""
+    """Return the columns whose boundaries or limits a method keeps; it may suppress records because of them."""
     if not boundaries:
         return ()
     records = Records(tuple(domains), np.empty((0, len(domains)), np.int32))
@@ -280,7 +282,7 @@ def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]
 
 
 def nothing_left(method: Algorithm, names: Sequence[str]) -> InfeasibleError:
-    """Return what is said where every record is suppressed, for the boundaries of some columns."""
+    """Return the error message for a result in which every record is suppressed because of some columns' boundaries."""
     return InfeasibleError(
         f"{method.name}: nothing can be published within the boundaries of "
         f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
@@ -297,7 +299,7 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
         the method does not make.
     """
     if not isinstance(boundaries, bool):
-        raise ParameterError("boundaries is True or False")
+        raise ParameterError("boundaries must be True or False")
     for domain in records.domains:
         problem = method.aggregate_problem(domain.column) if domain.aggregate is not None else None
         if problem is not None:
@@ -312,7 +314,7 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
 
 
 def partition_rng(entropy: int, partition: int, records: Records | None = None) -> np.random.Generator:
-    """Return the generator of one partition: a stream of its own and of its records', whoever runs it and when.
+    """Return the generator of one partition: its stream depends on the partition's number and records alone.
 
     Parameters
     ----------
@@ -321,8 +323,7 @@ def partition_rng(entropy: int, partition: int, records: Records | None = None) 
     partition : int
         The partition's number; -1 for the order of the partitions.
     records : Records, optional
-        Its records: with the same seed, the choices made for other records are others, so that whoever knows these does
-        not know those.
+        Its records: with the same seed, other records get other random choices, so these choices do not reveal those.
     """
     own = derived_seed(entropy, "algorithms")
     if records is not None:

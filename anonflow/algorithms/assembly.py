@@ -1,4 +1,4 @@
-"""The outcomes of several partitions put together: generalized records, matches, classes, facts."""
+"""Combine the outcomes of several partitions: generalized records, matches, classes, facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gathered(
     Parameters
     ----------
     domains : sequence of Domain
-        The table's own: a method that ran without boundaries is still measured against them.
+        The table's boundaries: a method that ran without boundaries is still measured against them.
     outcomes : sequence of Outcome
         At least one.
     index : sequence of numpy.ndarray, integer
@@ -51,7 +51,7 @@ def gathered(
 
 
 def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
-    """Return suppressed records, with what the other outcomes have: matches, classes."""
+    """Return suppressed records, with the same parts as the other outcomes: matches, classes."""
     n = records.n
     everyone = np.ones(n, bool)
     matches = classes = None
@@ -105,7 +105,7 @@ def gathered_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         elif all(value == values[0] for value in values):
             facts[name] = values[0]
     if "lower_bound" in facts and "cost" in facts:
-        # a ratio does not add up: it is that of the sums
+        # ratios cannot be added: compute the ratio of the sums
         facts["gap"] = 1 - facts["lower_bound"] / facts["cost"] if facts["cost"] else 0.0
         facts["proven"] = facts["lower_bound"] >= facts["cost"]
     return facts

@@ -1,4 +1,4 @@
-"""The largest partitions that a budget of seconds allows, found by timing the method on a few of the very table's.
+"""The largest partitions that a budget of seconds allows. The method is timed on a few partitions of the same table.
 
 Quality grows with partitions, and so does time: at equal budgets methods can be compared (Doka 2015, section 8.1).
 """
@@ -26,10 +26,13 @@ AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget."""
 
 SHARE = 0.25
-"""Of the budget: what pilots may take."""
+"""Share of the budget that the pilots may take."""
 
 MARGIN = 0.9
-"""Of what the pilots leave: what the choice plans with."""
+"""Share of the time left after the pilots that the choice plans with."""
+
+SLOW = 0.5
+"""Of what the pilots leave: what a start may take whose time grows with the square of the records."""
 
 SMALLEST = 32
 """Records of the first pilots, at least."""
@@ -38,13 +41,13 @@ REACH = 4
 """Partitions of up to this many times the largest pilot may be chosen."""
 
 CAUTION = 0.25
-"""Beyond the largest pilot, the power with which time grows is taken to be so much higher than seen."""
+"""Beyond the largest pilot, the power of growth is assumed to be higher than measured, by this much."""
 
 STEEPEST = 4.0
 """Beyond the largest pilot, time is taken to grow with at most this power of the partition's size."""
 
 MOST_EFFORT = 10_000
-"""No more effort than this is chosen: where it takes no time that can be seen, it changes nothing either."""
+"""The greatest effort that is chosen: where effort takes no measurable time, it changes nothing either."""
 
 SHORT = 0.01
 """Seconds below which a pilot is timed again, up to three times; the least of them counts."""
@@ -52,7 +55,7 @@ SHORT = 0.01
 
 @dataclass(frozen=True)
 class Fitted:
-    """A partition size that fits a budget, and what it was found by.
+    """A partition size that fits a budget, with the measurements behind the choice.
 
     Attributes
     ----------
@@ -72,7 +75,7 @@ class Fitted:
 
     @property
     def fits(self) -> bool:
-        """Whether the budget is expected to be kept; else this is the size that takes the least."""
+        """Whether the budget is expected to be kept; otherwise this is the fastest size."""
         return self.expected <= self.budget
 
     def sentence(self) -> str:
@@ -95,7 +98,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Effort:
-    """A value of a method's option of effort that fits a budget, and what it was found by.
+    """A value of a method's effort option that fits a budget, with the measurements behind the choice.
 
     Attributes
     ----------
@@ -140,7 +143,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class TimedTable:
-    """A table whose partitions are timed: cut as it will be, and read a partition at a time, wherever it lies.
+    """A table whose partitions are timed: it is cut as in the run, and read one partition at a time, in memory or on disk.
 
     Attributes
     ----------
@@ -194,13 +197,13 @@ def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | N
     Raises
     ------
     ParameterError
-        If one is there without the other, or the budget is no number of seconds greater than 0.
+        If only one of them is there, or the budget is not a number of seconds greater than 0.
     """
     if size != AUTO or not isinstance(size, str):
         if isinstance(size, str):
             raise ParameterError("partition_size is a whole number, None for the whole table, or 'auto'")
         if budget is not None and effort is None:
-            raise ParameterError("a budget goes with partition_size='auto'; leave one of the two out")
+            raise ParameterError("a budget needs partition_size='auto'; set it, or leave the budget out")
         if budget is None:
             return None
     elif budget is None:
@@ -354,9 +357,11 @@ def fitting_effort(
     Notes
     -----
     Pilots without effort grow two- or fourfold up to a sixteenth of a partition, 1,024 records at least, while they are
-    expected to take no more than a quarter of the budget in all; the last one is repeated with efforts of 1 and 2. Without
+    expected to take no more than a quarter of the budget in all; the last one is repeated with efforts of 1 and 2, and 8, 32, ... until the time doubles or the quarter is used up. Without
     effort, the time of a partition grows with the power of its size that the last two pilots show, that of a linear
-    method beyond 1,000 records in proportion to it. What an effort adds grows in proportion to the records, and beyond 1 to itself. All of it is
+    method beyond 2,000 records in proportion to it. Where a method chooses by the table between a slow way and a quick one
+    (`slow_or_quick`), the slow one is timed on the last pilot's records, too; its time is taken to grow with the square of them. If that is more
+    than half of what is left, the quick one is chosen. What an effort adds grows in proportion to the records, and beyond 1 to itself. All of it is
     shared by as many threads as there are workers, for a partition of n records n / 2,048 at most.
     """
     option = method.effort
@@ -372,12 +377,13 @@ def fitting_effort(
     threads = min(workers, max(-(-n // whole), whole // 2048, 1))
     alone = {"threads": 1} if "threads" in method.options else {}
     takes = {name: value for name, value in method.effort_takes.items() if name not in options}
+    slow, quick = (method.slow_or_quick and method.slow_or_quick(k, options)) or ({}, {})
 
     def stretch(wanted: int) -> Records:
         return table.rows(table.cuts(wanted, k).longest(1)[0])
 
-    def timed(part: Records, value: int) -> float:
-        settings = {**options, **alone, **(takes if value else {}), option: value}
+    def timed(part: Records, value: int, ways: Mapping[str, Any] = quick) -> float:
+        settings = {**options, **ways, **alone, **(takes if value else {}), option: value}
         start = time.perf_counter()
         _all(
             lambda records: method.run(Partition(records, loss, np.random.default_rng(0)), k, **settings),
@@ -410,37 +416,49 @@ def fitting_effort(
     power = 1.5
     if len(least) > 1:
         power = math.log(max(least[-1][1] / least[-2][1], 1.0)) / math.log(least[-1][0] / least[-2][0])
-    reach = min(whole, 1000) if method.linear else whole
+    reach = min(whole, 2000) if method.linear else whole
     growth = max(reach / part.n, 1.0) ** (min(max(power, 1.0), STEEPEST) - 1.0)
     share = n / part.n / threads
     base = least[-1][1] * growth * share
+    if slow and least[-1][1] * (whole / part.n) * share <= SLOW * left():
+        timed(part.take(np.arange(min(part.n, max(k, 2 * SMALLEST + 1)))), 0, slow)  # compiles
+        squared = timed(part, 0, slow) * (whole / part.n) * share
+        if squared <= SLOW * left():
+            quick, base = {}, max(base, squared)  # the method may choose
     value, expected = 0, base
     if base < MARGIN * left():
-        first, second = timed(part, 1), timed(part, 2)
-        pilots += [(part.n, 1, first), (part.n, 2, second)]
-        each = max(second - first, 1e-6 * part.n) * share
+        first = timed(part, 1)
+        efforts = [2]
+        pilots += [(part.n, 1, first), (part.n, 2, timed(part, 2))]
+        # if the time of this effort is hardly measurable, that of more effort is
+        while pilots[-1][2] < 2.0 * first and budget - left() + 4.0 * pilots[-1][2] <= SHARE * budget:
+            efforts.append(4 * efforts[-1])
+            pilots.append((part.n, efforts[-1], timed(part, efforts[-1])))
+            if efforts[-1] >= MOST_EFFORT // 4:
+                break
+        each = max((pilots[-1][2] - first) / (efforts[-1] - 1), 1e-6 * part.n) * share
         rest = MARGIN * left() - base - max(first - least[-1][1], 0.0) * share
         value = min(1 + int(rest / each), MOST_EFFORT) if rest >= 0 else 0
         if value:
             expected = base + max(first - least[-1][1], 0.0) * share + (value - 1) * each
-    more = takes if value else {}
+    more = {**quick, **(takes if value else {})}
     return Effort(option, value, budget, budget - left() + expected, tuple(pilots), more)
 
 
 def _all(run: Callable[[Records], object], parts: list[Records]) -> None:
-    """Run the method on some partitions at once; one that has no solution has taken its time, too."""
+    """Run the method on some partitions in parallel; a partition without a solution counts with its time."""
 
-    def one(part: Records) -> None:
+    def run_part(part: Records) -> None:
         try:
             run(part)
         except InfeasibleError:
             return
 
     if len(parts) == 1:
-        one(parts[0])
+        run_part(parts[0])
         return
     with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(one, parts))
+        list(pool.map(run_part, parts))
 
 
 def _seconds(pilots: list[tuple[int, float]], size: int) -> float:

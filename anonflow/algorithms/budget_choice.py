@@ -1,8 +1,8 @@
-"""What a budget of seconds leaves open: the method, the size of its partitions, how far it goes on improving."""
+"""Choose for a budget of seconds what the caller left open: the method, its partition size, its effort."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["GUARANTEES", "Choice", "check_automatic", "choose", "choose_method",
 
 @dataclass(frozen=True)
 class _Rung:
-    """A method as ``auto`` tries it: with these options, in partitions of this size; or of at least so many, if they fit."""
+    """A candidate of ``auto``: a method with options and a partition size, or a least size if larger partitions fit."""
 
     algorithm: str
     options: Mapping[str, Any]
@@ -28,7 +28,7 @@ class _Rung:
 _LADDERS: dict[str, tuple[_Rung, ...]] = {
     "k-regular": (
         _Rung("two-phase", {}, 500_000),
-        _Rung("two-phase", {"first": 250}, 500_000),
+        _Rung("two-phase", {"first": 500}, 500_000),
         _Rung("hungarian", {}, AUTO, least=100),
         _Rung("greedy", {}, AUTO),
     ),
@@ -38,10 +38,12 @@ _LADDERS: dict[str, tuple[_Rung, ...]] = {
         _Rung("mondrian", {}, AUTO),
     ),
 }
-"""Guarantee -> what is tried, least loss first; the benchmarks chains and classes have the figures."""
+"""Guarantee -> the candidates, least loss first; the benchmarks chains and classes have the figures."""
+
+MostRecords = Callable[[Algorithm, Mapping[str, Any]], int]
 
 GUARANTEES = tuple(_LADDERS)
-"""What ``auto`` may be asked to guarantee."""
+"""The guarantees of ``auto``."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Choice:
 
     @property
     def fits(self) -> bool:
-        """Whether the budget is expected to be kept; else this is what takes the least."""
+        """Whether the budget is expected to be kept; otherwise this is the fastest choice."""
         return self.expected <= self.budget
 
     def sentence(self) -> str:
@@ -83,9 +85,7 @@ class Choice:
         what = f"{self.algorithm} {where}" + (f" with {options}" if options else "")
         if self.fits:
             return f"{what} for a budget of {self.budget:g} s"
-        return (
-            f"nothing keeps the budget of {self.budget:g} s; {what} is expected to take {self.expected:.2g} s"
-        )
+        return f"no method keeps the budget of {self.budget:g} s; {what} is expected to take {self.expected:.2g} s"
 
     def facts(self) -> dict[str, Any]:
         """Return the choice as plain data."""
@@ -105,7 +105,7 @@ def is_open(algorithm: str, size: Any, budget: Any) -> bool:
 def check_automatic(
     guarantee: Any, size: Any, budget: Any, options: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
-    """Return what is wrong with the settings of the method ``auto``: (setting, problem) for each.
+    """Return the problems of the settings of the method ``auto``: a pair (setting, problem) for each.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def check_automatic(
 
 
 def first_method(guarantee: str | None) -> Algorithm:
-    """Return the method that ``auto`` tries first; of the first guarantee, where that is none."""
+    """Return the method that ``auto`` tries first; of the first guarantee if the guarantee is unknown."""
     return algorithm_named(_LADDERS[guarantee if guarantee in _LADDERS else GUARANTEES[0]][0].algorithm)
 
 
@@ -140,6 +140,7 @@ def choose_method(
     *,
     order: str,
     loss: str,
+    most: MostRecords | None = None,
 ) -> Choice:
     """Return the method of least loss that is expected to keep a budget, with all of its seconds used.
 
@@ -157,6 +158,8 @@ def choose_method(
         As many as there are processors without it.
     order : str
     loss : str
+    most : callable, optional
+        Method, options -> records of a partition at most, for memory's sake.
 
     Returns
     -------
@@ -166,7 +169,7 @@ def choose_method(
     Raises
     ------
     ParameterError
-        If the guarantee is none of these.
+        If the guarantee is unknown.
     InfeasibleError
         If no partition can be cut within the boundaries.
 
@@ -183,12 +186,16 @@ def choose_method(
     spent = 0.0
     choice = None
     for rung in ladder:
-        size = None if isinstance(rung.size, int) and rung.size >= records.n else rung.size
+        method = algorithm_named(rung.algorithm)
+        size: int | str | None = rung.size
+        if isinstance(size, int):
+            limit = size if most is None else max(k, min(size, most(method, rung.options)))
+            size = None if limit >= records.n else limit
         last = rung is ladder[-1]
         if choice is not None and budget - spent <= 0.0 and not last:
             continue
         choice = choose(
-            algorithm_named(rung.algorithm),
+            method,
             records,
             k,
             max(budget - spent, 1e-9),
@@ -197,6 +204,7 @@ def choose_method(
             order=order,
             loss=loss,
             options=rung.options,
+            most=most,
         )
         if choice.fits and (choice.size is None or choice.size >= min(rung.least, records.n)):
             break
@@ -218,8 +226,9 @@ def choose(
     order: str,
     loss: str,
     options: Mapping[str, Any],
+    most: MostRecords | None = None,
 ) -> Choice:
-    """Return what a method has open, for a budget: the partition size if it is ``auto``, and the effort.
+    """Return the partition size (if it is ``auto``) and the effort of a method for a budget.
 
     Parameters
     ----------
@@ -237,6 +246,8 @@ def choose(
     loss : str
     options : mapping
         The method's own. An effort among them stays as it is.
+    most : callable, optional
+        As there.
 
     Raises
     ------
@@ -253,7 +264,8 @@ def choose(
     effort = method.effort_under(options)
     both = size == AUTO and effort is not None and effort not in options
     spent = 0.0
-    if both or size != AUTO:
+    limit = records.n if most is None else max(k, most(method, options))
+    if (both and limit >= records.n) or size != AUTO:
         whole = None if isinstance(size, str) else size
         fit = fitting_effort(method, records, k, budget, workers, size=whole, loss=loss, options=options)
         if fit.fits or not both:
@@ -261,8 +273,11 @@ def choose(
             whole = records.n if both else whole
             return Choice(method.name, whole, chosen, budget, fit.expected, fit.pilots)
         spent = sum(pilot[-1] for pilot in fit.pilots)
-        options = {**options, fit.option: 0}
+    if both:
+        options = {**options, str(effort): 0}
     fitted = fitting_size(
         method, records, k, max(budget - spent, 1e-9), workers, order=order, loss=loss, options=options
     )
-    return Choice(method.name, fitted.size, options, budget, spent + fitted.expected, fitted.pilots)
+    return Choice(
+        method.name, min(fitted.size, limit), options, budget, spent + fitted.expected, fitted.pilots
+    )

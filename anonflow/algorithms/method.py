@@ -1,8 +1,8 @@
-"""What an algorithm is given and what it returns: the same for every published method."""
+"""The interface of the published methods: what an algorithm gets and what it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.state import Plan
 from anonflow.loss import plan
 from anonflow.option import Option, options_of
+from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
@@ -43,7 +44,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """The records an algorithm works on, and how it is to judge a generalization.
+    """The records an algorithm works on, and the information loss that it lowers.
 
     Attributes
     ----------
@@ -54,10 +55,10 @@ class Partition:
     rng : numpy.random.Generator
         The partition's own generator; algorithms use no other randomness.
     sensitive : SensitiveValues or None
-        What classes are to keep besides k, for methods that choose by it (`diverse`).
+        What classes must keep besides k, for methods that consider it (`diverse`).
     watch : callable, optional
-        Called with a :class:`Progress` between the rounds of a method that works in rounds. What it raises ends the
-        method: nothing of it is kept.
+        Called with a :class:`Progress` between the rounds of a method that works in rounds. If it raises, the method
+        ends without a result.
     """
 
     records: Records
@@ -72,7 +73,7 @@ class Partition:
         return self.records.n
 
     def take(self, index: np.ndarray) -> Partition:
-        """Return some of its records, to be worked on alone.
+        """Return some of its records as a partition of their own.
 
         Raises
         ------
@@ -84,13 +85,13 @@ class Partition:
 
     @cached_property
     def plan(self) -> Plan:
-        """The information loss as the kernels take it."""
+        """The information loss in the kernels' form."""
         return plan(self.records.domains, self.loss)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an algorithm makes of a partition of P records.
+    """The result of an algorithm for a partition of P records.
 
     Attributes
     ----------
@@ -98,13 +99,13 @@ class Outcome:
         P generalized records; record j covers original j.
     matches : numpy.ndarray, shape (P, k), int32, or None
         Of k-regular methods: ``matches[j]`` are the positions of the originals that record j covers,
-        ``matches[j, 0] == j``, and every original stands in k rows. A suppressed record's row is j and -1.
+        ``matches[j, 0] == j``, and every original occurs in k rows. A suppressed record's row is j and -1.
     classes : numpy.ndarray, shape (P,), int64, or None
         Of homogeneous methods: equivalence-class labels.
     suppressed : numpy.ndarray, shape (P,), bool
         Records that are published as ``*`` throughout.
     facts : dict
-        What else is worth knowing, by name: numbers and words, never a cell's value.
+        Further facts by name: numbers and words, never a cell's value.
     """
 
     generalization: Generalization
@@ -136,7 +137,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A published method, and all that anything else knows of it.
+    """A published method, with everything that other modules know about it.
 
     Attributes
     ----------
@@ -147,7 +148,7 @@ class Algorithm:
     family : str
         ``freeform``, ``k-concealment``, ``clustering``, ``recoding`` or ``pattern``.
     paper : str
-        Where it is described.
+        The paper that describes it.
     guarantee : str
         The criterion that every result meets.
     complexity : str
@@ -155,31 +156,38 @@ class Algorithm:
     summary : str
         When to choose it, in one line.
     colour, shape : str, optional
-        How it is drawn: ``#rrggbb`` and a name of ``drawing.method_mark.SHAPES``; a look by its name without them.
+        How it is drawn: ``#rrggbb`` and a name of ``drawing.method_mark.SHAPES``; by default derived from its name.
     small : bool, optional
         Whether it is for small tables or partitions only.
     hides : bool, optional
         Whether a value is published as it is or hidden, never in between (patterns).
-    fixed_cells : bool, optional
-        Whether cells are chosen for a column, and may be wider than what their class needs (levels).
-    diverse : bool, optional
-        Whether it keeps diversity itself, where its partition has sensitive values; else classes are united afterwards.
+    fixed_cells : bool or callable, optional
+        Whether cells are chosen for a column, and may be wider than what their class needs (levels); a callable, of the
+        options.
+    diverse : bool or callable, optional
+        Whether it keeps diversity itself, where its partition has sensitive values; else classes are united afterwards. A
+        callable, of the options.
     needs_hierarchies : bool, optional
         Whether it refuses categorical columns without a hierarchy.
     whole_table : bool, optional
-        Whether it works on all records at once: then partition sizes are not for it.
+        Whether it works on all records at once; then it has no partition size.
     without_boundaries : str, optional
-        The method that this one is where boundaries are not kept; then it refuses to do without them.
+        The method that equals this one without boundaries; this one then refuses to run without them.
     effort : str, optional
-        The option, a whole number, with which its time grows in proportion: a budget of seconds is turned into it.
+        The option, a whole number, to which its time is proportional: a budget of seconds determines it.
     complete : callable, optional
         Of the options: whether every record must have a place, so that none may be suppressed beside the method.
     effort_needs : mapping, optional
         Values of other options without which the effort changes nothing.
     effort_takes : mapping, optional
         Values of other options that go with an effort above 0, where the caller leaves them open.
+    memory : callable, optional
+        Domains, records of a partition, k, options -> bytes that it takes, where they can be more than the table's own.
     linear : bool, optional
-        Whether its time grows in proportion to the records, beyond some 1,000 of them.
+        Whether its time grows in proportion to the records, beyond some 2,000 of them.
+    slow_or_quick : callable, optional
+        k, options -> two mappings of options that the caller leaves open: values with which the time grows with the square
+        of the records, and values with which it does not; None where the method takes the second ones anyway.
     """
 
     name: str
@@ -193,8 +201,8 @@ class Algorithm:
     shape: str = ""
     small: bool = False
     hides: bool = False
-    fixed_cells: bool = False
-    diverse: bool = False
+    fixed_cells: bool | Callable[[Mapping[str, Any]], bool] = False
+    diverse: bool | Callable[[Mapping[str, Any]], bool] = False
     needs_hierarchies: bool = False
     whole_table: bool = False
     without_boundaries: str | None = None
@@ -202,7 +210,11 @@ class Algorithm:
     complete: Callable[[Mapping[str, Any]], bool] | None = None
     effort_needs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effort_takes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    memory: Callable[[Sequence[Domain], int, int, Mapping[str, Any]], int] | None = None
     linear: bool = False
+    slow_or_quick: (
+        Callable[[int, Mapping[str, Any]], tuple[Mapping[str, Any], Mapping[str, Any]] | None] | None
+    ) = None
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -211,11 +223,11 @@ class Algorithm:
 
     @property
     def look(self) -> Mark:
-        """Its colour and shape."""
+        """Return its colour and shape."""
         return Mark(self.colour, self.shape) if self.colour and self.shape else Mark.by_name(self.name)
 
     def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
-        """Return whether whoever finds the seed again learns the rows: records are published with their own values."""
+        """Return whether the seed reveals the rows, because records are published with their own values."""
         return bool({**self.options, **options}.get("randomized", False))
 
     def effort_under(self, options: Mapping[str, Any]) -> str | None:
@@ -224,8 +236,42 @@ class Algorithm:
         changes = all(chosen.get(name) == value for name, value in self.effort_needs.items())
         return self.effort if changes else None
 
+    def memory_for(self, domains: Sequence[Domain], n: int, k: int, options: Mapping[str, Any]) -> int:
+        """Return about how many bytes a partition of n records takes; 0 of a method that does not say.
+
+        Parameters
+        ----------
+        domains : sequence of Domain
+        n, k : int
+        options : mapping
+            The method's own; those left out are its defaults.
+        """
+        if self.memory is None:
+            return 0
+        chosen = {name: option.default for name, option in self.options.items()} | dict(options)
+        return self.memory(domains, n, k, chosen)
+
+    def most_records(
+        self, domains: Sequence[Domain], n: int, k: int, options: Mapping[str, Any], memory: int
+    ) -> int:
+        """Return the records of the largest partition that takes at most so many bytes, n at most; O(log n).
+
+        Parameters
+        ----------
+        domains : sequence of Domain
+        n, k : int
+        options : mapping
+        memory : int
+        """
+        low, high = 0, n
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = self.memory_for(domains, middle, k, options) <= memory
+            low, high = (middle, high) if fits else (low, middle - 1)
+        return low
+
     def aggregate_problem(self, column: str) -> str | None:
-        """Return what is wrong with publishing a column as the mean or median of its classes; None if the method makes classes."""
+        """Return why a column cannot be published as the mean or median of its classes; None if the method makes classes."""
         if self.guarantee == "k-anonymity":
             return None
         return (
@@ -234,7 +280,7 @@ class Algorithm:
         )
 
     def levels_problem(self, column: str) -> str | None:
-        """Return what is wrong with a categorical column without a hierarchy; None if the method does not need levels."""
+        """Return why a categorical column without a hierarchy is a problem; None if the method does not need levels."""
         if not self.needs_hierarchies:
             return None
         return (
@@ -271,6 +317,14 @@ class Algorithm:
                 f"{self.name}: {left} rows have no place within their boundaries or limits, so not every row can follow a "
                 "pattern; widen them, lower k, or let rows be suppressed with fallback none or all"
             )
+
+    def has_fixed_cells(self, options: Mapping[str, Any]) -> bool:
+        """Return whether cells may be wider than what their class needs with these options."""
+        return self.fixed_cells if isinstance(self.fixed_cells, bool) else self.fixed_cells(options)
+
+    def is_diverse(self, options: Mapping[str, Any]) -> bool:
+        """Return whether it keeps diversity itself with these options."""
+        return self.diverse if isinstance(self.diverse, bool) else self.diverse(options)
 
     def symmetric(self, options: Mapping[str, Any]) -> bool:
         """Return whether with these options matches are reciprocal."""

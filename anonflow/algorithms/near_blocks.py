@@ -1,4 +1,4 @@
-"""Blocks of records that are near to each other: what a search improves at a time."""
+"""Blocks of records that are near to each other: the unit that a search improves at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["near_blocks"]
 def near_blocks(
     plan: Plan, origin: State, joined: State, rows: np.ndarray, size: int, compiled: bool = True
 ) -> list[np.ndarray]:
-    """`rows` in blocks: the first one left and those that would grow least by covering it, again and again.
+    """Return `rows` in blocks: each has the first row left and the rows whose cost rises least if they cover it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Every method by name. Adding one means one file beside this one and one line here."""
+"""Every method by name. A new method needs a file of its own and a line here."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def algorithm_named(name: str) -> Algorithm:
     Raises
     ------
     ParameterError
-        If there is none, with the nearest known name.
+        If no algorithm has this name; the error has the nearest known name.
     """
     if not isinstance(name, str):
         raise ParameterError("an algorithm is a name, such as 'greedy'; af.algorithms() lists them")
@@ -73,7 +73,7 @@ def algorithm_named(name: str) -> Algorithm:
 
 
 def look_of(name: str) -> Mark:
-    """Return how a method is drawn; also one that is not, or no longer, in the registry."""
+    """Return how a method is drawn, also if it is not in the registry."""
     return REGISTRY[name].look if name in REGISTRY else Mark.by_name(name)
 
 

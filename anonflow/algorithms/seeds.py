@@ -1,4 +1,4 @@
-"""Seeds of a run's steps: each is made of the run's own, and leads back neither to it nor to another step's."""
+"""Seeds of a run's steps: each is derived from the run's seed and reveals neither this nor another step's seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def checked_seed(seed: int | bytes | str | None) -> int:
     Raises
     ------
     ParameterError
-        If it is none of them, or too short.
+        If it is not one of these, or too short.
     """
     if seed is None:
         return int.from_bytes(os.urandom(16), "big")
@@ -32,8 +32,8 @@ def checked_seed(seed: int | bytes | str | None) -> int:
 def derived_seed(seed: int, step: str) -> int:
     """Return the 128-bit seed of a step's generator: SHAKE-256 of the step's name and the run's seed.
 
-    Numpy's generators can be searched: what a step gives away must not lead back to the draw, which has the same
-    seed.
+    An attacker can search the states of numpy's generators: what a step reveals must not lead back to the draw, which
+    has the same seed.
 
     Parameters
     ----------

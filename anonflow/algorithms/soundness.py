@@ -1,4 +1,4 @@
-"""What is checked of every result before anybody has it: each of these checks fails on a bug of ours alone."""
+"""Checks of every result before it is returned: each of them fails only because of a bug in anonflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anonflow.table.records import Records
 __all__ = ["check_outcome"]
 
 SAMPLE = 32
-"""Records of a partition that are generalized anew."""
+"""Records of a partition that are generalized again."""
 
 COUNTED = 8
 """Records of a partition whose neighbours are counted, where a method names neither matches nor classes."""
@@ -28,7 +28,7 @@ NEAR = 1e-6
 def check_outcome(
     method: Algorithm, records: Records, k: int, loss: str, options: Mapping[str, Any], outcome: Outcome
 ) -> None:
-    """Refuse a partition's result that a method cannot have meant.
+    """Refuse a partition's result that contradicts the method's guarantee.
 
     Parameters
     ----------
@@ -82,7 +82,9 @@ def _problem(
         guarantee = str(outcome.facts.get("guarantee") or method.guarantee)
         problem = _guarantee_problem(guarantee, records, generalization, kept, k)
     if not problem and len(kept):
-        problem = _generalization_problem(method.hides, method.fixed_cells, records, outcome, kept)
+        problem = _generalization_problem(
+            method.hides, method.has_fixed_cells(options), records, outcome, kept
+        )
     if not problem and outcome.matches is not None and {"cost", "lower_bound"} <= outcome.facts.keys():
         cost, true = outcome.facts["cost"], float(record_costs(generalization, loss).sum())
         if not abs(cost - true) <= NEAR * max(1.0, n, true):
@@ -133,7 +135,7 @@ def _classes_problem(classes: np.ndarray, generalization: Generalization, kept: 
 def _guarantee_problem(
     guarantee: str, records: Records, generalization: Generalization, kept: np.ndarray, k: int
 ) -> str:
-    """Of methods that name neither matches nor classes: their guarantee, as far as it is cheap."""
+    """Return a violation of the guarantee of a method without matches and classes, as far as the check is cheap."""
     if not len(kept):
         return ""
     if guarantee == "k-anonymity":
@@ -152,7 +154,7 @@ def _guarantee_problem(
 def _generalization_problem(
     hides: bool, fixed_cells: bool, records: Records, outcome: Outcome, kept: np.ndarray
 ) -> str:
-    """Generalize a sample anew: what matches and classes make, and whole domains where a pattern hides values."""
+    """Generalize a sample again from its matches or classes, with whole domains where a pattern hides values, and compare."""
     rows = _sample(kept, SAMPLE)
     if outcome.matches is not None:
         entered = outcome.matches[rows] >= 0

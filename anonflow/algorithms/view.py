@@ -20,7 +20,7 @@ ROWS = 4
 
 
 class MatchesOrClasses(Protocol):
-    """What a method made: matches, or classes, or neither."""
+    """The part of a result that has matches, or classes, or neither."""
 
     @property
     def matches(self) -> np.ndarray | None:
@@ -55,7 +55,7 @@ def anonymization_view(
     anonymization: MatchesOrClasses,
     levels: Markup | None = None,
 ) -> str:
-    """Return an anonymization as HTML: what it cost, column by column, and a few records before and after.
+    """Return an anonymization as HTML: its loss, column by column, and a few records before and after.
 
     Parameters
     ----------

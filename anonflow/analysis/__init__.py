@@ -1,4 +1,4 @@
-"""Computing with a release, from the release alone: plausible tables, counts with bounds, pooled estimates."""
+"""Analyses of a release, from the release alone: plausible tables, counts with bounds, pooled estimates."""
 
 from anonflow.analysis.counts import Count, count
 from anonflow.analysis.plausible_tables import PlausibleTables, plausible

@@ -1,4 +1,4 @@
-"""Which values each published cell may stand for, column by column: what all computing with a release starts from."""
+"""The values that each published cell may stand for, column by column: the basis of all analyses of a release."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CandidateColumn:
     member : numpy.ndarray, shape (u, D), bool
         Which of the D candidate values a cell may stand for; at least one.
     whole : numpy.ndarray, shape (u,), bool
-        Cells that say nothing (``*``).
+        Hidden cells (``*``).
     unbounded : bool
         Whether these may stand for values that no cell names: their domain is not published.
     values : numpy.ndarray, shape (D,), object, or None
@@ -58,7 +58,7 @@ class CandidateColumn:
     edges : numpy.ndarray, shape (D + 1,), float64, or None
         Candidate value d of a number is the interval from ``edges[d]`` up to, without, ``edges[d + 1]``.
     exact : bool
-        Whether no cell is generalized: nothing needs to be drawn.
+        Whether no cell is generalized: then there is no draw.
     dates : bool
         Whether the numbers are days.
     whole_numbers : bool
@@ -178,8 +178,8 @@ class CandidateTable:
             n published rows. Of a certificate only k and the criterion are looked at, which are published anyway.
         schema : Schema or mapping, optional
             Says which columns are numbers, and has the trees of hierarchies. Without it that is what the release tells
-            of its columns; where it tells nothing, a column is numbers if all its cells read so, and labels of a
-            hierarchy stand for themselves.
+            of its columns; without it, a column is numbers if all its cells are, and labels of a hierarchy stand for
+            themselves.
         k : int, optional
             Of a k-regular release: how many originals each row stands for.
         trees : mapping, optional
@@ -266,7 +266,7 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
         return _exact_numbers(cells)
     if published_as_is:
         return _as_it_was(cells)
-    if (cells == WHOLE).all():  # nothing is known of its values: it stays as it is
+    if (cells == WHOLE).all():  # its values are unknown: it stays as it is
         return _categories(cells, None, exact=True)
     if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
         return _numbers(cells)
@@ -296,7 +296,7 @@ def _as_it_was(cells: pd.Series) -> CandidateColumn:
 
 
 def _aggregated(cells: pd.Series) -> CandidateColumn:
-    """Means of several people: they say not where a person's number lies, and stay as they are."""
+    """Return a column of means of several people, unchanged: they do not show a person's number."""
     column = _categories(cells.astype(str), None, exact=True)
     return replace(column, whole=np.ones(len(column.whole), bool))
 
@@ -382,7 +382,7 @@ def _numbers(
 
 
 def _whole_numbers(ends: np.ndarray) -> bool:
-    """Return whether they are whole, and small enough to be told from their neighbours."""
+    """Return whether they are whole, and small enough for floats to distinguish neighbours."""
     return bool(((ends == np.floor(ends)) & (np.abs(ends) < 2.0**53)).all())
 
 

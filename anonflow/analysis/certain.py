@@ -1,4 +1,4 @@
-"""What a release says for certain: what holds whatever its cells stand for, without a model."""
+"""Certain bounds from a release: they hold for all values that its cells may stand for, without a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows_meeting(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return which rows meet a condition for certain and possibly, and the share of their values that do, shape (n,) each.
 
-    What a cell that says nothing stands for may be a value that no cell names, unless the domain is published.
+    A hidden cell may stand for a value that no cell names, unless the domain is published.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def _ends(column: CandidateColumn) -> Bounds:
     numbers = None if column.whole.all() else numbers_of(column.cells)
     if numbers is not None:
         return numbers, numbers
-    if column.low is None or column.high is None:  # it says nothing, or is text
+    if column.low is None or column.high is None:  # it is hidden, or text
         return np.full(len(column.at), -np.inf), np.full(len(column.at), np.inf)
     low, high = column.low, column.high
     if column.unbounded:

@@ -23,7 +23,7 @@ _WRITTEN = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0
 
 @dataclass(frozen=True, eq=False)
 class ColumnCondition:
-    """What one column must be.
+    """The condition on one column.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class ColumnCondition:
         Raises
         ------
         ParameterError
-            If it asks for a range of what are no numbers.
+            If it is a range and the values are not numbers.
         """
         import pandas as pd
 
@@ -135,7 +135,7 @@ def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
     if callable(where):
         met = np.asarray(where(frame))
         if met.shape != (len(frame),) or met.dtype != bool:
-            raise ParameterError("condition: the function must give one truth value for each row")
+            raise ParameterError("condition: the function must return True or False for each row")
         return met
     met = np.ones(len(frame), bool)
     for condition in conditions(where, [str(name) for name in frame.columns]):

@@ -1,4 +1,4 @@
-"""How many rows of a release meet a condition: for certain, possibly, and as is to be expected."""
+"""How many rows of a release meet a condition: certainly, possibly, and in expectation."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Count:
     rows : int
         Of the release.
     certain, possible : int
-        Rows that meet it whatever their cells stand for, and rows that may meet it: the truth is between the two.
+        Rows that certainly meet it, and rows that may meet it: the truth is between the two.
     uniform : float
         The expected number if every value that a cell covers is equally likely.
     fitted : float
         The expected number under the model that is fitted to the release by EM (:func:`anonflow.plausible`).
-        Both are NaN where a column says nothing.
+        Both are NaN if a column is hidden throughout.
     """
 
     rows: int
@@ -117,7 +117,7 @@ def count(
 
 
 def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:
-    """Of each candidate value, the share that meets the condition, shape (D,): 0 or 1 unless it is an interval."""
+    """Return the share of each candidate value that meets the condition, shape (D,): 0 or 1 unless it is an interval."""
     if not column.numeric:
         return values_meeting(column, condition).astype(np.float64)
     points, edges = np.asarray(column.points), np.asarray(column.edges)

@@ -23,7 +23,7 @@ _ENTRIES = 1 << 22
 LEAST = 1e-200
 
 FLOOR = 1e-6
-"""How little one column may leave of a latent class, beside the best one for its cell."""
+"""The least factor by which one column may reduce a latent class, relative to the best class for its cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Model:
         mixture = self._first(rng) if start is None else start
         before = -np.inf
         for _ in range(rounds):
-            # what a cell's candidates weigh follows from the shares of values: anew in each round
+            # the weights of a cell's candidates depend on the shares of values: compute them again in each round
             mixture, likelihood = self._round(mixture, self.weights(mixture), weights)
             if abs(likelihood - before) < 1e-7 * abs(likelihood):
                 break
@@ -119,7 +119,7 @@ class Model:
         return Mixture(np.full(self.classes, 1 / self.classes), tuple(chances))
 
     def weights(self, mixture: Mixture) -> list[sparse.csr_matrix]:
-        """Return what each cell's candidates weigh in each column, shape (u, D) each."""
+        """Return the weights of each cell's candidates in each column, shape (u, D) each."""
         return [
             self._weights(column, (chances * mixture.shares).sum(axis=1))
             for column, chances in zip(self.candidates.columns, mixture.chances, strict=True)
@@ -152,7 +152,7 @@ class Model:
         for gather, mass in zip(self._gather, masses, strict=True):
             likelihood += float(((gather @ own) * np.log(mass.max(axis=1))).sum())
         likely *= (own / total)[:, None]
-        likely[likely < 1e-9] = 0.0  # slow to compute with, and nothing
+        likely[likely < 1e-9] = 0.0  # denormal numbers are slow and negligible
         shares = likely.sum(axis=0) + 1e-3
         chances = []
         for gather, weight, mass, theta in zip(self._gather, weighed, masses, mixture.chances, strict=True):

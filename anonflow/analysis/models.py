@@ -1,4 +1,4 @@
-"""Analyses of one complete table, each with the variance that a sample of its size has."""
+"""Analyses of one complete table, each with its sampling variance."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def statsmodels() -> Any:
-    """Return the package, which the base install leaves out.
+    """Return the package statsmodels, which the base install does not have.
 
     Raises
     ------
@@ -179,7 +179,7 @@ class Design:
     known : dict
         Category column -> its values, the most frequent first, which gets no column.
     kind : {"linear", "logistic"}
-    one : str or None
+    positive : str or None
         Of a logistic regression of text: the value that counts as 1, the second by text.
     """
 
@@ -187,7 +187,7 @@ class Design:
     terms: tuple[tuple[str, ...], ...]
     known: dict[str, list[str]]
     kind: Literal["linear", "logistic"]
-    one: str | None = None
+    positive: str | None = None
 
     @classmethod
     def of(
@@ -257,7 +257,7 @@ class Design:
                     )
                 )
         if self.kind == "logistic":
-            outcome = (texts(table[self.outcome]) == self.one).to_numpy(np.float64)
+            outcome = (texts(table[self.outcome]) == self.positive).to_numpy(np.float64)
         else:
             outcome = np.asarray(numbers_of(table[self.outcome]))
         matrix = np.column_stack(columns)
@@ -291,7 +291,7 @@ class Design:
         scale = np.maximum(np.abs(matrix).max(axis=0, initial=0.0), 1e-12)
         if len(outcome) <= len(names) or np.linalg.matrix_rank(matrix / scale) < len(names):
             raise ParameterError(
-                "formula: its columns say the same, or a value has no row; leave out a column, or unite rare values"
+                "formula: two of its columns contain the same information, or a value has no row; leave out a column, or unite rare values"
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -25,12 +25,12 @@ __all__ = ["NOTICE", "NUMBER", "PlausibleTables", "default_classes", "plausible"
 
 NOTICE = (
     "A plausible table: drawn by a model from a published release. No row describes a real person, and single rows "
-    "mean nothing; pool what all tables of the set say."
+    "mean nothing; pool the results of all tables of the set."
 )
-"""What every plausible table says of itself."""
+"""The notice in every plausible table."""
 
 NUMBER = "plausible table (no real person)"
-"""The column of a file of plausible tables that says which of them a row belongs to."""
+"""The column of a file of plausible tables with the number of a row's table."""
 
 RENEWED = 8
 """Rounds of EM with which the parameters of each table are fitted anew, from those of the release."""
@@ -48,7 +48,7 @@ class PlausibleTables:
     model : str
         The model, in words.
     suppressed : numpy.ndarray, shape (n,), bool
-        Rows that hide all generalized columns: all that is there of them comes from the model.
+        Rows that hide all generalized columns: their values come from the model alone.
     candidates : CandidateTable or None
         What each cell of the release may stand for: where `least` and `most` come from.
 
@@ -101,7 +101,7 @@ class PlausibleTables:
     def _with_bounds(
         self, pooled: pd.DataFrame, limits: Callable[[CandidateTable], certain.Bounds] | None
     ) -> pd.DataFrame:
-        """Estimates, and what is certain whatever the model says."""
+        """Add the certain bounds, which need no model, to estimates."""
         nothing = np.full(len(pooled), np.nan)
         least, most = (
             (nothing, nothing) if self.candidates is None or limits is None else limits(self.candidates)
@@ -279,7 +279,7 @@ def plausible(
     Raises
     ------
     ParameterError
-        If m, seed, k or classes are no such whole numbers, or `release` is none.
+        If m, seed, k or classes are not such whole numbers, or `release` is not a release.
     DataError
         If a column cannot be read.
 
@@ -310,7 +310,7 @@ def default_classes(n: int) -> int:
 def plausible_of(
     candidates: CandidateTable, m: int, seed: int | None = None, classes: int | None = None
 ) -> PlausibleTables:
-    """Return what :func:`plausible` does, of candidates that were read before.
+    """Run :func:`plausible` on candidates that were read before.
 
     Raises
     ------

@@ -91,7 +91,7 @@ def combine(
     names = values[0].index
     if any(list(each.index) != list(names) for each in values):
         raise ParameterError(
-            "combine: the tables' estimates are of different things; give each the same names"
+            "combine: the estimates of the tables have different names; give the same names for each table"
         )
     known = all(len(each) for each in spreads)
     if target == "population" and not known:

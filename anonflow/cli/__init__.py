@@ -1,4 +1,4 @@
-"""The shell's door: commands, exit statuses, progress to stderr, results to stdout."""
+"""The shell interface: commands, exit statuses, progress on stderr, results on stdout."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Raises
     ------
     SystemExit
-        Always: 0 all done and every check passed; 1 a check failed or the request is infeasible; 2 the input
-        is wrong; 3 anything else; 130 interrupted.
+        Always, with status 0: everything done and every check passed; 1: a check failed or the request is infeasible;
+        2: the input is wrong; 3: any other error; 130: interrupted.
     """
     from anonflow.cli.interrupts import INTERRUPTS
 

@@ -1,4 +1,4 @@
-"""What ``--json`` answers, as JSON Schema: what a pipeline may rely on. Keys may be added; none is renamed or left out."""
+"""The output of ``--json`` as JSON Schema, on which a pipeline may rely. Keys may be added; no key is renamed or removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANY: dict[str, Any] = {}
 
 
 def _mapping(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
-    """Return a mapping in which all of these keys are there; an underscore stands for a space."""
+    """Return the schema of a mapping with all of these keys; an underscore stands for a space."""
     named = {name.replace("_", " ") if name in _SPACED else name: entry for name, entry in keys.items()}
     return {"description": about, "type": "object", "properties": named, "required": list(named)}
 
@@ -34,12 +34,30 @@ _RUNS = _rows(
 
 _ANSWERS: dict[str, dict[str, Any]] = {
     "run": _mapping(
-        "What a flow came to; progress is a line of JSON for each event on the standard error.",
+        "The result of a flow; progress is a line of JSON for each event on the standard error.",
         ok=_TRUTH, flow=_TEXT, runs=_RUNS, published=_TEXTS, owner={"type": ["string", "null"]},
         attacks={"type": "array", "items": {"type": "object"}}, warnings=_TEXTS, problems=_TEXTS, seconds=_NUMBER,
     ),
     "compare": _mapping(
         "What the methods cost.", ok=_TRUTH, runs=_RUNS, problems=_TEXTS, seconds=_NUMBER
+    ),
+    "search": _mapping(
+        "What a search for a flow's target has tried, in this order, and picked.",
+        ok=_TRUTH,
+        trials=_rows(
+            "The trials.", algorithm=_TEXT, k={"type": "integer", "minimum": 1}, size={"type": ["integer", "null"]},
+            options=_TEXT, loss=_NUMBER, risk=_NUMBER, disclosure=_NUMBER, signs={"type": ["boolean", "null"]}, seconds=_NUMBER,
+            expected=_NUMBER, frontier=_TRUTH, meets=_TRUTH, picked=_TRUTH, problem=_TEXT,
+        ),
+        ended=_TEXT, sentence=_TEXT, flow={"type": ["string", "null"]}, seconds=_NUMBER,
+    ),
+    "plan": _mapping(
+        "What a flow will do, and what its runs are expected to take; memory in bytes.",
+        flow=_TEXT, steps=_rows("The steps, in their order.", step=_TEXT, what=_TEXT),
+        runs=_rows(
+            "The runs; null where nothing is expected, and the problem says why.",
+            run=_TEXT, seconds=_NUMBER, memory={"type": ["integer", "null"]}, records=_COUNT, problem=_TEXT,
+        ),
     ),
     "validate": _rows(
         "The flow files in the order in which they were given; a file with a problem has no name.",
@@ -71,7 +89,7 @@ _ANSWERS: dict[str, dict[str, Any]] = {
         "The attackers.", attacker=_TEXT, targets=_COUNT, success=_NUMBER, worst=_NUMBER, sentence=_TEXT
     ),
     "risk": _mapping(
-        "Before anything is done.",
+        "The risk before anonymization.",
         sets=_rows(
             "Sets of columns.", columns=_TEXT, size=_COUNT, uniques=_COUNT, minimal_uniques=_COUNT, smallest_class=_COUNT,
             average_risk=_NUMBER,

@@ -1,4 +1,4 @@
-"""The commands: each one reads its arguments, calls a room, and shows what it says."""
+"""The commands: each reads its arguments, calls the package, and shows the result."""
 
 from __future__ import annotations
 
@@ -8,56 +8,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anonflow import __version__
 from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import say, say_json, warnings_told
 from anonflow.errors import AnonflowError, FlowError, ParameterError, printable
 
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
+    from anonflow.engine.search.trials import SearchReport
 
 __all__: list[str] = []
 
-app = typer.Typer(
-    add_completion=True,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Anonymize tables of people with published methods, and prove the result from the data alone.",
-)
-
-Delimiter = Annotated[
-    str, typer.Option(help="Between the cells of a CSV file; auto finds it out.", metavar="MARK")
-]
-Encoding = Annotated[str, typer.Option(help="Of a CSV file; auto finds it out.")]
+Delimiter = Annotated[str, typer.Option(help="The delimiter of a CSV file; auto detects it.", metavar="MARK")]
+Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file; auto detects it.")]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        say(f"anonflow {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command()
 def run(
     flow: Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")],
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="threads, processes, or tcp://HOST:PORT of a Dask cluster; else what the flow says."
+            help="threads, processes, or tcp://HOST:PORT of a Dask cluster; without it, the scheduler of the flow."
         ),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Threads or processes.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of threads or processes.")] = None,
     seed_file: Annotated[
         Path | None, typer.Option(help="A file with a secret seed: at least 32 hexadecimal digits.")
     ] = None,
@@ -65,10 +38,11 @@ def run(
         Path | None, typer.Option(help="The owner's folder of an earlier run, to repeat it.")
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start over, whatever a run that did not finish has left.")
+        bool, typer.Option("--fresh", help="Start again, and ignore the results of an unfinished run.")
     ] = False,
     keep: Annotated[
-        str, typer.Option(help="How long results stay with the owner, such as 12h or 7d; 0 is not at all.")
+        str,
+        typer.Option(help="How long the owner's folder keeps results, such as 12h or 7d; 0 keeps nothing."),
     ] = "7d",
     settings: Annotated[
         list[str] | None,
@@ -80,7 +54,7 @@ def run(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     log_level: Annotated[
-        str, typer.Option(help="What is told: debug, info, warning or error, and what is graver.")
+        str, typer.Option(help="The least serious messages to show: debug, info, warning or error.")
     ] = "info",
     as_json: Annotated[
         bool, typer.Option("--json", help="Answer in JSON; progress as lines of JSON, on the standard error.")
@@ -123,7 +97,7 @@ def run(
 
 
 def _say_report(report: RunReport, flow: str | None = None) -> None:
-    """Return a report as JSON; of a flow with what it published."""
+    """Return a report as JSON; for a flow, with its published files."""
     answer: dict[str, Any] = {"ok": report.ok, "runs": json.loads(report.runs.to_json(orient="records"))}
     if flow is not None:
         attacks = [] if report.attacks is None else json.loads(report.attacks.to_json(orient="records"))
@@ -209,7 +183,60 @@ def _near(path: Path | str) -> str:
     return near if len(near) < len(str(path)) else str(path)
 
 
-@app.command()
+def plan(
+    flow: Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")],
+    seconds: Annotated[
+        float, typer.Option(help="How long each method may be tried on stretches of the table.")
+    ] = 2.0,
+    workers: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Set a key of the flow, such as steps.anonymize.k=20; may repeat.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say what a flow will do, and expect the time and memory of its runs from short stretches of its table."""
+    from anonflow.cli.show import number, table
+    from anonflow.engine.expected import read_and_expect
+    from anonflow.engine.flows.loader import load_flow
+
+    if not 0 < seconds < float("inf"):
+        raise ParameterError("--seconds is a number above 0, such as 2")
+    loaded = load_flow(flow, settings or ())
+    steps = loaded.outline()
+    answers = read_and_expect(loaded, workers=workers, seconds=seconds)
+    if as_json:
+        runs = [
+            {
+                "run": each.name,
+                "seconds": each.seconds,
+                "memory": each.memory,
+                "records": each.largest,
+                "problem": each.problem,
+            }
+            for each in answers
+        ]
+        named = [{"step": step, "what": what} for step, what in steps]
+        say_json(json.dumps({"flow": loaded.name, "steps": named, "runs": runs}, indent=2))
+        return 0
+    say(table(["step", "what it does"], [list(step) for step in steps]))
+    rows = [
+        [
+            each.name,
+            number(each.seconds),
+            "" if each.memory is None else f"{each.memory / (1 << 20):,.0f}",
+            each.problem or f"from up to {each.largest:,} records",
+        ]
+        for each in answers
+    ]
+    say(table(["run", "seconds expected", "MiB expected", ""], rows, right=(1, 2)))
+    return 0
+
+
 def validate(
     flows: Annotated[list[Path], typer.Argument(help="Flow files.", metavar="FLOW...")],
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
@@ -239,7 +266,6 @@ def validate(
     return status
 
 
-@app.command()
 def schema(
     file: Annotated[Path | None, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")] = None,
     flow: Annotated[
@@ -278,7 +304,7 @@ def schema(
 
 
 def write_new(output: Path, text: str) -> None:
-    """Write a text to a file that must not exist; leaves no half of it.
+    """Write a text to a file that must not exist, completely or not at all.
 
     Parameters
     ----------
@@ -319,8 +345,8 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str, as_json: bool) ->
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
+    from anonflow.table.files.read import read_frame
     from anonflow.table.infer import advise, entries_of, rows_of
-    from anonflow.table.read import read_frame
 
     delimiter, encoding = found_form(file, delimiter, encoding)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
@@ -338,21 +364,21 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str, as_json: bool) ->
 
 
 def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
-    """Return the delimiter and the encoding of a CSV file; what is not as usual is said.
+    """Return the delimiter and the encoding of a CSV file; report an unusual form.
 
     Parameters
     ----------
     file : pathlib.Path
         One that is no CSV file has what is given.
     delimiter, encoding : str
-        ``auto`` is found out.
+        ``auto`` is detected.
 
     Returns
     -------
     delimiter, encoding : str
     """
-    from anonflow.table.csv_form import AUTO
-    from anonflow.table.read import csv_form, is_csv
+    from anonflow.table.files.csv_form import AUTO
+    from anonflow.table.files.read import csv_form, is_csv
 
     if not is_csv(file) or AUTO not in (delimiter, encoding):
         return delimiter, encoding
@@ -362,7 +388,6 @@ def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
     return form.delimiter, form.encoding
 
 
-@app.command()
 def prepare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
@@ -372,11 +397,11 @@ def prepare(
 ) -> int:
     """Show what each step under `prepare` changes in a table: cells, rows, distinct values; never a value."""
     from anonflow.cli.show import table as shown
-    from anonflow.table.read import read_frame
+    from anonflow.table.files.read import read_frame
 
     steps = _schema(schema).preparation
     if not steps:
-        raise ParameterError(f"{schema}: has no steps under 'prepare:'; add some, or leave this out")
+        raise ParameterError(f"{schema}: has no steps under 'prepare:'; add some, or do not run prepare")
     changes = steps.changes(read_frame(file, delimiter=delimiter, encoding=encoding))
     rows = changes.to_dict("records")
     if as_json:
@@ -391,7 +416,7 @@ def prepare(
 
 Original = Annotated[
     Path | None,
-    typer.Option(help="The original table; without it the rows are looked at alone.", metavar="FILE"),
+    typer.Option(help="The original table; without it, only the published rows are checked.", metavar="FILE"),
 ]
 ReleaseFile = Annotated[Path, typer.Option(help="The published table.", metavar="FILE")]
 SchemaFile = Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")]
@@ -413,14 +438,13 @@ Keys = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 
 
-@app.command()
 def verify(
     release: ReleaseFile,
     schema: SchemaFile,
     original: Original = None,
     k: K = None,
     criterion: Annotated[
-        list[str] | None, typer.Option(help="What is checked; may be given several times.")
+        list[str] | None, typer.Option(help="A criterion to check; may be given several times.")
     ] = None,
     keys: Keys = None,
     certificate: Annotated[
@@ -454,9 +478,9 @@ def verify(
             raise ParameterError("--certificate is checked against the original: give --original, too")
         given = Certificate.load(certificate)
     if algorithm is not None and (original is None or another_tool):
-        raise ParameterError("--algorithm runs on the original that anonflow released: give --original, too")
+        raise ParameterError("--algorithm runs the method on the original: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
-    rows_of: Any = release  # a path: then what the description beside it says is checked, too
+    rows_of: Any = release  # a path, so that the description beside the file is checked, too
     if (another_tool or original is None) and (delimiter, encoding) != (",", "utf-8"):
         rows_of = _published(release, delimiter, encoding)
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
@@ -490,21 +514,20 @@ def verify(
 def _replayed(
     table: Any, release: Path, algorithm: str, k: int | None, partition_size: int
 ) -> tuple[str, ...]:
-    """Return what running a method again says of a release's rows."""
+    """Return the test of a release's rows by running the method again."""
     from anonflow.algorithms import anonymize
     from anonflow.risk import own_rows_test
     from anonflow.table.spreadsheets import read_published
 
     if k is None:
-        raise ParameterError("--algorithm needs --k: what the release promises")
+        raise ParameterError("--algorithm needs --k, the k of the release")
     frame = read_published(release)
-    if len(frame) != table.n:  # it fails anyhow
+    if len(frame) != table.n:  # the check fails in any case
         return ()
     anonymization = anonymize(table, algorithm, k, partition_size=partition_size or None)
     return own_rows_test(table, frame, anonymization).remarks()
 
 
-@app.command()
 def describe(
     received: Annotated[
         Path | None,
@@ -515,14 +538,16 @@ def describe(
     ] = None,
     release: Annotated[
         Path | None,
-        typer.Option(help="A table that anybody published: classes, risks, diversity.", metavar="FILE"),
+        typer.Option(
+            help="A published table of any origin: show its classes, risks and diversity.", metavar="FILE"
+        ),
     ] = None,
     schema: Annotated[
         Path | None, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")
     ] = None,
     original: Original = None,
     register: Register = None,
-    threshold: Annotated[float, typer.Option(help="Rows of a greater risk are counted.")] = 0.09,
+    threshold: Annotated[float, typer.Option(help="Count the rows with a greater risk.")] = 0.09,
     as_json: AsJson = False,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
@@ -563,7 +588,7 @@ def describe(
 
 
 def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
-    """Return what a receiver of a release sees."""
+    """Return the receiver's view of a release."""
     from anonflow.cli.show import table as shown
     from anonflow.release import read_release
 
@@ -600,7 +625,6 @@ def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
     return 0
 
 
-@app.command()
 def attack(
     release: ReleaseFile,
     schema: SchemaFile,
@@ -608,7 +632,7 @@ def attack(
     original: Original = None,
     attacker: Annotated[
         list[str] | None,
-        typer.Option(help="Who attacks; may be given several times. Without it all who can."),
+        typer.Option(help="An attacker; may be given several times. Without it, all that can be tried."),
     ] = None,
     register: Register = None,
     keys: Keys = None,
@@ -653,16 +677,16 @@ def _key_sets(keys: list[str]) -> list[list[str]]:
     return sets
 
 
-@app.command()
 def risk(
     file: Annotated[Path, typer.Argument(help="The original table.", metavar="FILE")],
     schema: SchemaFile,
-    columns: Annotated[int, typer.Option(help="The largest sets of columns that are looked at.")] = 3,
+    columns: Annotated[int, typer.Option(help="The largest number of columns in a set.")] = 3,
     fraction: Annotated[
-        float | None, typer.Option(help="Of the population that was sampled; else the weight of the schema.")
+        float | None,
+        typer.Option(help="The sampling fraction of the population; without it, the weight of the schema."),
     ] = None,
     owner: Annotated[
-        bool, typer.Option("--owner", help="The riskiest records, too, by position: for the owner alone.")
+        bool, typer.Option("--owner", help="List the riskiest records by position: for the owner only.")
     ] = False,
     as_json: AsJson = False,
     delimiter: Delimiter = ",",
@@ -710,7 +734,7 @@ def _text_rows(frame: Any, number: Any) -> list[list[str]]:
 
 
 def _published(file: Path, delimiter: str, encoding: str) -> Any:
-    """Return the cells of a published file, or of a register, of anybody."""
+    """Return the cells of a published file, or of a register, of any tool."""
     from anonflow.table.spreadsheets import read_published
 
     return read_published(file, delimiter=delimiter, encoding=encoding)
@@ -745,7 +769,7 @@ def _schema(schema: Path) -> Any:
 
 
 def _measure(text: str) -> str | dict[str, Any]:
-    """Return a measure as --measure has it: a name, or YAML of a name and its options."""
+    """Parse the value of --measure: a name, or YAML of a name and its options."""
     from anonflow import strict_yaml
 
     if not text.lstrip().startswith("{"):
@@ -756,7 +780,6 @@ def _measure(text: str) -> str | dict[str, Any]:
     return data
 
 
-@app.command()
 def compare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or a flow it is in.", metavar="FILE")],
@@ -777,7 +800,7 @@ def compare(
     ] = None,
     loss: Annotated[str, typer.Option(help="The information loss to keep low.")] = "ncp",
     bounds: Annotated[
-        bool, typer.Option("--bounds", help="Show below which GCP no release with this k can be.")
+        bool, typer.Option("--bounds", help="Show a GCP that no release with this k can be below.")
     ] = False,
     measure: Annotated[
         list[str] | None,
@@ -851,7 +874,113 @@ def compare(
     return 0 if report.ok else 1
 
 
-@app.command()
+def search(
+    flow: Annotated[Path, typer.Argument(help="The flow file, with a target.", metavar="FLOW")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the flow of what was picked here, beside FLOW; it must not exist."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="How long, such as 30s or 2m, instead of what the flow says.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    seed_file: Annotated[
+        Path | None, typer.Option(help="A file with a secret seed: at least 32 hexadecimal digits.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Set a key of the flow, such as target.loss=0.1; may repeat.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the trials to this CSV file.", metavar="FILE")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Search methods, k and partitions for a flow's target; an interruption ends the search and keeps what was tried."""
+    from dataclasses import replace
+
+    from anonflow import engine, strict_yaml
+    from anonflow.cli.show import number
+    from anonflow.engine.duration import seconds_of
+    from anonflow.engine.flows.overrides import overridden
+    from anonflow.engine.search.trials import Trial
+    from anonflow.engine.targets import check_targets
+    from anonflow.whole_file import write_whole
+
+    document = overridden(strict_yaml.read(flow, error=FlowError), settings or ())
+    loaded = engine.flow_from(document, flow)
+    if output is not None and output.exists():
+        raise ParameterError(f"{output}: exists already; name another file")
+    if output is not None and output.resolve().parent != flow.resolve().parent:
+        raise ParameterError(f"{output}: what a flow names is relative to it; write it beside {flow}")
+    check_targets([each for each in (output, csv) if each is not None], {flow: "the flow"})
+    goal = None
+    if time is not None and loaded.target is not None:
+        goal = replace(loaded.target, seconds=seconds_of(time))
+    seed = None if seed_file is None else engine.read_seed_file(seed_file)
+
+    def tell(trial: Trial) -> None:
+        if not quiet:
+            came = trial.problem or f"loss {number(trial.loss)}, risk {number(trial.risk)}"
+            if trial.problem is None and trial.disclosure is not None:
+                came += f", disclosure {number(trial.disclosure)}"
+            say(f"{trial.candidate.name}: {came}, {trial.seconds:.1f} s", err=True)
+
+    _, report = engine.search_flow(
+        loaded, target=goal, seed=seed, workers=workers, watch=tell, begun=INTERRUPTS.follow
+    )
+    INTERRUPTS.hold()
+    if csv is not None:
+        write_whole(csv, lambda path: report.runs.to_csv(path, index=False), make_folders=True)
+    if output is not None and report.best is not None:
+        write_new(output, strict_yaml.dumps(engine.picked_document(document.data, report)))
+    if as_json:
+        trials = json.loads(report.runs.to_json(orient="records"))
+        answer = {
+            "ok": report.ok, "trials": trials, "ended": report.ended, "sentence": report.sentence(),
+            "flow": None if output is None or report.best is None else str(output), "seconds": report.seconds,
+        }  # fmt: skip
+        say_json(json.dumps(answer, indent=2))
+    else:
+        _show_search(report)
+        if output is not None and report.best is not None:
+            say(f"to run it: anonflow run {_near(output)}")
+    return 0 if report.ok else 1
+
+
+def _show_search(report: SearchReport) -> None:
+    from anonflow.cli.show import number, table
+
+    header = ["method", "k", "size", "loss", "risk", "disclosure", "signs", "seconds", "expected", ""]
+    rows = []
+    for row in report.runs.to_dict("records"):
+        marks = [name for name in ("picked", "meets", "frontier") if row[name]]
+        rows.append(
+            [
+                f"{row['algorithm']} {row['options']}".strip(),
+                str(row["k"]),
+                "whole" if row["size"] != row["size"] or row["size"] is None else str(row["size"]),
+                number(row["loss"]),
+                number(row["risk"]),
+                "" if report.target.disclosure is None else number(row["disclosure"]),
+                {True: "kept", False: "lost"}.get(row["signs"], ""),
+                f"{row['seconds']:.2f}",
+                f"{row['expected']:.2f}",
+                row["problem"] or ", ".join(marks),
+            ]
+        )
+    say(table(header, rows, right=range(1, 9)))
+    say(f"{len(rows)} trials in {report.seconds:.1f} s; {report.ended}")
+    say(report.sentence())
+
+
 def algorithms(
     name: Annotated[str | None, typer.Argument(help="A method, to list its options.", metavar="NAME")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
@@ -886,7 +1015,6 @@ def algorithms(
     return 0
 
 
-@app.command()
 def datasets(
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> int:

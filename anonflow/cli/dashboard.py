@@ -8,27 +8,27 @@ from typing import Annotated, Any
 
 import typer
 
-from anonflow.cli.commands import app
 from anonflow.cli.streams import say
 from anonflow.errors import ParameterError
 
 __all__: list[str] = []
 
 
-@app.command()
 def dashboard(
     file: Annotated[
         Path | None,
         typer.Argument(help="A table or a flow to begin with.", metavar="[FILE]", show_default=False),
     ] = None,
-    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 5006,
-    address: Annotated[str, typer.Option(help="Of the interface to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="The port to listen on; 0 takes a free one.", min=0, max=65535)
+    ] = 5006,
+    address: Annotated[str, typer.Option(help="The address of the interface to listen on.")] = "127.0.0.1",
     host_name: Annotated[
         list[str] | None,
         typer.Option(help="A name that browsers reach the server by; may repeat.", metavar="NAME"),
     ] = None,
     users: Annotated[
-        Path | None, typer.Option(help="The file of those who may sign in.", metavar="FILE")
+        Path | None, typer.Option(help="The file of the users who may sign in.", metavar="FILE")
     ] = None,
     add_user: Annotated[
         str | None,
@@ -50,7 +50,8 @@ def dashboard(
         bool, typer.Option("--https", help="A proxy in front speaks https: cookies are for https only.")
     ] = False,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="A proxy in front says who asks, in X-Real-IP.")
+        bool,
+        typer.Option("--behind-proxy", help="A proxy in front names the browser's address in X-Real-IP."),
     ] = False,
     proxy_address: Annotated[
         list[str] | None,
@@ -77,19 +78,19 @@ def dashboard(
         ),
     ] = None,
     log_format: Annotated[
-        str, typer.Option(help="Of the log: text, or json, a line of JSON for each.")
+        str, typer.Option(help="Format of the log: text, or json, a line of JSON for each entry.")
     ] = "text",
     owner: Annotated[
         Path | None,
         typer.Option(
-            help="Remember here whom releases are about, so that a second one warns; FILE's owner/ without it.",
+            help="Keep marks of the people in releases here, so that a second release warns; FILE's owner/ without it.",
             metavar="FOLDER",
         ),
     ] = None,
     keep: Annotated[
         str,
         typer.Option(
-            help="How long a session is kept after its page was closed, and uploads if the server is lost; 0 is not at all."
+            help="How long a session is kept after its page was closed, and uploads if the server is lost; 0 keeps nothing."
         ),
     ] = "1h",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
@@ -155,7 +156,7 @@ def dashboard(
 
 
 def _password(name: str) -> str:
-    """From the terminal, or a line of the standard input; never from the command line, which others can see."""
+    """Read a password from the terminal or a line of the standard input; never from the command line, which others can see."""
     if sys.stdin.isatty():
         return str(typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True))
     return sys.stdin.readline().rstrip("\r\n")

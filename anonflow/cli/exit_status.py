@@ -1,4 +1,4 @@
-"""The command ``anonflow``: what ends with which exit status."""
+"""The command ``anonflow``: exit statuses of results and errors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from typing import NoReturn
 
 import typer
 
-import anonflow.cli.dashboard
-import anonflow.cli.init  # noqa: F401  (importing puts a command among the others)
 from anonflow.cli import streams
-from anonflow.cli.commands import app
+from anonflow.cli.command_line import app
 from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from anonflow.cli.streams import say
 from anonflow.errors import AnonflowError, unforeseen
@@ -46,13 +44,13 @@ def leave(arguments: Sequence[str] | None) -> NoReturn:
     output = streams.watched() if arguments is None else None
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # names of columns and files may hold what the terminal's encoding has not
+            # names of columns and files may have characters that the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
     debug = "--debug" in given
     with streams.warnings_told(lambda text: say(f"warning: {text}", err=True), others=debug):
         status = _guarded(given, debug)
     if output is not None:
-        status = _told(output, status)
+        status = _delivered(output, status)
     INTERRUPTS.over(status)
     if status == INTERRUPTED:
         # a kernel that still runs on a thread would keep the process alive
@@ -66,29 +64,29 @@ def _guarded(given: list[str], debug: bool) -> int:
     try:
         status = int(app(given, standalone_mode=False, prog_name="anonflow") or 0)
         if status == 0 and INTERRUPTS.came:
-            return _said("interrupted too late to be stopped: everything is done and published", 0)
+            return _report("interrupted too late to be stopped: everything is done and published", 0)
         return _interrupted() if status == INTERRUPTED else status
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
-    except Exception as error:  # whatever it is, a process ends with a sentence and a status
-        # what was interrupted may say so in other words
+    except Exception as error:  # every error ends the process with a sentence and a status
+        # an interruption may appear as another exception
         if INTERRUPTS.came and not INTERRUPTS.too_late:
             return _interrupted()
         return _failed(error, debug)
     except SystemExit as left:
-        # typer leaves by it when a completion is shown, and when nobody reads any more: then no verdict may be lost as a success
+        # typer raises it after a completion, and when the reader has closed the pipe: a verdict must not be lost as a success
         return 3 if left.code else 0
 
 
 def _failed(failure: Exception, debug: bool) -> int:
-    """Return what is said of an error, and the status."""
+    """Return the message of an error, and the status."""
     try:
         os.getcwd()
     except FileNotFoundError:
-        # no relative path can be found, and whatever looked for one failed in its own way
+        # relative paths cannot be resolved, and each user of one failed with its own error
         if isinstance(failure, AnonflowError):
             _error(failure, debug)
-        return _said("the working folder has been deleted; go to another one with 'cd' and run again", 2)
+        return _report("the working folder has been deleted; go to another one with 'cd' and run again", 2)
     return _error(failure, debug)
 
 
@@ -98,53 +96,53 @@ def _error(failure: Exception, debug: bool) -> int:
     except AnonflowError as error:
         if debug:
             traceback.print_exc()
-        return _said(str(error), error.exit_status)
+        return _report(str(error), error.exit_status)
     except COMMAND_LINE as error:
         return _usage(error)
     except BrokenPipeError:
         return 3
     except MemoryError:
-        return _said("out of memory; use smaller partitions or fewer workers", 3)
+        return _report("out of memory; use smaller partitions or fewer workers", 3)
     except OSError as error:
         if debug:
             traceback.print_exc()
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        return _said(f"{where}{error.strerror or type(error).__name__}", 3)
-    except Exception as error:  # nobody raised it on purpose
+        return _report(f"{where}{error.strerror or type(error).__name__}", 3)
+    except Exception as error:  # an unexpected error
         if debug:
             traceback.print_exc()
-        return _said(f"a bug in anonflow: {unforeseen(error)}; {ISSUES}", 3)
+        return _report(f"a bug in anonflow: {unforeseen(error)}; {ISSUES}", 3)
 
 
 def _usage(error: Exception) -> int:
-    """Return a wrong command line: what is wrong, and how to go on."""
+    """Return the message about a wrong command line: the problem, and what to do."""
     context = getattr(error, "ctx", None)
     message = getattr(error, "format_message", lambda: str(error))()
     if type(error).__name__ == "NoArgsIsHelpError":
         say(message)
         return 0
     command = context.command_path if context is not None else "anonflow"
-    return _said(f"{message.rstrip('.')}; try '{command} --help'", 2)
+    return _report(f"{message.rstrip('.')}; try '{command} --help'", 2)
 
 
 def _interrupted() -> int:
-    return _said("interrupted; nothing was published", INTERRUPTED)
+    return _report("interrupted; nothing was published", INTERRUPTED)
 
 
-def _said(message: str, status: int) -> int:
+def _report(message: str, status: int) -> int:
     say(f"anonflow: {message}", err=True)
     return status
 
 
-def _told(output: streams.Output, status: int) -> int:
-    """Return the status, 3 where all is done and what there was to read did not arrive."""
+def _delivered(output: streams.Output, status: int) -> int:
+    """Return the status; 3 if everything is done but the output could not be written."""
     sys.stdout.flush()
     if output.problem is None or status != 0:
         return status
-    if output.problem == errno.EPIPE:  # the reader has left, as `head` does: it knows
+    if output.problem == errno.EPIPE:  # the reader has closed the pipe, as `head` does, on purpose
         return 3
-    return _said(
+    return _report(
         f"the standard output cannot be written ({os.strerror(output.problem)}); the work itself is done, "
-        "and what it published is there",
+        "and its files are published",
         3,
     )

@@ -11,32 +11,33 @@ from typing import Annotated, Any
 
 import typer
 
-from anonflow.cli.commands import AsJson, Delimiter, Encoding, app, found_form, write_new
+from anonflow.cli.commands import AsJson, Delimiter, Encoding, found_form, write_new
 from anonflow.cli.streams import say, say_json
 from anonflow.errors import FlowError, ParameterError, printable
 
 __all__: list[str] = []
 
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier")
-"""Roles that are asked for; the others are for the file."""
+"""Roles that the command asks for; others are set in the file."""
 
 USUAL_K = 10
 
 USUAL_FORM = {"delimiter": ",", "encoding": "utf-8"}
-"""What a flow need not say of a CSV file."""
+"""The usual form of a CSV file, which a flow need not name."""
 
 SECONDS = 10.0
 """Of the method auto."""
 
 
-@app.command()
 def init(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The flow; NAME.flow.yaml without it.", metavar="FILE"),
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="Among how many each person hides.", min=2)] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="The k: among how many people each person is hidden.", min=2)
+    ] = None,
     algorithm: Annotated[
         str, typer.Option(help="A method, or auto: the one that loses least in ten seconds.")
     ] = "auto",
@@ -47,7 +48,7 @@ def init(
     publish: Annotated[
         Path | None, typer.Option(help="Where the release goes; out/NAME.csv without it.", metavar="FILE")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; what is not said is guessed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, and guess what no option gives.")] = False,
     as_json: AsJson = False,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
@@ -59,8 +60,8 @@ def init(
     from anonflow.engine.flows.loader import load_flow
     from anonflow.engine.targets import check_targets
     from anonflow.table import Schema
+    from anonflow.table.files.read import is_csv, read_frame
     from anonflow.table.infer import advise, entries_of, kind_of, rows_of
-    from anonflow.table.read import is_csv, read_frame
 
     output = output or Path(f"{file.stem}.flow.yaml")
     if output.exists():
@@ -101,7 +102,7 @@ def init(
     }
     text = (
         f"# A flow for {printable(file.name)}. Check every role: a quasi-identifier is what others can know of a person.\n"
-        "# Identifiers are not published; sensitive columns are, as they are.\n"
+        "# Identifiers are not published; sensitive columns are published as they are.\n"
         + "".join(f"# {printable(name)}: {why}\n" for name, why in reasons.items())
         + strict_yaml.dumps(flow, error=FlowError)
     )
@@ -149,7 +150,9 @@ def _asked_role(name: str, guess: str, why: str | None) -> str:
 def _asked_k() -> int:
     while True:
         k = int(
-            typer.prompt("Among how many people does each one hide (k)", default=USUAL_K, type=int, err=True)
+            typer.prompt(
+                "Among how many people should each person be hidden (k)", default=USUAL_K, type=int, err=True
+            )
         )
         if k >= 2:
             return k
@@ -157,10 +160,10 @@ def _asked_k() -> int:
 
 
 def _source_key(file: Path) -> str:
-    """Return what the flow calls a file of this kind."""
-    from anonflow.table.read import is_csv
-    from anonflow.table.statistics_files import READERS
-    from anonflow.table.workbooks import ENDINGS
+    """Return the flow's key for a file of this kind."""
+    from anonflow.table.files.read import is_csv
+    from anonflow.table.files.statistics_files import READERS
+    from anonflow.table.files.workbooks import ENDINGS
 
     ending = file.suffix.lower()
     return (
@@ -175,5 +178,5 @@ def _source_key(file: Path) -> str:
 
 
 def _beside(file: Path, output: Path) -> str:
-    """Return a file as the flow names it: from the flow's folder."""
+    """Return a file's path relative to the flow's folder."""
     return Path(os.path.relpath(file.resolve(), output.resolve().parent)).as_posix()

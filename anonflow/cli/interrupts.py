@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do to a command, from its first import to the end of its process.
+"""The effect of Ctrl-C and SIGTERM on a command, from its first import to the end of its process.
 
 This module is loaded before anything that takes time, so it loads nothing of the package.
 """
@@ -13,10 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from anonflow.engine.execution.events import EventStream
+from typing import Any, Protocol
 
 __all__ = ["INTERRUPTED", "INTERRUPTS", "Interrupts"]
 
@@ -26,7 +23,25 @@ INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 IMPATIENT = 3
-"""So many signals end the process at once, whatever it cleans up."""
+"""The number of signals that end the process at once, without waiting for clean-up."""
+
+
+class Cancellable(Protocol):
+    """The object that a signal cancels: a run's events, or a search.
+
+    Attributes
+    ----------
+    publishing : bool
+        Whether it writes files: then it is no longer cancelled.
+    ends_itself : bool
+        Whether it then ends by itself, with a result.
+    """
+
+    publishing: bool
+    ends_itself: bool
+
+    def cancel(self) -> None:
+        """Stop as soon as possible."""
 
 
 class Interrupts:
@@ -40,34 +55,34 @@ class Interrupts:
     Notes
     -----
     A command that holds nothing on disk ends at once: an exception that is raised in the middle of an import may be
-    turned into another, or lost. A run is cancelled, so that it removes what it put aside. Once its files are
-    being written it is no longer stopped, because then status 130 would not be true. When the status is known, a signal
-    ends the process with that status.
+    turned into another, or lost. A run is cancelled, so that it removes its temporary files. While it writes its
+    published files it is not stopped, because status 130 would then be wrong. When the status is known, a signal ends
+    the process with that status.
     """
 
     def __init__(self) -> None:
         self._forget()
 
     def _forget(self) -> None:
-        """No command has begun yet; a process that calls several begins each so."""
+        """Reset the state before a command; a process may call several."""
         self.came = 0
-        self._events: EventStream | None = None
+        self._events: Cancellable | None = None
         self._writing = False
         self._status: int | None = None
 
     @contextmanager
     def handled(self, to_the_end: bool) -> Iterator[None]:
-        """Take the signals over; for good where the process ends with the command. Only the main thread can."""
+        """Handle the signals; permanently if the process ends with the command. Only the main thread can do this."""
         self._forget()
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         if to_the_end:
-            # the first that is registered is called last: behind it Python lets go of all handlers, and a signal kills
+            # the first function that is registered runs last: after it Python removes all handlers, and a signal kills
             atexit.register(lambda: [signal.signal(number, signal.SIG_IGN) for number in SIGNALS])
         before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         hook = sys.unraisablehook
-        # an interruption that nobody could catch, and pipes to processes that are gone already
+        # an interruption that cannot be caught, and pipes to processes that have ended
         silent = (KeyboardInterrupt, BrokenPipeError)
         sys.unraisablehook = lambda lost: None if issubclass(lost.exc_type, silent) else hook(lost)
         try:
@@ -78,12 +93,12 @@ class Interrupts:
                 for number, handler in before.items():
                     signal.signal(number, handler)
 
-    def follow(self, events: EventStream) -> None:
-        """Begin a run, which a signal cancels until it publishes."""
+    def follow(self, events: Cancellable) -> None:
+        """Begin a run, which a signal cancels until it publishes, or a search, which a signal ends."""
         self._events = events
 
     def hold(self) -> None:
-        """Files are written from here on: they are finished first."""
+        """Files are written from here on: finish them before a signal ends the process."""
         self._writing = True
 
     @property
@@ -104,6 +119,10 @@ class Interrupts:
         if self._events is not None and self.came < IMPATIENT:
             if self.came == 1:
                 self._events.cancel()
+                if self._events.ends_itself:
+                    self.came = 0
+                    self._events = None
+                    return
                 raise KeyboardInterrupt
             return
         with suppress(OSError):

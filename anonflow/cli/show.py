@@ -1,4 +1,4 @@
-"""What the shell shows: aligned tables on stdout, progress on stderr."""
+"""The output of the shell: aligned tables on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["LEVELS", "JsonLines", "ProgressDisplay", "is_told", "number", "table"]
 
 LEVELS = ("debug", "info", "warning", "error")
-"""Of logs, the gravest last."""
+"""The levels of logs, the gravest last."""
 
-_SAID = {
+_REPORTED = {
     "load": "reading and coding the table",
     "fit": "timing partitions",
     "cut": "sorting and cutting",
@@ -77,7 +77,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def is_told(level: str, least: str) -> bool:
-    """Return whether a log of some level is told to who asked for that level and graver ones."""
+    """Return whether a log is shown to users who chose a level and all graver ones."""
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
@@ -146,8 +146,8 @@ class ProgressDisplay:
             )
         elif isinstance(event, StepDone) and event.step != "anonymize" and self._level == "debug":
             self._say(f"debug: {event.step}: {event.seconds:.3f} s")
-        elif isinstance(event, StepStarted) and event.step in _SAID:
-            self._say(_SAID[event.step])
+        elif isinstance(event, StepStarted) and event.step in _REPORTED:
+            self._say(_REPORTED[event.step])
         elif isinstance(event, StepDone) and event.step == "anonymize" and self._bar is None:
             self._say(f"anonymized in {event.seconds:.1f} s")
 

@@ -1,4 +1,4 @@
-"""The standard streams of a process: what cannot be written to them ends no run."""
+"""The standard streams of a process: a failed write to them does not end a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Output", "say", "say_json", "warnings_told", "watched"]
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Write lines to the standard output or error; what a terminal would take for an order is escaped.
+    """Write lines to the standard output or error; control characters for the terminal are escaped.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def warnings_told(tell: Callable[[str], None], others: bool = True) -> Iterator[
 
 
 class Output(io.FileIO):
-    """A file that takes everything, and remembers whether it could be written.
+    """A file that accepts all writes, and stores whether they failed.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Output(io.FileIO):
     problem: int | None = None
 
     def write(self, data: Any) -> int:
-        """Write what can be written."""
+        """Write as much as possible."""
         if self.problem is None:
             try:
                 return super().write(data)
@@ -85,7 +85,7 @@ class Output(io.FileIO):
 
 
 class _Closed(Output):
-    """What stands where a stream was closed before the process began: whatever is written is lost."""
+    """The replacement of a stream that was closed before the process began: its output is discarded."""
 
     def write(self, data: Any) -> int:
         self.problem = errno.EBADF
@@ -93,7 +93,7 @@ class _Closed(Output):
 
 
 def watched() -> Output:
-    """Put streams that never fail in the place of standard output and error; the former is returned.
+    """Replace standard output and error by streams that never fail; return the former.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The verifier: every criterion, checked from the data; it computes on its own and trusts no algorithm."""
+"""The verifier checks every criterion from the data. It shares no computation with the algorithms."""
 
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.concealment import match_edges

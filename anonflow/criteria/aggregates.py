@@ -1,4 +1,4 @@
-"""Aggregates: every mean or median that is published in the place of a class's range is that of the class."""
+"""Check published means and medians: each one that replaces a class's range must be that of the class."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from anonflow.criteria.verification import Finding
 __all__ = ["AGGREGATES", "aggregates"]
 
 _NEAR = 1e-9
-"""How far a published number may be from the one that is computed here, as a share of the column's largest value."""
+"""The largest difference between a published number and the computed one, as a share of the column's largest value."""
 
 
 def aggregates(evidence: Evidence) -> Finding:
     """Return whether every published mean or median is that of its class.
 
-    With a certificate, or of a release in memory, each number is computed anew from the originals that its row lists,
-    O(n log n). Without one, only what every such release has can be looked at: a mean lies between those of the smallest
-    and of the largest numbers of so many records, and where all cells are means they add up to the originals' sum. A
-    release that fails there is wrong; of one that does not, the finding is not checked.
+    With a certificate, or of a release in memory, each number is computed again from the originals that its row lists,
+    O(n log n). Without one, only necessary conditions can be checked: a mean lies between those of the smallest and of
+    the largest numbers of so many records, and where all cells are means they add up to the originals' sum. A release
+    that fails them is wrong; for one that passes, the finding is "not checked".
     """
     records = evidence.records
     columns = [domain.column for domain in records.domains if domain.aggregate is not None]
@@ -30,7 +30,7 @@ def aggregates(evidence: Evidence) -> Finding:
     published = evidence.published.by_aggregate()
     if not published:
         return Finding(
-            "aggregates", True, detail="ranges still; means and medians are computed with the release"
+            "aggregates", True, detail="these are still ranges; release() computes the means and medians"
         )
     listing = evidence.lists
     failing = np.zeros(evidence.rows, bool)
@@ -49,8 +49,8 @@ def aggregates(evidence: Evidence) -> Finding:
     return Finding(
         "aggregates",
         None,
-        detail=f"{names}: classes of these sizes can have such numbers; whether each is its class's only the owner's "
-        "certificate shows",
+        detail=f"{names}: classes of these sizes can have such numbers; only the owner's certificate shows "
+        "whether each number is that of its class",
     )
 
 
@@ -75,7 +75,7 @@ def _is_another(evidence: Evidence, listing: Listing, a: int, values: np.ndarray
     hidden = np.isnan(values)
     with np.errstate(invalid="ignore"):
         off = np.abs(own - values / scale) > _NEAR
-    # a row that lists a missing number, or is suppressed, shows none
+    # a row that lists a missing number, or is suppressed, shows no number
     return np.where(missing | evidence.suppressed, ~hidden, hidden | off)
 
 
@@ -106,6 +106,6 @@ def _is_impossible(evidence: Evidence, a: int, values: np.ndarray) -> np.ndarray
 AGGREGATES = Criterion(
     name="aggregates",
     check=aggregates,
-    sentence="Every mean or median that is published in the place of a range is that of its class.",
+    sentence="Every mean or median that is published instead of a range is that of its class.",
     needs="originals",
 )

@@ -13,8 +13,10 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.table import Domain
+from anonflow.table.level_cells import cells_at
 
 __all__ = ["BOUNDARY", "PATTERN", "boundary", "pattern", "read_patterns"]
 
@@ -81,7 +83,7 @@ def _over_limit(evidence: Evidence) -> np.ndarray:
 
 
 def _beyond(evidence: Evidence, original: np.ndarray, row: np.ndarray, suppressed: np.ndarray) -> np.ndarray:
-    """For pairs of an original and a row, the cells beyond the original's boundary; (q, E), bool."""
+    """Return, for pairs of an original and a row, the cells beyond the original's boundary; (q, E), bool."""
     published = evidence.published
     beyond = np.zeros((len(published.domains), len(row)), bool)
     for t, a in enumerate(published.layout.ranges):
@@ -89,7 +91,7 @@ def _beyond(evidence: Evidence, original: np.ndarray, row: np.ndarray, suppresse
         if bound is None:
             continue
         code = evidence.records.codes[original, a]
-        allowed = bound[code]  # code -1, no value, is let off below
+        allowed = bound[code]  # code -1, no value, is exempted below
         beyond[a] = (published.lo[t, row] < allowed[:, 0]) | (published.hi[t, row] > allowed[:, 1])
         beyond[a] &= code >= 0
     beyond[:, suppressed[row]] = False
@@ -97,7 +99,7 @@ def _beyond(evidence: Evidence, original: np.ndarray, row: np.ndarray, suppresse
 
 
 def _unmatched(evidence: Evidence) -> np.ndarray:
-    """Return published rows left over by a largest matching within the boundaries."""
+    """Return published rows without an original in a largest matching within the boundaries."""
     if evidence.certified and evidence.listing is not None:
         listing = evidence.listing
         bad = listing.strangers(evidence.n) | (listing.degrees == 0)
@@ -135,7 +137,7 @@ def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | No
     Raises
     ------
     ParameterError
-        If a pattern is none of these (its number in the list is named).
+        If a pattern has another form (the error names its number in the list).
     """
     if patterns is None or (isinstance(patterns, str) and patterns == "all"):
         return None
@@ -167,15 +169,23 @@ def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | No
 
 
 def _meets(
-    stars: np.ndarray, predicates: Mapping[Any, Any], domains: Sequence[Domain], either: np.ndarray
+    stars: np.ndarray,
+    predicates: Mapping[Any, Any],
+    domains: Sequence[Domain],
+    either: np.ndarray,
+    loose: np.ndarray,
 ) -> np.ndarray:
-    """Return whether rows of suppression marks (n, q) meet predicates; QIs of one value count for nothing."""
+    """Return whether rows of suppression marks (n, q) meet predicates.
+
+    QIs of one value, and the marks of `loose` (n, q), are ignored.
+    """
+    sure = stars & ~loose
 
     def at(names: Any) -> list[int]:
         wanted = [names] if isinstance(names, str) else list(names)
         for name in wanted:
             if not any(name in (domain.name, domain.column) for domain in domains):
-                raise ParameterError(f"patterns name {name!r}, which is no quasi-identifier")
+                raise ParameterError(f"patterns name {name!r}, which is not a quasi-identifier")
         return [
             a for a, d in enumerate(domains) if (d.name in wanted or d.column in wanted) and not either[a]
         ]
@@ -191,16 +201,15 @@ def _meets(
     for key, value in predicates.items():
         match str(key).replace("_", "-"):
             case "at-most":
-                good &= stars.sum(axis=1) <= value
+                good &= sure.sum(axis=1) <= value
             case "never":
-                good &= ~stars[:, at(value)].any(axis=1)
+                good &= ~sure[:, at(value)].any(axis=1)
             case "together":
                 for group in groups(value):
-                    marks = stars[:, at(group)]
-                    good &= marks.all(axis=1) | ~marks.any(axis=1)
+                    good &= stars[:, at(group)].all(axis=1) | ~sure[:, at(group)].any(axis=1)
             case "at-most-one-of":
                 for group in groups(value):
-                    good &= sum(stars[:, at(name)].any(axis=1).astype(np.int64) for name in group) <= 1
+                    good &= sum(sure[:, at(name)].any(axis=1).astype(np.int64) for name in group) <= 1
             case "fallback":
                 continue
             case other:
@@ -208,6 +217,89 @@ def _meets(
     if predicates.get("fallback") == "all":
         good |= stars[:, ~either].all(axis=1)
     return good
+
+
+LEVELS = "levels"
+"""The key of patterns that say at which level each column is published."""
+
+
+def _at_levels(published: Generalization, named: Any) -> np.ndarray:
+    """Return whether rows are published at levels that a pattern names, shape (n,), bool; other columns show values.
+
+    Parameters
+    ----------
+    published : Generalization
+    named : mapping
+        Column -> level, or levels.
+
+    Raises
+    ------
+    ParameterError
+        If it is not such a mapping, or names an unknown quasi-identifier or level.
+    """
+    domains, layout = published.domains, published.layout
+    columns = dict.fromkeys(domain.column for domain in domains)
+    texts = isinstance(named, Mapping) and all(
+        isinstance(levels, str) or all(isinstance(level, str) for level in levels)
+        for levels in named.values()
+        if isinstance(levels, str | Sequence)
+    )
+    if (
+        not isinstance(named, Mapping)
+        or not texts
+        or not all(isinstance(v, str | Sequence) for v in named.values())
+    ):
+        raise ParameterError(
+            'patterns have levels of another form; write {levels: {column: "level 1"}} or {levels: {column: [values, "*"]}}'
+        )
+    for column in named:
+        if column not in columns:
+            raise ParameterError(f"patterns name {str(column)[:40]!r}, which is no quasi-identifier")
+    whole, single = published.whole(), _single(published)
+    row_of = {a: t for t, a in enumerate(layout.ranges.tolist())}
+    fits = np.ones(published.n, bool)
+    for column in columns:
+        qis = [a for a, domain in enumerate(domains) if domain.column == column]
+        levels = named.get(column, "values")
+        of_column = np.zeros(published.n, bool)
+        for level in [levels] if isinstance(levels, str) else levels:
+            at_level = np.ones(published.n, bool)
+            for a, cells in zip(qis, cells_at([domains[a] for a in qis], level), strict=True):
+                if cells.lo is not None:
+                    at_level &= cells.hold(published.lo[row_of[a]], published.hi[row_of[a]])
+                else:
+                    at_level &= single[a] if cells.share == 0 else whole[a]
+            of_column |= at_level
+        fits &= of_column
+    return fits
+
+
+def _without_number(evidence: Evidence, stars: np.ndarray) -> np.ndarray:
+    """Return which ``*`` of rows (n, q) may be there because a record has no number: only ``*`` covers such a record."""
+    loose = np.zeros_like(stars)
+    for a, domain in enumerate(evidence.published.domains):
+        if domain.has_missing:
+            loose[:, a] = stars[:, a] & (evidence.records.codes[:, a] < 0 if evidence.own else True)
+    return loose
+
+
+def _single(published: Generalization) -> np.ndarray:
+    """Return which cells are a value as it is, shape (q, n), bool."""
+    layout = published.layout
+    single = np.zeros((len(published.domains), published.n), bool)
+    for t, a in enumerate(layout.ranges):
+        domain, lo, hi = published.domains[a], published.lo[t], published.hi[t]
+        empty = lo > hi
+        if domain.floor is not None:
+            at = np.where(empty | (lo >= domain.size), 0, lo)
+            single[a] = (domain.floor[at, 0] == lo) & (domain.floor[at, 1] == hi)
+        single[a] |= (lo == hi) | (empty & domain.has_codes)
+        if domain.has_missing:
+            single[a] |= (lo == 0) & (hi == domain.size - 1)
+    counts = published.counts()
+    for t, a in enumerate(layout.sets):
+        single[a] = counts[t] == 1
+    return single
 
 
 def pattern(
@@ -218,19 +310,22 @@ def pattern(
 ) -> Finding:
     """Return whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
 
+    Where patterns say at which level columns are published, a row may have its cells at these levels instead.
     Rows that are ``*`` throughout are suppressed ones. They follow a pattern where one hides everything and
     they are at least k. Others are counted; they fail only where `fallback` is ``strict``: then every row has
-    to follow a pattern. On a QI of one value, either mark fits (Bredereck 2013, Definition 2).
+    to follow a pattern. On a QI of one value either mark fits (Bredereck 2013, Definition 2), and on a numeric one where a
+    record has no number: ``*`` is all that covers it. In a release these rows are unknown: any ``*`` of such a column
+    may be one.
 
     Parameters
     ----------
     evidence : Evidence
     patterns : "all", mapping or sequence, optional
-        The patterns, as the method takes them; what the method was given without it.
+        The patterns, as the method takes them; by default those of the method's call.
     fallback : {"none", "all", "strict"}, optional
-        What was to become of rows that no pattern can take, unless predicates say it.
+        The treatment of rows that no pattern can take, unless predicates say it.
 
-        ``all``: to hide everything is a pattern.
+        ``all``: the pattern that hides everything is allowed, too.
 
     Raises
     ------
@@ -252,21 +347,18 @@ def pattern(
         fallback,
         *(str(predicate["fallback"]) for predicate in predicates if "fallback" in predicate),
     } - {None}
+    levelled = [entry for entry in predicates if LEVELS in entry]
+    predicates = [entry for entry in predicates if LEVELS not in entry]
     if named - {"none", "all", "strict"}:
         raise ParameterError("fallback is 'strict', 'all' or 'none'")
     if "all" in named and allowed is not None:
         allowed = np.concatenate([allowed, np.ones((1, len(domains)), bool)])
     published = evidence.published
-    layout = published.layout
-    whole = published.whole()
-    single = np.zeros_like(whole)
-    for t, a in enumerate(layout.ranges):
-        empty = published.lo[t] > published.hi[t]
-        single[a] = (published.lo[t] == published.hi[t]) | (empty & domains[a].has_codes)
-    counts = published.counts()
-    for t, a in enumerate(layout.sets):
-        single[a] = counts[t] == 1
-    failing = ~(whole | single).all(axis=0)
+    whole, single = published.whole(), _single(published)
+    at_levels = np.zeros(evidence.n, bool)
+    for entry in levelled:
+        at_levels |= _at_levels(published, entry[LEVELS])
+    failing = ~(whole | single).all(axis=0) & ~at_levels
     partial = int(failing.sum())
     strange = 0
     blank = evidence.suppressed
@@ -274,16 +366,26 @@ def pattern(
     if allowed is not None:
         either = np.array([domain.size == 1 for domain in domains])
         stars = (whole & ~either[:, None]).T
+        loose = _without_number(evidence, stars)
         both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
         other = ~np.isin(both[len(allowed) :], both[: len(allowed)])
+        unsure = np.flatnonzero(other & loose.any(axis=1))
+        kinds, kind = np.unique(np.hstack([stars, loose])[unsure], axis=0, return_inverse=True)
+        marks, free = np.hsplit(kinds, 2)
+        fits = [
+            bool((((allowed & ~either) == marks[at]) | free[at]).all(axis=1).any())
+            for at in range(len(kinds))
+        ]
+        other[unsure] = ~np.array(fits, bool)[kind.ravel()]
         for predicate in predicates:
             try:
-                other &= ~_meets(stars, predicate, domains, either)
+                other &= ~_meets(stars, predicate, domains, either, loose)
             except TypeError:
                 raise ParameterError(
                     "patterns have a predicate of another form; write {at-most: 2}, {never: [column]}, "
                     "{together: [column, column]} or {at-most-one-of: [column, column]}"
                 ) from None
+        other &= ~at_levels
         unlisted = blank & other
         other &= ~blank
         strange = int((other & ~failing).sum())
@@ -291,7 +393,11 @@ def pattern(
     strict = "strict" in named
     if blank.any() and (strict or evidence.k is not None) and blank.sum() < evidence.need_k("pattern"):
         unlisted = blank
-    parts = ["every cell is a value or *"]
+    parts = [
+        "every cell is a value or *"
+        if not levelled
+        else "every cell is a value, * or of a level that a pattern names"
+    ]
     if partial:
         parts.append(f"{partial} rows have other generalizations")
     if strange:
@@ -314,6 +420,6 @@ BOUNDARY = Criterion(
 PATTERN = Criterion(
     name="pattern",
     check=pattern,
-    sentence="Every cell is a value or *, and the * of every row are one of the patterns.",
+    sentence="Every cell is a value or *, or at a level that a pattern names, and every row follows one of the patterns.",
     adds_up=False,
 )

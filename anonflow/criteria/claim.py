@@ -47,7 +47,7 @@ class Listing:
         Raises
         ------
         DataError
-            If it is neither, or is about another number of rows.
+            If it is neither of them, or has another number of rows.
         """
         if hasattr(claim, "offsets") and hasattr(claim, "originals"):
             start, end = np.asarray(claim.offsets), np.asarray(claim.originals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,15 +12,16 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
-from anonflow.table import equal_columns
-from anonflow.table.population import (
-    check_fraction,
-    checked_weights,
-    dankar,
-    individual_risk,
-    sampling_fraction,
-)
+from anonflow.table import Table, equal_columns
+from anonflow.table.population import check_fraction, dankar, individual_risk
 from anonflow.table.row_marks import coded_texts
+from anonflow.table.sampling_weights import (
+    WeightSummary,
+    checked_weights,
+    sampling_fraction,
+    weights_of_owners,
+)
+from anonflow.table.uniqueness import at_least_one, keys_of_owners
 
 __all__ = [
     "AVERAGE_RISK",
@@ -27,19 +29,25 @@ __all__ = [
     "K_ANONYMITY",
     "SHARE_AT_RISK",
     "UNIQUENESS",
+    "Risks",
     "average_risk",
+    "check_uniqueness",
     "class_risks",
+    "class_rows",
     "class_sizes",
     "is_of_classes",
     "k_anonymity",
     "key_sets",
+    "person_cells",
+    "person_keys",
+    "person_risks",
     "share_at_risk",
     "uniqueness",
 ]
 
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
-    """For each published row the number of rows that read the same on the quasi-identifiers, shape (n,)."""
+    """Return, for each published row, the number of rows with the same quasi-identifiers, shape (n,)."""
     sizes: np.ndarray = np.bincount(evidence.classes)[evidence.classes]
     return sizes
 
@@ -47,7 +55,7 @@ def class_sizes(evidence: Evidence) -> np.ndarray:
 def k_anonymity(evidence: Evidence) -> Finding:
     """Return whether every published row is equal, on the quasi-identifiers, to at least k - 1 others, O(nq log n).
 
-    Only the release is looked at. Fewer than k rows that are ``*`` in every column may stand alone.
+    The check uses the release alone. Fewer than k rows that are ``*`` in every column are exempt.
 
     Raises
     ------
@@ -78,7 +86,7 @@ def key_sets(
     *,
     sets: Annotated[Any, Option("Sets of columns that others may know, each by itself")],
 ) -> list[Finding]:
-    """k-anonymity on each of several sets of columns, whoever knows which: a finding for each set.
+    """Check k-anonymity on each of several sets of columns that attackers may know; return a finding for each set.
 
     Parameters
     ----------
@@ -89,7 +97,7 @@ def key_sets(
     Raises
     ------
     ParameterError
-        If k is not known, or sets are no lists of published columns.
+        If k is not known, or the sets are not lists of published columns.
     """
     k = evidence.need_k("key-sets")
     frame = evidence.frame if evidence.frame is not None else evidence.published.decode()
@@ -105,7 +113,7 @@ def key_sets(
     for columns in sets:
         lacking = [name for name in columns if name not in frame.columns]
         if lacking:
-            raise ParameterError(f"criterion 'key-sets': {str(lacking[0])[:40]!r} is no published column")
+            raise ParameterError(f"criterion 'key-sets': {str(lacking[0])[:40]!r} is not a published column")
         labels = equal_columns([coded_texts(frame[name], {}, False) for name in columns], len(frame))
         sizes = np.bincount(labels)[labels]
         failing = (sizes < k) & ~evidence.exempt
@@ -117,11 +125,11 @@ def key_sets(
 
 
 def is_of_classes(evidence: Evidence) -> bool:
-    """Return whether each person is in one cell only: of an anonymization by its guarantee, of a release by who is covered.
+    """Return whether each person is in one class only: of an anonymization by its guarantee, of a release by the covers.
 
-    Rows that say nothing do not count.
+    Rows of ``*`` alone do not count.
     """
-    if evidence.alone:
+    if evidence.alone or evidence.hides_ranges:
         return True
     if evidence.own:
         return evidence.guarantee is None or "k-anonymity" in evidence.guarantee
@@ -142,17 +150,17 @@ def class_risks(evidence: Evidence) -> np.ndarray:
 
     Notes
     -----
-    With a column of the role ``weight`` the individual risks of Benedetti and Franconi (1998): who is in the table is not
-    known. Exempt rows say nothing: their risk is 0.
+    With a column of the role ``weight`` these are the individual risks of Benedetti and Franconi (1998): the attacker
+    does not know who is in the table. Exempt rows have the risk 0.
     """
     if evidence.guarantee is not None and "k-anonymity" not in evidence.guarantee:
         raise ParameterError(
-            "risks of classes are asked of a release whose rows are drawn along matches: its guarantee says its risks"
+            "this criterion needs classes, and rows of this release are drawn along matches: its guarantee bounds its risks"
         )
     if evidence.guarantee is None and not is_of_classes(evidence):
         raise ParameterError(
-            "risks of classes are asked of a release whose rows overlap (freeform, or hidden cells beside shown ones): nobody "
-            "is in one class"
+            "this criterion needs classes, and rows of this release overlap (freeform, or hidden cells beside shown ones); "
+            "leave it out"
         )
     listed = np.flatnonzero(~evidence.exempt)
     labels = np.unique(evidence.classes[listed], return_inverse=True)[1]
@@ -165,43 +173,104 @@ def class_risks(evidence: Evidence) -> np.ndarray:
     return risks
 
 
-def average_risk(
-    evidence: Evidence, *, most: Annotated[float, Option("Most on average", least=0, most=1, step=0.01)]
-) -> Finding:
-    """Return whether the mean of :func:`class_risks` is at most a number: expected re-identifications / rows.
+@dataclass(frozen=True, eq=False)
+class Risks:
+    """With which probability each person is named by a release of classes.
+
+    Attributes
+    ----------
+    of : numpy.ndarray, shape (people,), float64
+    whose : numpy.ndarray, shape (m,), int64
+        Which of `of` is that of each published row, or, where the originals say whose each row is, of each original.
+    side : {"published", "original"}
+        What `whose` counts.
+    what : str
+        Who is counted: ``people`` or ``rows``.
+    """
+
+    of: np.ndarray
+    whose: np.ndarray
+    side: str
+    what: str
+
+
+def person_risks(evidence: Evidence) -> Risks:
+    """Return the risk of each person: a row's (:func:`class_risks`), or that one of the person's rows is named.
 
     Raises
     ------
     ParameterError, DataError
-        As :func:`class_risks`.
+        As :func:`class_risks`; also if the rows of a person have different weights.
+
+    Notes
+    -----
+    A person with several rows is named by any of them, independently: 1 - product of (1 - risk of a row). With a column of the
+    role ``weight`` all rows of a person are one key, and its risk is that of Benedetti and Franconi (1998). Whoever has no row
+    that says something has the risk 0. A release alone does not say whose its rows are.
+    """
+    rows = class_risks(evidence)
+    unit = evidence.table.unit
+    if unit is None:
+        return Risks(rows, np.arange(len(rows)), "published", "rows")
+    at = np.flatnonzero(class_rows(evidence) >= 0)
+    frame = evidence.table.frame
+    if checked_weights(evidence.table.schema, frame.iloc[at]) is None:
+        chance = np.zeros(evidence.n)
+        chance[at] = rows[class_rows(evidence)[at]]
+        hidden = evidence.blank & ~evidence.exempt
+        if (
+            hidden.any()
+        ):  # enough suppressed rows are a class: any of them may be that of whom no other row covers
+            chance[np.setdiff1d(np.arange(evidence.n), at)] = 1.0 / int(hidden.sum())
+        return Risks(at_least_one(chance, unit), unit, "original", "people")
+    cells, weights = person_cells(evidence)
+    assert weights is not None
+    of_cell = individual_risk(np.bincount(cells), np.bincount(cells, weights))
+    risks = np.zeros(int(unit.max(initial=-1)) + 1)
+    risks[np.unique(unit[at])] = of_cell[cells]
+    return Risks(risks, unit, "original", "people")
+
+
+def average_risk(
+    evidence: Evidence, *, most: Annotated[float, Option("Most on average", least=0, most=1, step=0.01)]
+) -> Finding:
+    """Return whether the mean of :func:`person_risks` is at most a number: expected re-identifications / people.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`person_risks`.
     """
     evidence.need_k("average-risk")
-    risks = class_risks(evidence)
-    mean = float(risks.mean()) if len(risks) else 0.0
-    holds = mean <= most + 1e-12
-    detail = f"{float(risks.sum()):,.4g} of {len(risks):,} rows are expected to be named rightly: {mean:.4g} on average"
-    return Finding.of("average-risk", risks > most + 1e-12, "published", detail, {"most": most}, holds)
+    risks = person_risks(evidence)
+    mean = float(risks.of.mean()) if len(risks.of) else 0.0
+    detail = f"{float(risks.of.sum()):,.4g} of {len(risks.of):,} {risks.what} are expected to be named rightly: {mean:.4g} on average"
+    above = (risks.of > most + 1e-12)[risks.whose]
+    return Finding.of("average-risk", above, risks.side, detail, {"most": most}, mean <= most + 1e-12)
 
 
 def share_at_risk(
     evidence: Evidence,
     *,
     threshold: Annotated[float, Option("Risk", least=0, most=1, step=0.01)],
-    most: Annotated[float, Option("Most rows above it, as a share", least=0, most=1, step=0.01)] = 0.0,
+    most: Annotated[float, Option("Most people above it, as a share", least=0, most=1, step=0.01)] = 0.0,
 ) -> Finding:
-    """Return whether at most a share of the rows has a risk (:func:`class_risks`) above a threshold.
+    """Return whether at most a share of the people has a risk (:func:`person_risks`) above a threshold.
 
     Raises
     ------
     ParameterError, DataError
-        As :func:`class_risks`.
+        As :func:`person_risks`.
     """
     evidence.need_k("share-at-risk")
-    over = class_risks(evidence) > threshold + 1e-12
+    risks = person_risks(evidence)
+    over = risks.of > threshold + 1e-12
     share = float(over.mean()) if len(over) else 0.0
-    detail = f"a share of {share:.4g} of the rows is above {threshold:g}"
+    detail = f"a share of {share:.4g} of the {risks.what} is above {threshold:g}"
     parameters = {"threshold": threshold, "most": most}
-    return Finding.of("share-at-risk", over, "published", detail, parameters, share <= most + 1e-12)
+    return Finding.of(
+        "share-at-risk", over[risks.whose], risks.side, detail, parameters, share <= most + 1e-12
+    )
 
 
 def uniqueness(
@@ -229,27 +298,14 @@ def uniqueness(
 
     Notes
     -----
-    Where no model is estimable the finding is not checked: that is no 0.
+    If no model can be estimated, the finding is "not checked", which does not mean 0.
     """
-    class_risks(evidence)  # refuses what is no release of classes
-    frame = evidence.frame if evidence.frame is not None else evidence.table.frame
-    weights = checked_weights(evidence.table.schema, frame.iloc[np.flatnonzero(~evidence.blank)])
-    if fraction is not None and weights is not None:
-        raise ParameterError(
-            "criterion 'uniqueness': the table has a weight; leave the sampling fraction out"
-        )
-    if weights is not None:
-        fraction = sampling_fraction(weights)
-        if fraction is None:
-            raise ParameterError(
-                "criterion 'uniqueness': the weights are unequal, and the models assume a simple random sample; ask for "
-                "average-risk or share-at-risk"
-            )
-    if fraction is None:
-        raise ParameterError(
-            "criterion 'uniqueness': needs the sampling fraction, such as fraction=0.05, or a column of the role weight"
-        )
-    sizes = np.bincount(np.unique(evidence.classes[~evidence.blank], return_inverse=True)[1])
+    class_risks(evidence)  # refuse releases that are not of classes
+    cells, weights = person_cells(evidence)
+    check_uniqueness(fraction, None if weights is None else WeightSummary.of(weights))
+    fraction = fraction if weights is None else sampling_fraction(weights)
+    assert fraction is not None
+    sizes = np.bincount(cells)
     chosen, _ = dankar(sizes, check_fraction(fraction))
     parameters = {"most": most, "fraction": fraction}
     if not chosen.is_there:
@@ -264,6 +320,121 @@ def uniqueness(
     )
 
 
+def person_cells(evidence: Evidence) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the cell of the key that each person is in, numbered from 0, and the weight of each.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of a release of classes.
+
+    Returns
+    -------
+    cells : numpy.ndarray, shape (people,), int64
+        The class of each published row that says something. Where the originals say whose each row is, the classes of all rows
+        of a person together: they are one key (:func:`anonflow.table.uniqueness.keys_of_owners`).
+    weights : numpy.ndarray, shape (people,), float64, or None
+        Of the column of the role ``weight``.
+
+    Raises
+    ------
+    DataError
+        If a weight cannot be one, or a person's rows have different weights.
+    """
+    table, unit = evidence.table, evidence.table.unit
+    if unit is None:
+        listed = np.flatnonzero(~evidence.blank)
+        frame = evidence.frame if evidence.frame is not None else table.frame
+        cells = np.unique(evidence.classes[listed], return_inverse=True)[1]
+        return cells, checked_weights(table.schema, frame.iloc[listed])
+    row = class_rows(evidence)
+    at = np.flatnonzero(row >= 0)
+    return person_keys(table, evidence.classes[row[at]], at)
+
+
+def person_keys(
+    table: Table, classes: np.ndarray, at: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the key of each person by all its rows, numbered from 0, and the weight of each.
+
+    Parameters
+    ----------
+    table : Table
+    classes : numpy.ndarray, shape (m,), int64
+        0.., of the records.
+    at : numpy.ndarray, shape (m,), int64, optional
+        Which records; all without it.
+
+    Raises
+    ------
+    DataError
+        If a weight cannot be one, or a person's rows have different weights.
+    """
+    frame = table.frame if at is None else table.frame.iloc[at]
+    weights = checked_weights(table.schema, frame)
+    if table.unit is None:
+        return classes, weights
+    owner = np.unique(table.unit if at is None else table.unit[at], return_inverse=True)[1]
+    keys = keys_of_owners(classes, owner)
+    return keys, None if weights is None else weights_of_owners(table.schema.weight_column, weights, owner)
+
+
+def class_rows(evidence: Evidence) -> np.ndarray:
+    """Return a published row of the class that each original is in, shape (n,), int64; -1 if its row has ``*`` alone.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of a release of classes; records that were deleted have -1, too. By the certificate, where it says whom a row lists: a
+        class may lie inside the ranges of another. O(edges of the consistency graph).
+    """
+    if evidence.own:
+        return np.where(evidence.blank, -1, np.arange(evidence.n))
+    proof = evidence.certificate
+    if hasattr(proof, "row_list") and proof.complete:
+        row_of_list = np.full(len(proof.list_offsets) - 1, -1)
+        row_of_list[proof.row_list] = np.where(evidence.blank, -1, np.arange(evidence.rows))
+        listed = np.full(evidence.n, -1)
+        listed[proof.list_originals] = np.repeat(row_of_list, np.diff(proof.list_offsets))
+        return listed
+    graph = evidence.graph
+    says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
+    kept = says[graph.box]
+    of_end = np.full(graph.originals.size, -1)
+    of_end[graph.end[kept]] = graph.published.first[graph.box[kept]]
+    rows: np.ndarray = of_end[graph.originals.label]
+    return rows
+
+
+def check_uniqueness(fraction: float | None, weights: WeightSummary | None) -> None:
+    """Refuse a request in which :func:`uniqueness` does not know the population that the table is a simple random sample of.
+
+    Parameters
+    ----------
+    fraction : float or None
+    weights : WeightSummary or None
+        Of the column of the role ``weight``; None without one.
+
+    Raises
+    ------
+    ParameterError
+        If there is neither a fraction nor a weight, or both, or weights are unequal.
+    """
+    if fraction is not None and weights is not None:
+        raise ParameterError(
+            "criterion 'uniqueness': the table has a weight; leave the sampling fraction out"
+        )
+    if weights is not None and not weights.equal:
+        raise ParameterError(
+            "criterion 'uniqueness': the weights are unequal, and the models assume a simple random sample; ask for "
+            "average-risk or share-at-risk"
+        )
+    if fraction is None and weights is None:
+        raise ParameterError(
+            "criterion 'uniqueness': needs the sampling fraction, such as fraction=0.05, or a column of the role weight"
+        )
+
+
 UNIQUENESS = Criterion(
     name="uniqueness",
     check=uniqueness,
@@ -275,7 +446,7 @@ UNIQUENESS = Criterion(
 AVERAGE_RISK = Criterion(
     name="average-risk",
     check=average_risk,
-    sentence="On average a row's person is named with at most this probability.",
+    sentence="On average a person is named with at most this probability.",
     adds_up=False,
     needs="rows",
 )
@@ -283,7 +454,7 @@ AVERAGE_RISK = Criterion(
 SHARE_AT_RISK = Criterion(
     name="share-at-risk",
     check=share_at_risk,
-    sentence="At most a share of the rows has a greater risk than a threshold.",
+    sentence="At most a share of the people has a greater risk than a threshold.",
     adds_up=False,
     needs="rows",
 )

@@ -38,8 +38,8 @@ def match_edges(evidence: Evidence) -> np.ndarray | None:
 
     Notes
     -----
-    Definition 6 and Algorithm 4 of Tassa 2012. With copies merged, an edge stands for all pairs of copies, and
-    by symmetry all of them are matches or none.
+    Definition 6 and Algorithm 4 of Tassa 2012. With copies merged, an edge stands for all pairs of copies, and by
+    symmetry either all of them are matches or none is.
     """
     flow = perfect_flow(evidence)
     if flow is None:
@@ -50,7 +50,7 @@ def match_edges(evidence: Evidence) -> np.ndarray | None:
 
 
 def covered_by_k(evidence: Evidence) -> Finding:
-    """(1,k): every original is covered by at least k published rows (Tassa 2012, Definition 4).
+    """Check (1,k): every original is covered by at least k published rows (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -63,7 +63,7 @@ def covered_by_k(evidence: Evidence) -> Finding:
 
 
 def covers_k(evidence: Evidence) -> Finding:
-    """(k,1): every published row covers at least k originals (Tassa 2012, Definition 4).
+    """Check (k,1): every published row covers at least k originals (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -80,7 +80,7 @@ def covers_k(evidence: Evidence) -> Finding:
 
 
 def two_sided(evidence: Evidence) -> Finding:
-    """(k,k): both (1,k) and (k,1) (Tassa 2012, Definition 4).
+    """Check (k,k): both (1,k) and (k,1) (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -102,7 +102,7 @@ def two_sided(evidence: Evidence) -> Finding:
 
 
 def concealment(evidence: Evidence) -> Finding:
-    """k-concealment: every original has at least k matches (Tassa 2012, Definition 6).
+    """Check k-concealment: every original has at least k matches (Tassa 2012, Definition 6).
 
     A match is a published row on an edge of a perfect matching. Where fewer than k rows are ``*`` throughout,
     it is enough that all originals have k matches among the other rows, but for those suppressed records (of
@@ -131,7 +131,7 @@ def _short(evidence: Evidence, edges: np.ndarray, copies: np.ndarray, k: int) ->
 
 
 def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, what: str) -> Finding:
-    """Return the answer where every original should have k rows along the edges."""
+    """Return the finding of a criterion that wants k rows along the edges for every original."""
     copies = evidence.graph.published.count
     failing = _short(evidence, edges, copies, k)
     detail = f"{what}, counted in the consistency graph"
@@ -149,8 +149,8 @@ def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, wh
 
 
 _NO_MATCHES = (
-    "Covering is not matching: who knows that everybody is in the table can rule out rows that lie on no complete "
-    "matching, and may be left with one. Publish k-concealment or a k-regular release instead."
+    "A row that covers a person need not be a match: an attacker who knows who is in the table can exclude rows that lie "
+    "on no complete matching, and may be left with one row. Publish k-concealment or a k-regular release instead."
 )
 
 COVERED_BY_K = Criterion(
@@ -186,9 +186,9 @@ K_CONCEALMENT = Criterion(
     name="k-concealment",
     check=concealment,
     sentence="Every original has at least k matches: rows on a perfect matching of who covers whom.",
-    promise="Every original could be matched with at least k published rows in some complete matching; how likely "
-    "each of them is, is not promised.",
-    warning="The matches of a k-concealed record are not equally likely. Who runs the method with other seeds, in "
+    promise="Every original could be matched with at least k published rows in some complete matching; nothing is "
+    "promised about how likely each of them is.",
+    warning="The matches of a k-concealed record are not equally likely. An attacker who ran the method with other seeds, in "
     "polynomial time, named the right row for 0.22 of the people at k = 5 from an even start, which allows at most 5/(4k), "
     "and for 0.36 from the paper's, where 1/k is 0.20.",
 )

@@ -1,4 +1,4 @@
-"""Covers: every published row covers an original of its own, whose other columns it carries."""
+"""The criterion covers: every published row covers an original of its own and has the other columns of an original."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _with_equal_rest(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return edges between distinct (record, other columns) on both sides, and each one's edge of the graph.
 
-    A published variant looks through the shorter of two lists: the originals that its box covers, or the
+    For each published variant it goes through the shorter of two lists: the originals that its box covers, or the
     originals with its other columns.
     """
     graph = evidence.graph
@@ -152,7 +152,7 @@ def _with_equal_rest(
 
 
 def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, str]:
-    """Return rows that do not cover what they list, or that find no original of their own among it."""
+    """Return rows that do not cover the originals that they list, or for which no own original is left among these."""
     claim = "each row against the originals that its certificate lists"
     bad = listing.strangers(evidence.n)
     if not bad.any():

@@ -1,4 +1,4 @@
-"""What a criterion is: one check, and all that a flow, a report or a reader needs to know of it."""
+"""The definition of a criterion: a check, and everything that flows, reports and readers need to know about it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Criterion"]
 
 @dataclass(frozen=True)
 class Criterion:
-    """A privacy condition that a release is checked for.
+    """A privacy condition, with its check.
 
     Attributes
     ----------
@@ -26,16 +26,16 @@ class Criterion:
     sentence : str
         What holds, in plain words.
     promise : str, optional
-        What it promises, for a reader of the release, where a method guarantees it.
+        The guarantee, for a reader of the release, if a method guarantees it.
     warning : str, optional
-        What a release with this guarantee does not protect from.
+        The attacks that a release with this guarantee does not prevent.
     covers_k : bool, optional
         Whether under it every generalized record covers at least k originals.
     adds_up : bool, optional
         Whether a release keeps it if each of its partitions does.
     needs : {"rows", "originals", "everybody"}, optional
-        What it looks at: published rows alone; the originals, too; or a row of every original, so that none may be missing
-        from the release.
+        The data that it needs: published rows alone; the originals, too; or a row of every original, so that no row may
+        be missing from the release.
     also : mapping, optional
         Its other names, each with the other names of its options there.
     """
@@ -62,11 +62,11 @@ class Criterion:
 
     @property
     def of_a_column(self) -> bool:
-        """Whether it looks at the sensitive values of rows that belong together: a diversity criterion."""
+        """Whether it checks the sensitive values of rows that belong together: a diversity criterion."""
         return "per" in self.options
 
     def findings(self, evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
-        """Return what the check finds.
+        """Run the check and return its findings.
 
         Raises
         ------

@@ -1,9 +1,9 @@
-"""Whether the description beside a published file says what its cells and the schema say, and nothing else."""
+"""Check that the description beside a published file agrees with its cells and the schema, and says nothing else."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["description"]
 
 
-def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame) -> Finding:
+def description(
+    about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame, certificate: Any = None
+) -> Finding:
     """Return whether a description is that of the release; the original is not needed.
 
     Parameters
@@ -29,16 +31,24 @@ def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame) -> 
         What the owner declares.
     frame : pandas.DataFrame, n rows
         The published rows as they were read.
+    certificate : Certificate, optional
+        The owner's certificate: the description must state its guarantee.
 
     Notes
     -----
-    A description is a function of the published cells and of the schema, so it is made again and compared: what it says
-    beyond that would be of the original. And every cell is what the description says, in the domain that it gives. O(n)
-    for each column.
+    A description is a function of the published cells and of the schema, so the check computes it again and compares:
+    any further content would come from the original. And every cell must be as the description says, in its domain.
+    O(n) for each column.
     """
     names = [column.name for column in about.columns]
     if any(name not in schema for name in names) or names != [str(name) for name in frame.columns]:
         return _failing(about, "it describes other columns than the release has")
+    promised = [
+        (each, getattr(certificate, name, None))
+        for each, name in ((about.guarantee, "criterion"), (about.k, "k"))
+    ]
+    if any(None not in pair and pair[0] != pair[1] for pair in promised):
+        return _failing(about, "it promises what the certificate does not")
     own = ReleaseMetadata.declared(schema, names, about.guarantee, about.k)
     own = replace(own.seeing(SeenCells.of(frame, own)), version=about.version)
     if own.rows != about.rows:
@@ -49,7 +59,7 @@ def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame) -> 
         if theirs not in (ours, _as_before(ours))
     ]
     if differing:
-        return _failing(about, f"it says of {_list(differing)} what neither the schema nor the cells say")
+        return _failing(about, f"it says of {_list(differing)} more than the schema and the cells say")
     wrong = np.column_stack([_contradicting(column, frame[column.name]) for column in about.columns])
     if wrong.any():
         columns = [name for at, name in enumerate(names) if wrong[:, at].any()]
@@ -65,12 +75,12 @@ def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame) -> 
 
 
 def _as_before(column: ColumnMetadata) -> ColumnMetadata:
-    """Return what was said of a column before values that are not published were told from others."""
+    """Return a column's description as older versions wrote it, without the mark of values that are not published."""
     return replace(column, type="text", withheld=False) if column.withheld else column
 
 
 def _contradicting(column: ColumnMetadata, cells: pd.Series) -> np.ndarray:
-    """Return which cells are not what is said of their column, shape (n,), bool."""
+    """Return which cells contradict the description of their column, shape (n,), bool."""
     import pandas as pd
 
     if column.notation in (EXACT, CODED):  # their type was compared; which texts are codes is not published
@@ -90,7 +100,8 @@ def _goes_with(column: ColumnMetadata, text: str) -> bool:
             return ends is not None
         number = day_number if ends[2] else float
         numbers = [number(end) for end in (column.bounds[0], *ends[:2], column.bounds[1])]
-        return None not in numbers and numbers == sorted(numbers)  # type: ignore[type-var]
+        known = [each for each in numbers if each is not None]
+        return len(known) == len(numbers) and known == sorted(known)
     if column.notation == "node":
         return text == "" or column.tree is None or text in column.tree
     if column.values is None:

@@ -1,9 +1,9 @@
-"""Diversity: which sensitive values the rows that could be a person's show, and how often."""
+"""Diversity: the sensitive values on the rows that may be a person's, and how often each occurs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -21,6 +21,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.option import Option
 from anonflow.table.domain import WHOLE
+from anonflow.table.schema import Schema
 
 __all__ = [
     "ALPHA_K_ANONYMITY",
@@ -34,16 +35,19 @@ __all__ = [
     "RECURSIVE_L_DIVERSITY",
     "T_CLOSENESS",
     "Spread",
+    "along_tree",
+    "declared_tree",
     "diversity",
     "earth_mover",
     "judged",
+    "leaves_of",
     "of_one_class",
     "refuse_delta",
     "spread",
 ]
 
 _SLACK = 1e-12
-"""Rounding of entropies and distances that is let pass."""
+"""Tolerance for rounding of entropies and distances."""
 
 _CELLS = 1 << 23
 """Cells of a dense block of distributions."""
@@ -51,7 +55,7 @@ _CELLS = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How often each sensitive value is shown by the rows that belong together.
+    """How often each sensitive value occurs on rows that belong together.
 
     Attributes
     ----------
@@ -62,13 +66,13 @@ class Spread:
     side : {"published", "original"}
         What the members are.
     texts : tuple of str, length V
-        The values. Never to be printed.
+        The values. They must never be printed.
     overall : numpy.ndarray, shape (V,), int64
         Occurrences in the whole table.
     read_off : {"lists", "classes", "equal rows", "covers"}
-        How it is known which rows belong together: by the lists or the classes of a certificate, as rows that read the
-        same, or as rows that cover an original on a perfect matching. The last two say nothing of what running
-        the method again tells.
+        How the rows that belong together are known: from the lists or classes of a certificate, as rows of equal text,
+        or as rows that cover an original on a perfect matching. With the last two, the finding does not hold against
+        attackers who rerun the method.
     """
 
     counts: csr_array
@@ -119,7 +123,7 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     column = parameters.get("column")
     if column is not None and column not in evidence.table.other_columns:
         raise ParameterError(
-            f"criterion {name!r}: column {str(column)!r} is no published column besides the quasi-identifiers"
+            f"criterion {name!r}: column {str(column)!r} is not a published column besides the quasi-identifiers"
         )
     columns = [column] if column is not None else list(evidence.table.sensitive)
     if not columns:
@@ -127,7 +131,9 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     findings = []
     for each in columns:
         shown = spread(evidence, str(each), parameters.get("per"))
-        good, detail = judged(shown, name, parameters)
+        good, detail = judged(
+            shown, name, _with_declared(evidence.table.schema, str(each), shown, name, parameters)
+        )
         failing = np.zeros(len(shown.members), bool)
         member = shown.members >= 0
         failing[member] = ~good[shown.members[member]]
@@ -142,6 +148,41 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     return findings
 
 
+def _with_declared(
+    schema: Schema, column: str, shown: Spread, name: str, parameters: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the parameters with the hierarchy that the schema has for the column, where its distance is wanted."""
+    if name != "t-closeness" or parameters.get("hierarchy") is not None:
+        return parameters
+    if parameters.get("distance") not in (None, "hierarchy"):
+        return parameters
+    tree = declared_tree(schema, column, shown.texts)
+    return parameters if tree is None else {**parameters, "hierarchy": tree}
+
+
+def declared_tree(schema: Schema, column: str, texts: Sequence[str]) -> Hierarchy | None:
+    """Return the hierarchy that a schema has for a sensitive column, None where it has none.
+
+    Parameters
+    ----------
+    schema : Schema
+    column : str
+    texts : sequence of str
+        The column's different values. A blank one, where the tree has none, is put right under its root.
+
+    Raises
+    ------
+    HierarchyError
+        If it cannot be read or is no tree.
+    """
+    given = schema[column].hierarchy if column in schema else None
+    if given is None:
+        return None
+    values = [text for text in texts if text not in ("", WHOLE)]
+    tree = Hierarchy.from_mapping(given, folder=schema.folder, values=values)
+    return tree.extended("") if "" in texts and "" not in tree.leaves else tree
+
+
 def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     """Return the sensitive values shown by each class, or by the matches of each original.
 
@@ -150,14 +191,14 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     evidence : Evidence
     column : str
     per : {"class", "matches"}, optional
-        Without it what the method's guarantee is about: classes for k-anonymity, else matches. Where no guarantee is
-        known: classes if every class has at least k rows (two, if k is not known).
+        By default the unit of the method's guarantee: classes for k-anonymity, else matches. If no guarantee is known:
+        classes if every class has at least k rows (two, if k is not known).
 
     Returns
     -------
     Spread
         Matches are the rows that list an original in the certificate (a release carries its own), else all rows on an
-        edge of a perfect matching. Exempt rows show nothing.
+        edge of a perfect matching. Exempt rows do not count.
 
     Raises
     ------
@@ -168,13 +209,14 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
 
     Notes
     -----
-    The criteria and the attacker `homogeneity` both count here. Who runs the method again tells matches from rows that
-    merely cover, so values are counted on the lists wherever they are known.
+    The criteria and the attacker `homogeneity` both count here. An attacker who runs the method again can distinguish
+    matches from rows that merely cover, so values are counted on the lists wherever these are known.
     """
     per = per or _usual(evidence)
-    if per == "matches" and (evidence.alone or evidence.deleted):
+    if per == "matches" and (evidence.alone or evidence.deleted or evidence.hides_ranges):
         raise ParameterError(
-            "per=matches needs the original table, with a row for every record; of these rows only classes can be judged"
+            "per=matches needs the original table, with a row for every record, and of means and medians the certificate; of "
+            "these rows only classes can be judged"
         )
     drawn = evidence.frame is not None
     fixed = None
@@ -254,14 +296,14 @@ def of_one_class(
 
 
 def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
-    """Return how often each value is on the rows that list an original, shape (n, V)."""
+    """Return how often each value occurs on the rows that list an original, shape (n, V)."""
     n = len(shown)
     keep = seen[lists.row] & (lists.end >= 0) & (lists.end < n)
     return _table(lists.end[keep], shown[lists.row[keep]], (n, values))
 
 
 def _worth(shown: Spread, evidence: Evidence) -> str:
-    """Against whom a criterion holds that was read off the published rows alone."""
+    """Return against which attackers a criterion holds that was checked on the published rows alone."""
     if shown.read_off == "covers":
         return f"; {_NO_RERUN}"
     if shown.read_off == "equal rows" and evidence.guarantee is None and evidence.frame is not None:
@@ -273,11 +315,11 @@ _NO_RERUN = "holds only against attackers who cannot rerun the method"
 
 
 def _usual(evidence: Evidence) -> str:
-    """Return whether classes or matches belong together, where nobody says."""
-    if evidence.alone or evidence.deleted:
+    """Return whether classes or matches belong together if the caller does not say it."""
+    if evidence.alone or evidence.deleted or evidence.hides_ranges:
         return "class"
     if evidence.guarantee is not None:
-        # equal rows of a heterogeneous release may be many by chance: they are no classes that a draw stays in
+        # in a heterogeneous release many rows may be equal by chance: a draw does not stay inside them as in classes
         return "class" if "k-anonymity" in evidence.guarantee else "matches"
     sizes = class_sizes(evidence)[~evidence.exempt]
     homogeneous = not len(sizes) or int(sizes.min()) >= (evidence.k or 2)
@@ -358,7 +400,7 @@ def _recursive(counts: csr_array, size: np.ndarray, l: int, c: float) -> np.ndar
 
 
 def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = None) -> np.ndarray:
-    """Earth mover's distance of each group's values from those of the whole table, shape (g,), float64.
+    """Return the earth mover's distance of each group's values from those of the whole table, shape (g,), float64.
 
     Parameters
     ----------
@@ -390,7 +432,7 @@ def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = Non
         distance = "hierarchy" if hierarchy is not None else "numeric" if numeric else "equal"
     if distance not in ("numeric", "equal", "hierarchy"):
         raise ParameterError("distance is numeric, equal or hierarchy")
-    tree = _tree(hierarchy, shown.texts) if distance == "hierarchy" else None
+    tree = leaves_of(hierarchy, shown.texts) if distance == "hierarchy" else None
     order = np.arange(len(shown.texts))
     if distance == "numeric":
         values = [_as_number(text) for text in shown.texts]
@@ -409,11 +451,12 @@ def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = Non
         if distance == "equal":
             part = np.abs(moved).sum(axis=1) / 2
         elif tree is not None:
-            part = _along_tree(moved, *tree)
+            # a "*" that is not a person's own value has the largest distance
+            part = np.minimum(1.0, along_tree(moved, *tree) + np.abs(moved[:, tree[1] < 0]).sum(axis=1))
         else:
             steps = np.abs(np.cumsum(moved[:, order], axis=1)[:, :-1]).sum(axis=1)
             part = steps / max(len(order) - 1, 1)
-            # a value that the table does not have at all is as far as can be
+            # a value that the table does not have has the largest distance
             strange = np.abs(moved).sum(axis=1) - np.abs(moved[:, order]).sum(axis=1)
             part = np.minimum(1.0, part + strange)
         result[begin : begin + step] = np.where(size > 0, part, 0.0)
@@ -428,21 +471,53 @@ def _as_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _tree(given: Any, texts: tuple[str, ...]) -> tuple[Hierarchy, np.ndarray]:
+def leaves_of(given: Any, texts: Sequence[str]) -> tuple[Hierarchy, np.ndarray]:
+    """Return the tree of a distance, and the leaf of each text: shape (V,), int64; -1 for ``*``.
+
+    Parameters
+    ----------
+    given : Hierarchy, mapping or path
+    texts : sequence of str
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    DataError
+        If texts are no leaves.
+    """
     if given is None:
         raise ParameterError("distance=hierarchy needs a hierarchy of the sensitive values")
     tree = given if isinstance(given, Hierarchy) else Hierarchy.from_mapping(given, values=list(texts))
     leaf = {label: at for at, label in enumerate(tree.leaves)}
-    missing = sum(text not in leaf for text in texts)
+    missing = sum(text not in leaf and text != WHOLE for text in texts)
     if missing:
         raise DataError(f"{missing} sensitive values are no leaves of the hierarchy")
-    return tree, np.array([leaf[text] for text in texts], np.int64)
+    return tree, np.array([leaf.get(text, -1) for text in texts], np.int64)
 
 
-def _along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndarray:
-    """Sum over inner nodes of height / H * min(surplus, want) of their children's extras."""
+def along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndarray:
+    """Return the earth mover's distance along a hierarchy: over inner nodes, height / H * min(surplus, want) of their children.
+
+    Parameters
+    ----------
+    moved : numpy.ndarray, shape (g, V), float64
+        Share of each value in each group less that in the whole table.
+    tree : Hierarchy
+    leaf : numpy.ndarray, shape (V,), int64
+        The leaf of each value; those below 0 are left out.
+
+    Returns
+    -------
+    numpy.ndarray, shape (g,), float64
+        Between 0 and 1. O(g (V + nodes)).
+
+    Notes
+    -----
+    Li, Li and Venkatasubramanian, ICDE 2007, section 4.2, hierarchical distance.
+    """
     extra = np.zeros((len(moved), len(tree.labels)))
-    extra[:, tree.leaf_node[leaf]] = moved
+    extra[:, tree.leaf_node[leaf[leaf >= 0]]] = moved[:, leaf >= 0]
     surplus, want = np.zeros_like(extra), np.zeros_like(extra)
     for node in range(len(tree.labels) - 1, 0, -1):  # preorder: children after their parents
         above = int(tree.parent[node])
@@ -455,11 +530,11 @@ def _along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndar
 
 
 def _shares(counts: csr_array, size: np.ndarray, overall: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every value that a group shows: its share there divided by that of the whole table, and the latter."""
+    """Return, for every value of a group, its share there divided by that of the whole table, and the latter."""
     whole = overall / max(int(overall.sum()), 1)
     usual = whole[counts.indices]
     here = counts.data / np.repeat(size, np.diff(counts.indptr))
-    # a value that the table does not have is infinitely more frequent
+    # the ratio is infinite for a value that the table does not have
     return np.divide(here, usual, out=np.full(len(here), np.inf), where=usual > 0), usual
 
 
@@ -507,7 +582,7 @@ Column = Annotated[str | None, Option("Sensitive column")]
 Per = Annotated[Literal["class", "matches"] | None, Option("Rows that belong together")]
 
 
-def _given(**parameters: Any) -> dict[str, Any]:
+def _without_none(**parameters: Any) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not None}
 
 
@@ -519,7 +594,7 @@ def p_sensitivity(
     per: Per = None,
 ) -> list[Finding]:
     """:func:`diversity` by the number of distinct values."""
-    return diversity(evidence, "p-sensitivity", _given(p=p, column=column, per=per))
+    return diversity(evidence, "p-sensitivity", _without_none(p=p, column=column, per=per))
 
 
 def l_diversity(
@@ -530,7 +605,7 @@ def l_diversity(
     per: Per = None,
 ) -> list[Finding]:
     """:func:`diversity` by the share of the most frequent value."""
-    return diversity(evidence, "l-diversity", _given(l=l, column=column, per=per))
+    return diversity(evidence, "l-diversity", _without_none(l=l, column=column, per=per))
 
 
 def entropy_l_diversity(
@@ -541,7 +616,7 @@ def entropy_l_diversity(
     per: Per = None,
 ) -> list[Finding]:
     """:func:`diversity` by the entropy of the values."""
-    return diversity(evidence, "entropy-l-diversity", _given(l=l, column=column, per=per))
+    return diversity(evidence, "entropy-l-diversity", _without_none(l=l, column=column, per=per))
 
 
 def recursive_l_diversity(
@@ -553,7 +628,7 @@ def recursive_l_diversity(
     per: Per = None,
 ) -> list[Finding]:
     """:func:`diversity` by the most frequent value against the rare ones."""
-    return diversity(evidence, "recursive-l-diversity", _given(l=l, c=c, column=column, per=per))
+    return diversity(evidence, "recursive-l-diversity", _without_none(l=l, c=c, column=column, per=per))
 
 
 def t_closeness(
@@ -566,7 +641,7 @@ def t_closeness(
     hierarchy: Any = None,
 ) -> list[Finding]:
     """:func:`diversity` by the distance from the whole table."""
-    parameters = _given(t=t, column=column, per=per, distance=distance, hierarchy=hierarchy)
+    parameters = _without_none(t=t, column=column, per=per, distance=distance, hierarchy=hierarchy)
     return diversity(evidence, "t-closeness", parameters)
 
 
@@ -578,7 +653,7 @@ def beta_likeness(
     per: Per = None,
 ) -> list[Finding]:
     """:func:`diversity` by how much more frequent a value is than in the whole table (Cao, Karras 2012, Definition 2)."""
-    return diversity(evidence, "beta-likeness", _given(beta=beta, column=column, per=per))
+    return diversity(evidence, "beta-likeness", _without_none(beta=beta, column=column, per=per))
 
 
 def enhanced_beta_likeness(
@@ -589,7 +664,7 @@ def enhanced_beta_likeness(
     per: Per = None,
 ) -> list[Finding]:
     """:func:`diversity` by the same, at most -ln q for a value of share q (Cao, Karras 2012, Definition 3)."""
-    return diversity(evidence, "enhanced-beta-likeness", _given(beta=beta, column=column, per=per))
+    return diversity(evidence, "enhanced-beta-likeness", _without_none(beta=beta, column=column, per=per))
 
 
 def delta_disclosure(
@@ -606,7 +681,7 @@ def delta_disclosure(
     ParameterError
         If the table has more values than k: the criterion wants every value in every class.
     """
-    parameters = _given(delta=delta, column=column, per=per)
+    parameters = _without_none(delta=delta, column=column, per=per)
     for name in [column] if column is not None else evidence.table.sensitive:
         if evidence.k is not None and name in evidence.table.frame.columns:
             values = int(evidence.table.frame[name].nunique(dropna=False))
@@ -624,7 +699,7 @@ def refuse_delta(column: str, values: int, k: int) -> None:
     """
     if values > k:
         raise ParameterError(
-            f"delta-disclosure wants every value in every class: column {column!r} has {values} values, more than "
+            f"delta-disclosure requires every value in every class: column {column!r} has {values} values, more than "
             f"k = {k}; use a larger k, fewer values, or beta-likeness"
         )
 
@@ -644,7 +719,7 @@ def alpha_k_anonymity(
         If k is not known.
     """
     k = evidence.need_k("alpha-k-anonymity")
-    return diversity(evidence, "alpha-k-anonymity", _given(alpha=alpha, column=column, per=per, k=k))
+    return diversity(evidence, "alpha-k-anonymity", _without_none(alpha=alpha, column=column, per=per, k=k))
 
 
 P_SENSITIVITY = Criterion(

@@ -1,4 +1,4 @@
-"""What there is to verify: originals, published rows, and what is known of how they belong together."""
+"""The verifier's input: originals, published rows, and what is known about their relation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "sp
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is verified, told apart by what it offers.
+    """The subject of a verification: an anonymization or a release, with the data that it has.
 
     Attributes
     ----------
@@ -38,18 +38,18 @@ class Subject:
     generalization : Generalization or None
         Of an anonymization: row i is the generalized record of original i.
     frame : pandas.DataFrame or None
-        Of a release: published text, in an order that says nothing.
+        Of a release: published text, in random order.
     suppressed : numpy.ndarray, shape (n,), bool, or None
     listing : Listing or None
         The matches of an anonymization.
     k : int or None
     guarantee : str or None
     patterns : object
-        What a pattern-guided method was given.
+        The patterns of a pattern-guided method.
     fallback : object
         Likewise, for rows that no pattern can take.
     certificate : Certificate or None
-        The owner's, that a release in memory carries.
+        The owner's certificate, which a release in memory has.
     """
 
     rows: int
@@ -62,6 +62,19 @@ class Subject:
     patterns: Any = None
     fallback: Any = None
     certificate: Any = None
+
+
+def given_patterns(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments ``patterns`` and ``fallback`` of a method's call.
+
+    Parameters
+    ----------
+    parameters : mapping
+        Of an anonymization; the method's own may be under ``options``.
+    """
+    options = parameters.get("options") or {}
+    given = {name: parameters.get(name) or options.get(name) for name in ("patterns", "fallback")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def subject_of(subject: Any) -> Subject:
@@ -95,10 +108,7 @@ def subject_of(subject: Any) -> Subject:
     if isinstance(generalization, Generalization):
         matches = getattr(subject, "matches", None)
         parameters = getattr(subject, "parameters", None) or {}
-        options = parameters.get("options") if isinstance(parameters, dict) else None
-        patterns, fallback = (
-            parameters.get(name) or (options or {}).get(name) for name in ("patterns", "fallback")
-        )
+        given = given_patterns(parameters)
         return Subject(
             generalization.n,
             generalization,
@@ -107,8 +117,8 @@ def subject_of(subject: Any) -> Subject:
             None if matches is None else Listing.of(matches, generalization.n),
             k,
             guarantee,
-            patterns,
-            fallback,
+            given.get("patterns"),
+            given.get("fallback"),
         )
     frame = getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):
@@ -130,7 +140,7 @@ class Evidence:
     published : Generalization
         n published rows.
     own : bool
-        Whether published row i is known to be the one of original i.
+        Whether published row i is known to be the row of original i.
     frame : pandas.DataFrame or None
         The published table.
     suppressed : numpy.ndarray, shape (n,), bool
@@ -144,11 +154,11 @@ class Evidence:
     guarantee : str or None
         The criterion that the method promises, where that is known.
     certificate : Certificate, matrix of matches, or None
-        What the rows were drawn along: the certificate that was given, else the one that the release carries.
+        The certificate of the draw: the caller's, else the one that the release has.
     overall : mapping or None
-        Of a part of a table: column -> how often each text occurs in the whole of it. Never to be printed.
+        Of a part of a table: column -> how often each text occurs in the whole table. It must never be printed.
     alone : bool
-        Whether there is no original table: the published rows stand in its place.
+        Whether there is no original table: the published rows are used instead of it.
     remarks : tuple of str
         How another tool's release was read.
     """
@@ -194,7 +204,7 @@ class Evidence:
             If nobody has said it.
         """
         if self.k is None:
-            raise ParameterError(f"criterion {criterion!r} needs k; say which, for example k=10")
+            raise ParameterError(f"criterion {criterion!r} needs k; give it, for example k=10")
         return self.k
 
     @cached_property
@@ -204,11 +214,16 @@ class Evidence:
             return self.listing if self.certified else None
         return Listing.of(self.certificate, self.n)
 
+    @property
+    def hides_ranges(self) -> bool:
+        """Whether cells are means or medians and no certificate lists the members of a class: what such a cell covers is unknown then."""
+        return self.published.aggregates is not None and not self.own and self.lists is None
+
     @cached_property
     def drawn_classes(self) -> np.ndarray | None:
         """The class that each row was drawn in, by the certificate, shape (n,); None without one, or without classes.
 
-        Two classes may read the same: who runs the method again tells them apart.
+        Two classes may have equal cells: an attacker who runs the method again can distinguish them.
         """
         label = getattr(self.certificate, "row_list", None)
         if label is None or self.guarantee is None or "k-anonymity" not in self.guarantee:
@@ -217,7 +232,7 @@ class Evidence:
 
     @cached_property
     def exempt(self) -> np.ndarray:
-        """Blank rows that need no company: all of them where they are fewer than k, else none."""
+        """Blank rows that are exempt from k-anonymity: all of them if they are fewer than k, else none."""
         blanks = int(self.blank.sum())
         if not blanks:
             return self.blank
@@ -227,7 +242,7 @@ class Evidence:
 
     @cached_property
     def classes(self) -> np.ndarray:
-        """Labels of published rows whose quasi-identifiers read the same, shape (n,), int64."""
+        """Labels of published rows by equal quasi-identifiers, shape (n,), int64."""
         if self.frame is None:
             return self.published.classes()
         return equal_columns(
@@ -236,19 +251,19 @@ class Evidence:
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """Published columns that are no quasi-identifiers and that the release has."""
+        """Published columns of the release that are not quasi-identifiers."""
         if self.frame is None:
             return ()
         return tuple(name for name in self.table.other_columns if name in self.frame.columns)
 
     @cached_property
     def blank(self) -> np.ndarray:
-        """Published rows that say nothing: ``*`` in every column, or suppressed records; (n,), bool."""
+        """Blank published rows: ``*`` in every column, or suppressed records; (n,), bool."""
         blank = self.suppressed.copy()
         if not blank.any() or self.frame is None or not self.others:
             return blank
         if self.certified and self.listing is not None and self.k is not None:
-            # only who has too few matches is suppressed: others may have * for a value
+            # only records with too few matches are suppressed: others may have "*" as a value
             blank &= self.listing.degrees < self.k
             return np.asarray(
                 blank & np.logical_and.reduce([_stars(self.frame[name]) for name in self.others])
@@ -259,7 +274,7 @@ class Evidence:
         )
         if (
             not self.alone and hidden.sum() == own.sum()
-        ):  # as many people's own values are "*": nothing is hidden
+        ):  # for as many people "*" is the own value: nothing is hidden
             return np.zeros(self.rows, bool)
         return np.asarray(blank & hidden)
 
@@ -283,7 +298,7 @@ class Evidence:
         """The consistency graph; exempt rows are vertices of their own, suppressed ones where boundaries matter."""
         apart = self.exempt
         if any(domain.bound is not None for domain in self.records.domains):
-            # a row that shows the one value of some column covers as much, and is not suppressed
+            # a row that shows the only value of a column covers as much and is not suppressed
             apart = apart.astype(np.int64) + self.suppressed
         return consistency_graph(self.records, self.published, apart if apart.any() else None)
 
@@ -307,7 +322,7 @@ def collect(
     overall: Mapping[str, Mapping[str, int]] | None = None,
     another_tool: bool = False,
 ) -> Evidence:
-    """Put originals and published rows over the same domains.
+    """Code originals and published rows over the same domains.
 
     Parameters
     ----------
@@ -325,10 +340,10 @@ def collect(
     Raises
     ------
     DataError
-        If published columns are missing, or hold what no generalization is written as, or are none of the
-        schema's; or if a certificate is about another number of rows.
+        If published columns are missing, or have cells that are not in the notation of generalizations, or are not in
+        the schema; or if a certificate is about another number of rows.
     """
-    # a k-concealed release has no matches that could be listed: its certificate says k and criterion only
+    # a k-concealed release has no matches to list: its certificate has k and the criterion only
     certified = certificate is not None and bool(getattr(certificate, "complete", True))
     listing = Listing.of(certificate, subject.rows) if certified else subject.listing
     drawn = certificate if certificate is not None else subject.certificate
@@ -368,7 +383,7 @@ def collect(
 
 
 def spanning_lists(published: Generalization, records: Records, listing: Listing) -> Generalization:
-    """Return the same with the ranges behind means and medians: whoever runs the method again knows who is in a class.
+    """Return the same with the ranges behind means and medians, because an attacker who runs the method again knows the members of a class.
 
     Parameters
     ----------
@@ -382,7 +397,7 @@ def spanning_lists(published: Generalization, records: Records, listing: Listing
     Returns
     -------
     Generalization
-        As it was where the listing is of other people.
+        Unchanged if the listing belongs to other people.
     """
     if listing.strangers(records.n).any() or not listing.degrees.all():
         return published
@@ -396,7 +411,7 @@ def spanning_lists(published: Generalization, records: Records, listing: Listing
 
 
 def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidence:
-    """Return a release without its original: its own rows stand in the original's place.
+    """Return the evidence of a release without its original: its own rows replace the original.
 
     Parameters
     ----------
@@ -418,7 +433,7 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
         for name in sorted({name for name in names if names.count(name) > 1})
     ]
     problems += [
-        f"column {name!r}: is in the release, and the schema says {columns[name].role}; take it out before anything else"
+        f"column {name!r}: is in the release, and the schema says {columns[name].role}; remove it first"
         for name in names
         if name in columns and columns[name].role in UNPUBLISHED
     ]
@@ -426,7 +441,7 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
         f"column {name!r}: missing from the release" for name in schema.quasi_identifiers if name not in names
     ]
     if problems:
-        raise DataError.collected("the release does not go with the schema", problems)
+        raise DataError.collected("the release does not match the schema", problems)
     texts = {
         name: Column(name, "quasi-identifier", "suppression", missing="value") if column.kind else column
         for name, column in columns.items()
@@ -451,7 +466,7 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
     )  # fmt: skip
 
 
-_UNNAMED = "the schema does not name columns that the release has, and nothing was checked about them: {}"
+_UNNAMED = "the release has columns that the schema does not name, and that were not checked: {}"
 
 
 def _stars(cells: pd.Series) -> np.ndarray:
@@ -476,4 +491,4 @@ def _check_columns(table: Table, frame: pd.DataFrame) -> None:
     if len(absent) < len(others):
         problems += [f"column {name!r}: missing from the release" for name in absent]
     if problems:
-        raise DataError.collected("the release does not go with the schema", problems)
+        raise DataError.collected("the release does not match the schema", problems)

@@ -1,4 +1,4 @@
-"""The consistency graph of a table and its release: who could be whom, by the quasi-identifiers alone.
+"""The consistency graph of a table and its release: which row may be whose, by the quasi-identifiers alone.
 
 Vertices are distinct originals and distinct generalized records, each with the number of its copies; an
 edge says that the generalized record covers the original. The graph is never a dense matrix: for every
@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 EDGE_LIMIT = 250_000_000
-"""More edges than this are refused: 32-bit places of edges and a few GiB would not do."""
+"""More edges than this are refused: they would exceed 32-bit positions and a few GiB."""
 
 _COARSE = 1024
 """Larger domains are put into about as many buckets, and their edges checked one by one."""
 
 _CHUNK_WORDS = 1 << 17
-"""Words of bitset worked on at a time: one MiB stays in the cache."""
+"""Words of bitset processed at a time: one MiB fits the cache."""
 
 _BLOCK = 1 << 11
-"""Generalized records that :func:`covering` looks at together."""
+"""Generalized records that :func:`covering` processes together."""
 
 _ALL = ~np.uint64(0)
 
@@ -184,7 +184,7 @@ def consistency_graph(
     """
     few_first = sorted(range(records.q), key=lambda a: records.domains[a].size)
     originals = merge([records.codes[:, a] for a in few_first], records.n)
-    # the same order on both sides: what a chunk of boxes covers then lies close together
+    # the same order on both sides: the records that a chunk of boxes covers then lie close together
     rows: list[np.ndarray] = []
     layout = published.layout
     range_row = {int(a): t for t, a in enumerate(layout.ranges)}
@@ -209,7 +209,7 @@ def covering(records: Records, rows: Generalization) -> np.ndarray:
     ----------
     records : Records
     rows : Generalization
-        Looked at block by block: many edges are never held at once.
+        It works block by block, so the edges are never all in memory.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def linkable_columns(
     ----------
     evidence : Evidence
     threshold : float
-        The largest probability that is let pass, at least 1/k.
+        The largest allowed probability, at least 1/k.
     column : str, optional
         One published column; without it each, and all together.
     declared : str or list of str, optional
@@ -55,12 +55,12 @@ def linkable_columns(
 
     Notes
     -----
-    :func:`anonflow.table.linkage.linkage`, where the model is, and what it does not see.
+    :func:`anonflow.table.linkage.linkage`, which describes the model and its limits.
     """
     k = evidence.need_k("linkable-columns")
     if threshold < 1 / k - 1e-9:
         raise ParameterError(
-            f"criterion 'linkable-columns': no release with k = {k} is below 1/k; threshold is at least {1 / k:.4g}"
+            f"criterion 'linkable-columns': no release with k = {k} is below 1/k; threshold must be at least {1 / k:.4g}"
         )
     parameters: dict[str, Any] = {"threshold": threshold, "column": column}
     if declared:
@@ -82,7 +82,7 @@ def linkable_columns(
 
 
 def detail(link: Link, threshold: float) -> str:
-    """Return what was found about a column, in numbers."""
+    """Return the result for a column, in numbers."""
     what = TOGETHER if link.column == TOGETHER else f"column {link.column!r}"
     return (
         f"{what}: the likeliest candidate of a row has a probability of {link.mean:.3f} on average, {link.largest:.3f} "
@@ -116,7 +116,7 @@ def linked_columns(evidence: Evidence, column: Any = None, declared: Any = None)
     for name in (*([] if column is None else [column]), *computed):
         if name not in names:
             raise ParameterError(
-                f"criterion 'linkable-columns': column {str(name)!r} is no published column besides the "
+                f"criterion 'linkable-columns': column {str(name)!r} is not a published column besides the "
                 "quasi-identifiers"
             )
     if column is not None:
@@ -127,7 +127,7 @@ def linked_columns(evidence: Evidence, column: Any = None, declared: Any = None)
 
 
 def candidates(evidence: Evidence) -> Candidates:
-    """Among which originals each row's own is: those of the certificate, else of all perfect matchings.
+    """Return the candidate originals of each row: those of the certificate, else those of all perfect matchings.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def candidates(evidence: Evidence) -> Candidates:
 
 
 def _claimed(listing: Listing, n: int) -> Candidates:
-    """Return what rows list, as far as it is in the table, and once: a claim may hold anything."""
+    """Return the listed originals that are in the table, each once: a claim may contain anything."""
     row, end = listing.row, listing.end
     if listing.strangers(n).any():
         inside = (end >= 0) & (end < n)

@@ -1,4 +1,4 @@
-"""Maximum flows between two sides: how much of what the left offers the right can take."""
+"""Maximum flows between two sides of a bipartite graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MaxFlow:
     edge : numpy.ndarray, shape (E,), int64
         The flow on each edge.
     unsent : numpy.ndarray, shape (u,), int64
-        What each vertex of the left side keeps.
+        What remains at each vertex of the left side.
     unmet : numpy.ndarray, shape (v,), int64
         What each vertex of the right side lacks.
     """
@@ -69,7 +69,7 @@ def largest_flow(
     Returns
     -------
     MaxFlow
-        Where there are very many edges, a random share of them is tried first: what fits through it fits.
+        With very many edges, a random share of them is tried first: a flow through these is a flow.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.n
 
 
 def can_be_left_out(left: np.ndarray, right: np.ndarray, flow: MaxFlow) -> np.ndarray:
-    """Of which vertices of the left side some maximum flow does not send everything.
+    """Return the vertices of the left side that some maximum flow does not use fully.
 
     Parameters
     ----------
@@ -182,8 +182,8 @@ def can_be_left_out(left: np.ndarray, right: np.ndarray, flow: MaxFlow) -> np.nd
 
     Notes
     -----
-    Two maximum flows differ by alternating paths and cycles (Berge 1957): a vertex keeps something in another one exactly
-    if a path leads to it from a vertex that keeps something, along any edge to the right and along a used one back.
+    Two maximum flows differ by alternating paths and cycles (Berge 1957): a vertex has a remainder in another flow
+    exactly if a path leads to it from a vertex with a remainder, along any edge to the right and along a used one back.
     """
     u, v = len(flow.unsent), len(flow.unmet)
     used = flow.edge > 0

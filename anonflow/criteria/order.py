@@ -1,4 +1,4 @@
-"""What a file's order says of steps that were left out: a draw cannot be read off a file, but some omissions can."""
+"""Remarks about a file's order: a file does not show whether it was drawn, but it shows some steps that were left out."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 import numpy as np
 
 from anonflow.criteria.evidence import Evidence
-from anonflow.errors import AnonflowError
+from anonflow.errors import DataError
 
 __all__ = ["DRAWS", "SUSPICIOUS", "chance", "order_remarks"]
 
 DRAWS = 999
 SUSPICIOUS = 1e-6
-"""A smaller chance is remarked on."""
+"""A chance below this causes a remark."""
 
 _ROWS = 500
-"""Rows that are looked at, evenly over the file."""
+"""Number of rows that are examined, evenly over the file."""
 
 _UNREADABLE = (
     "whether the rows were drawn and shuffled cannot be read off a file: a table that shows everybody's own values may "
@@ -25,7 +25,7 @@ _UNREADABLE = (
 
 
 def order_remarks(evidence: Evidence) -> tuple[str, ...]:
-    """Return what the order of a release's rows looks like, against random orders and against draws.
+    """Return remarks about the order of a release's rows, compared with random orders and draws.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Nothing of an anonymization, whose rows are in the table's order, and where nothing is published along.
+        Empty for an anonymization, whose rows are in the table's order, and without other published columns.
 
     Notes
     -----
@@ -43,8 +43,8 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
     - rows that cover the original at their own position, or at that position from the end, against rows in random
       order. Where none of 999 reaches T, the chance is said by Chernoff's bound (:func:`chance`).
     - where the order is kept: rows that show that original's own other values, against draws of one covered original
-      for each row. Rows are drawn independently here, not along one assignment. Of rows in another order, only who
-      runs the method again knows which record each was made from (:func:`anonflow.risk.own_rows_test`).
+      for each row. Rows are drawn independently here, not along one assignment. For rows in another order, only an
+      attacker who runs the method again knows the record behind each (:func:`anonflow.risk.own_rows_test`).
 
     A remark, never a reason to draw again: that would bias the draw. O(999 r q) time for r of at most 500 rows.
     """
@@ -67,10 +67,14 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
     if p >= SUSPICIOUS:
         return tuple(remarks)
     remarks.append(
-        f"the rows stand {how} the original table's order (by chance: p = {p:.1g}); shuffle them, or every row names its "
-        "person by its place"
+        f"the rows stand {how} the original table's order (by chance: p = {p:.1g}); shuffle them, because the "
+        "place of a row identifies its person"
     )
-    own = _own_values(evidence, rows, records, rng)
+    try:
+        own = _own_values(evidence, rows, records, rng)
+    except DataError as error:  # too many pairs of a row and a person
+        remarks.append(f"whether rows show their own records' values was not tested: {error.message}")
+        return tuple(remarks)
     if own is not None and own < SUSPICIOUS:
         remarks.append(
             f"rows show their own records' values more often than a draw would (p = {own:.1g}); release() draws them"
@@ -113,13 +117,17 @@ def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.n
 def _own_values(
     evidence: Evidence, rows: np.ndarray, records: np.ndarray, rng: np.random.Generator
 ) -> float | None:
-    """Return the chance that so many rows show the values of these records; None where values are not to be had."""
-    try:
-        rest, graph = evidence.rest, evidence.graph
-    except AnonflowError:
-        return None
+    """Return the chance that so many rows show the values of these records; None where no other column is published.
+
+    Raises
+    ------
+    DataError
+        If the consistency graph is too large.
+    """
+    rest = evidence.rest
     if rest is None:
         return None
+    graph = evidence.graph
     original, shown = rest
     boxes, people = graph.published, graph.originals
     mass = np.bincount(people.label, minlength=people.size).astype(float)

@@ -1,4 +1,4 @@
-"""Every criterion by name. Adding one means its file beside this one, or a function in one, and one line here."""
+"""Every criterion by name. A new criterion needs its file, or a function in a file, and a line here."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ CRITERIA: dict[str, Criterion] = {
 
 
 def promise_of(guarantee: str) -> str:
-    """Return what a guarantee promises, in plain words; empty where nothing is said."""
+    """Return the promise of a guarantee in plain words; empty if it has none."""
     return CRITERIA[guarantee].promise if guarantee in CRITERIA else ""

@@ -31,13 +31,12 @@ def k_regular(evidence: Evidence) -> Finding:
 
 
 def regular_by_flow(evidence: Evidence) -> Finding:
-    """k-regularity from the consistency graph alone.
+    """Check k-regularity from the consistency graph alone.
 
     A k-regular subgraph exists if and only if a flow of n k fits through the graph with capacity one for an
     edge and k for a record (Murakami 2018, section 3.1, Figure 4). Equal records are merged, exactly: an edge
-    between m and c copies has capacity m c. Rows exempt from company (fewer than k, ``*`` throughout) take
-    up to k from one original: whatever assignment is drawn, no other row is anybody's with probability
-    above 1/k.
+    between m and c copies has capacity m c. Exempt rows (fewer than k, ``*`` throughout) take up to k from one
+    original: in every draw, each other row is a given person's with probability 1/k at most.
 
     Raises
     ------
@@ -57,17 +56,17 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     if len(failing):
         short = np.flatnonzero(flow.unsent)
         count = int(np.minimum(flow.unsent[short], many[short]).sum())
-        detail += f"; {count} originals are short of matches as well"
+        detail += f"; {count} originals have too few matches as well"
     return Finding.of("k-regular", failing, "published", detail, {"k": k})
 
 
 def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
-    """k-regularity from the matches that the owner claims, O(nk).
+    """Check k-regularity from the matches that the owner claims, O(nk).
 
     Every row covers the distinct originals that it lists, and at both ends of every entry the same number,
     at least k, of entries meets: then each connected component is regular and has k disjoint assignments.
-    Rows that cover everything and list fewer than k are suppressed ones: what they list is listed nowhere
-    else, and they are at least k, a class, or publish nothing.
+    Rows that cover everything and list fewer than k are suppressed: no other row lists their originals, and they are
+    either a class of at least k or publish nothing.
 
     Raises
     ------
@@ -125,9 +124,9 @@ K_REGULAR = Criterion(
     name="k-regular",
     check=k_regular,
     sentence="The graph of who covers whom contains k perfect matchings without a common edge.",
-    promise="Every published row has k originals that could be its own, and the one that is was drawn so that each "
-    "has probability exactly 1/k, for whoever knows the quasi-identifiers of everybody in the table.",
-    warning="Who knows for certain which rows belong to some people can rule out choices for others: "
+    promise="Every published row has k originals that could be its own. The true one was drawn, so that each has "
+    "probability exactly 1/k, also for an attacker who knows the quasi-identifiers of everybody in the table.",
+    warning="An attacker who knows for certain which rows belong to some people can exclude choices for others: "
     "heterogeneous generalization loses more by this than classes of equal rows do.",
     covers_k=True,
     also={"k-regularity": {}},

@@ -1,4 +1,4 @@
-"""Which criteria were asked for: names, parameters, and what an algorithm's guarantee stands for."""
+"""The requested criteria: their names and parameters, and the criteria of an algorithm's guarantee."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonflow.criteria.evidence import given_patterns
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.option import NEEDED
 
-__all__ = ["DIVERSITY", "CriterionRequest", "read_criteria"]
+__all__ = ["DIVERSITY", "CriterionRequest", "read_criteria", "with_patterns"]
 
 DIVERSITY = tuple(name for name, criterion in CRITERIA.items() if criterion.of_a_column)
 
@@ -34,7 +35,7 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest
     ----------
     criteria : str, mapping, or iterable of them
         A name; a text such as ``l-diversity(l=3, column=disease)``; a mapping ``{l-diversity: {l: 3}}`` or
-        ``{l-diversity: 3}``. ``guarantee`` is what the subject's algorithm promises.
+        ``{l-diversity: 3}``. ``guarantee`` stands for the promise of the subject's algorithm.
     guarantee : str, optional
         The promise; several are joined by ``" and "`` or commas outside of brackets.
 
@@ -46,7 +47,7 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest
     Raises
     ------
     ParameterError
-        If a name or parameter is unknown, or missing, or a guarantee is asked of something that makes none.
+        If a name or parameter is unknown, or missing, or the subject has no guarantee to check.
     """
     items = [criteria] if isinstance(criteria, str | Mapping | CriterionRequest) else criteria
     if not isinstance(items, Iterable):
@@ -59,6 +60,25 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest
     if not requests:
         raise ParameterError("no criterion is named; leave criteria out for the strongest that holds")
     return requests
+
+
+def with_patterns(
+    requests: Iterable[CriterionRequest], parameters: Mapping[str, Any]
+) -> list[CriterionRequest]:
+    """Return the same requests; a criterion without patterns gets those of the method, which a release does not contain.
+
+    Parameters
+    ----------
+    requests : iterable of CriterionRequest
+    parameters : mapping
+        As :func:`anonflow.criteria.evidence.given_patterns` takes them.
+    """
+    return [
+        CriterionRequest(each.name, given_patterns(parameters))
+        if each.name == "pattern" and not each.parameters
+        else each
+        for each in requests
+    ]
 
 
 def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
@@ -86,7 +106,7 @@ def _values(name: str, given: Any) -> dict[str, Any]:
     options = tuple(CRITERIA[_canonical(name)].options.values()) if _canonical(name) in CRITERIA else ()
     if isinstance(given, Mapping):
         if options and options[0].kind is None and options[0].name not in given:
-            return {options[0].name: given}  # predicates, as they are given to the method
+            return {options[0].name: given}  # predicates, as the method takes them
         return {str(key).replace("-", "_"): value for key, value in given.items()}
     if given is None:
         return {}

@@ -1,4 +1,4 @@
-"""Units: whether the rows that may be a person's are those of k people, where people have several rows."""
+"""Units: whether the possible rows of a person belong to k people, where people have several rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from anonflow.errors import DataError
 __all__ = ["UNITS", "largest_shares", "units"]
 
 _MOST = 50_000_000
-"""More pairs of a row and an original are not counted."""
+"""The most pairs of a row and an original that are counted."""
 
 
 def units(evidence: Evidence) -> Finding:
-    """Return whether every row may be k units' rows, none of them more probably than 1/k: "k units per row".
+    """Return whether every row has k possible units, each with a probability of at most 1/k: "k units per row".
 
     Raises
     ------
@@ -46,7 +46,7 @@ def units(evidence: Evidence) -> Finding:
     most = float(shares[kept].max(initial=0.0))
     rows = int(np.bincount(unit).max())
     detail = (
-        f"the largest unit has {most:.4g} of the originals that a row lists; who has {rows:,} rows is named for some row with "
+        f"the largest unit has {most:.4g} of the originals that a row lists; a person with {rows:,} rows is named for some row with "
         f"probability {min(1.0, rows * most):.4g} at most"
     )
     return Finding.of("units", (shares > 1 / k + 1e-9) & kept, "published", detail, {"k": k})
@@ -89,7 +89,7 @@ def _shares(row: np.ndarray, unit: np.ndarray, rows: int, sizes: np.ndarray) -> 
 
 
 def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:
-    """Of how many units are the originals that lie on a perfect matching with each row, shape (rows,), int64."""
+    """Return the number of units among the originals on a perfect matching with each row, shape (rows,), int64."""
     matches = match_edges(evidence)
     graph = evidence.graph
     if matches is None:

@@ -1,4 +1,4 @@
-"""What a verification answers: which criteria hold, how many records fail, and where."""
+"""The result of a verification: which criteria hold, how many records fail, and where."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ POSITIONS = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """The answer for one criterion.
+    """The result for one criterion.
 
     Attributes
     ----------
     criterion : str
     holds : bool or None
-        None where it could not be checked: no answer, and no pass.
+        None if the check was not possible: neither held nor failed.
     failed : int
         Number of records that fail; 0 where the criterion holds.
     side : {"published", "original", ""}
@@ -37,9 +37,9 @@ class Finding:
     positions : tuple of int
         The first ``POSITIONS`` of them, counted from 0, ascending.
     detail : str
-        How it was checked and what was found: counts and column names, never a value.
+        The way of the check and its result: counts and column names, never a value.
     parameters : mapping
-        What the criterion was asked with (k, l, t, column, ...).
+        The parameters of the criterion (k, l, t, column, ...).
     """
 
     criterion: str
@@ -107,7 +107,7 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """The answers of :func:`anonflow.criteria.verify`; true only if every criterion holds.
+    """The findings of :func:`anonflow.criteria.verify`; true only if every criterion holds.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Verification:
         Number of originals.
     k : int or None
     remarks : tuple of str
-        What cannot be told from the data, and what in them looks as if a step was left out: no answers.
+        Remarks: what the data cannot show, and signs that a step was left out. They are not findings.
     """
 
     findings: tuple[Finding, ...]
@@ -166,7 +166,7 @@ class Verification:
         )
 
     def raise_if_failed(self) -> Verification:
-        """Itself, if every criterion holds.
+        """Return this object, if every criterion holds.
 
         Raises
         ------

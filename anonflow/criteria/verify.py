@@ -1,4 +1,4 @@
-"""The verifier's door: what is asked, of what, and the answers."""
+"""The function `verify`: read the subject and the criteria, run the checks, return the findings."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
 from anonflow.table import Schema, Table
+from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.metadata import ReleaseMetadata
-from anonflow.table.metadata_file import read_metadata
 from anonflow.table.row_marks import row_marks
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ def verify(
 ) -> Verification:
     """Check a release, or an anonymization, against its original table; or a release by itself.
 
-    Nothing that made the release takes part: the verifier reads the data and computes on its own.
+    No code of the algorithms takes part: the verifier reads the data and does its own computations.
 
     Parameters
     ----------
     table : Table, Schema, or frame
-        The n originals, a frame with its `schema`; without them the release's schema: then only its rows can be looked at.
+        The n originals, a frame with its `schema`; without them the release's schema: then only the rows can be checked.
     subject : Anonymization, Release, frame or path
         What is verified; a frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow). Rows
         of an anonymization belong to the originals at the same positions; those of a release, of a frame and of a CSV or
@@ -67,7 +67,7 @@ def verify(
         parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
         and the strongest of k-anonymity, k-regular, k-concealment that holds (all three, if none does).
     k : int, optional
-        At least 2. Without it what the subject, the certificate or the description beside a file says.
+        At least 2. By default the k of the subject, the certificate or the description beside a file.
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
         The owner's claim of which originals each published row matches. Criteria about matches are then
         checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
@@ -85,7 +85,8 @@ def verify(
     Verification
         True only if every criterion holds and could be checked. A release with another number of rows fails all of
         them, but for deletions by another tool. Without the original, or with deletions, criteria that need more than there
-        is are not checked, and every other finding says what it could not see. Of a file or frame it remarks that a draw cannot be read off it, and what its order looks like.
+        is are not checked, and every other finding says what it could not see. For a file or frame it remarks that the
+        data do not show whether there was a draw, and describes the order.
 
     Raises
     ------
@@ -121,12 +122,14 @@ def verify(
     if given.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
     if requests is None and k is None:
-        raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
+        raise ParameterError("verifying needs k, or the criteria to check; give one, for example k=10")
     described: tuple[Finding, ...] = ()
     if about is not None and given.frame is not None:
-        described = (description(about, table if isinstance(table, Schema) else table.schema, given.frame),)
+        declared = table if isinstance(table, Schema) else table.schema
+        described = (description(about, declared, given.frame, certificate),)
     if isinstance(table, Schema):
-        return _of_rows(collect_alone(_rows_of(given), table, k), requests, k, described)
+        whose = _UNSEEN_UNITS if table.unit_column is not None else ""
+        return _of_rows(collect_alone(_rows_of(given), table, k), requests, k, described, whose)
     deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
     if given.rows != table.n and not deletions:
         names = [each.name for each in requests] if requests else ["covers", *_STRONGEST_FIRST]
@@ -139,17 +142,17 @@ def verify(
         findings = [covers(evidence), *_strongest(evidence)]
     else:
         findings = [
-            finding
-            for each in requests
-            for finding in CRITERIA[each.name].findings(evidence, each.parameters)
+            finding for each in requests for finding in _findings(evidence, each.name, each.parameters)
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
-        findings += CRITERIA["units"].findings(evidence, {})
+        findings += _findings(evidence, "units", {})
     remarks: tuple[str, ...] = ()
+    if about is not None and about.k is not None and k is not None and about.k > k:
+        remarks = (f"the description beside the file says k = {about.k}; what was checked is k = {k}",)
     if evidence.published.aggregates is not None and all(each.criterion != "aggregates" for each in findings):
         of_means = aggregates(evidence)
         if of_means.holds is None:
-            remarks = (of_means.detail,)
+            remarks += (of_means.detail,)
         else:
             findings.append(of_means)
     findings += [finding for finding in described if another_tool or not finding.holds]
@@ -157,7 +160,7 @@ def verify(
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
-    # a release in memory is known to be drawn
+    # a release in memory was certainly drawn
     if getattr(subject, "truth", None) is None:
         remarks += order_remarks(evidence)
     return Verification(tuple(findings), table.n, k, evidence.remarks + remarks)
@@ -183,8 +186,9 @@ def _of_rows(
     requests: list[CriterionRequest] | None,
     k: int | None,
     described: tuple[Finding, ...],
+    whose: str = "",
 ) -> Verification:
-    """Return the answers where the original, or a row of every original, is not there."""
+    """Return the findings if the original, or a row of every original, is missing; `whose` adds a remark about units."""
     if requests is None:
         requests = [CriterionRequest("k-anonymity")]
         if not evidence.alone:
@@ -197,7 +201,7 @@ def _of_rows(
             detail = f"needs {lacking}; of these rows only classes can be judged"
             findings.append(Finding(each.name, None, detail=detail, parameters=each.parameters))
             continue
-        unseen = _UNSEEN_ALONE if evidence.alone else _UNSEEN_DELETED
+        unseen = f"{_UNSEEN_ALONE}{whose}" if evidence.alone else _UNSEEN_DELETED
         for finding in criterion.findings(evidence, each.parameters):
             findings.append(replace(finding, detail=f"{finding.detail}; {unseen}"))
     remarks = list(evidence.remarks)
@@ -214,18 +218,22 @@ def _of_rows(
 
 
 _UNSEEN_ALONE = "not seen: the original, whom the rows cover, who was left out"
+_UNSEEN_UNITS = ", whose the rows are (rows are counted, not people)"
 _UNSEEN_DELETED = "not seen: who was left out, and why"
 
 
 _NO_OTHERS = (
-    "the release lacks columns that the table publishes, so it cannot be told whether its rows are those that the "
-    "certificate was made with, nor which values belong to which row"
+    "the release lacks columns that the table publishes, so the verifier cannot compare its rows with those of "
+    "the certificate, nor say which values belong to which row"
 )
-_CHANGED = "not the rows that the certificate was made with: changed, or in another place"
+_CHANGED = (
+    "these are not the rows that the certificate was made with: they were changed, or are in another place"
+)
+_HIDDEN_RANGES = "means and medians do not say whom they cover: only the owner's certificate does"
 
 
 def _changed(table: Table, given: Subject, certificate: Any) -> np.ndarray | None:
-    """Return rows that are not those the certificate was made with, (rows,), bool; None where it cannot be told."""
+    """Return rows that differ from those of the certificate, (rows,), bool; None if this cannot be decided."""
     marks = getattr(certificate, "row_marks", None)
     if marks is None or given.frame is None:
         return None
@@ -248,10 +256,19 @@ def _k(k: Any, given: Subject, certificate: Any, about: ReleaseMetadata | None) 
     return None
 
 
+def _findings(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> list[Finding]:
+    """Return a criterion's findings; without lists of the classes, the ranges behind means and medians prove nothing."""
+    criterion = CRITERIA[name]
+    findings = criterion.findings(evidence, parameters)
+    if not evidence.hides_ranges or criterion.needs != "everybody":
+        return findings
+    return [replace(each, holds=None, detail=_HIDDEN_RANGES) if each.holds else each for each in findings]
+
+
 def _strongest(evidence: Evidence) -> list[Finding]:
     failed = []
     for name in _STRONGEST_FIRST:
-        (finding,) = CRITERIA[name].findings(evidence, {})
+        (finding,) = _findings(evidence, name, {})
         if finding.holds:
             return [finding]
         failed.append(finding)
@@ -259,7 +276,7 @@ def _strongest(evidence: Evidence) -> list[Finding]:
 
 
 def _wrong_length(table: Table, given: Subject, names: list[str], certificate: Any) -> tuple[Finding, ...]:
-    """Return every criterion fails; a certificate tells which row is the first that is not its own."""
+    """Return a failed finding for every criterion; a certificate shows the first row that does not belong to it."""
     detail = f"the release has {given.rows} rows, the original {table.n}"
     place = min(table.n, given.rows)
     changed = _changed(table, given, certificate)

@@ -1,4 +1,4 @@
-"""Screens over the engine: state in params, one flow behind all of them, no logic of their own."""
+"""The dashboards: screens over the engine. Their state is in params and in one flow; they have no logic of their own."""
 
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.publication import Publication

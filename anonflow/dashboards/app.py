@@ -1,4 +1,4 @@
-"""The app: the screens that follow the user's work, over one workspace."""
+"""The app: the screens in the order of the user's work, over one workspace."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import panel as pn
 import param
+from panel.io.resources import get_dist_path
 
 from anonflow.dashboards.compare.screen import CompareScreen
 from anonflow.dashboards.components.html import empty
@@ -29,7 +30,7 @@ from anonflow.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler", "step_of"]
+__all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler", "serve_styles", "step_of"]
 
 LOG = logging.getLogger("anonflow.dashboards")
 
@@ -37,23 +38,27 @@ SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, 
 
 OVER = "This session is over: run the cell again."
 
+CODED = "It is being coded under its columns…"
+
 STEPS = tuple(screen.title for screen in SCREENS)
 
 
 def extension(inline: bool = False) -> None:
-    """Load what the screens need of Panel; every file comes from this host.
+    """Load the parts of Panel that the screens need; every file comes from this host.
 
     Parameters
     ----------
     inline : bool
-        Whether a notebook's cell brings the scripts along, where no server of ours gives them out.
+        Whether the scripts are part of a notebook's cell, because no server of ours provides them.
     """
-    # notifications come with a script of their own, which only a server gives out
-    pn.extension("tabulator", "filedropper", notifications=not inline, exception_handler=_told, inline=inline)
+    # notifications need a script that only a server provides
+    pn.extension(
+        "tabulator", "filedropper", notifications=not inline, exception_handler=_log_error, inline=inline
+    )
 
 
-def _told(error: Exception) -> None:
-    """Log type and place of an unforeseen error: its own words may hold a value."""
+def _log_error(error: Exception) -> None:
+    """Log type and place of an unexpected error: its own message may contain a value."""
     LOG.error(unforeseen(error))
     if pn.state.notifications is not None:
         pn.state.notifications.error("Something went wrong here; this is a bug in anonflow.", duration=8000)
@@ -78,9 +83,9 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
         def later() -> None:
             try:
                 now()
-            except Exception as error:  # the event loop would log its words
+            except Exception as error:  # the event loop would log its message
                 with set_curdoc(document):
-                    _told(error)
+                    _log_error(error)
 
         if threading.get_ident() == main:
             now()
@@ -88,6 +93,16 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
             document.add_next_tick_callback(later)
 
     return schedule
+
+
+def serve_styles() -> None:
+    """Make this server the source of the session's style sheets, from its first component on.
+
+    Panel does so when it renders the page. A component that a background task adds before that would name another host.
+    """
+    document = pn.state.curdoc
+    if document is not None and document.session_context is not None:
+        document.template_variables.setdefault("dist_url", get_dist_path(cdn=False))
 
 
 def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
@@ -137,7 +152,7 @@ class App(pn.viewable.Viewer):
 
     Notes
     -----
-    A screen is made when it is first shown, and kept: what was chosen on it is still there later.
+    A screen is built when it is first shown, and kept with its choices.
     """
 
     workspace = param.ClassSelector(class_=Workspace)
@@ -171,7 +186,18 @@ class App(pn.viewable.Viewer):
         )
         space.param.watch(
             self._refresh,
-            ["frame", "runs", "chosen", "running", "status", "progress", "problems", "algorithms", "ks"],
+            [
+                "frame",
+                "coding",
+                "runs",
+                "chosen",
+                "running",
+                "status",
+                "progress",
+                "problems",
+                "algorithms",
+                "ks",
+            ],
         )
         space.draft.param.watch(self._refresh, "document")
         space.param.watch(self._darken, "dark")
@@ -201,14 +227,14 @@ class App(pn.viewable.Viewer):
         return bar
 
     def _draw_again(self) -> None:
-        """Draw everything anew, where a browser has drawn less than there is."""
+        """Draw everything again, if a browser has drawn only a part."""
         for owner, watcher in self._watchers:
             owner.param.unwatch(watcher)
         self._watchers = []
         self._screens = [None] * len(STEPS)
         self._main.objects = []
         self.bar = self._made_bar()
-        # whole before it is put in place: a browser that draws it has then drawn all there is
+        # complete before it is shown: a browser that draws it has drawn everything
         if self.workspace.closed:
             self.give_up(OVER)
         else:
@@ -235,9 +261,9 @@ class App(pn.viewable.Viewer):
             self._draw_again()
 
     def give_up(
-        self, why: str = "This session goes on in another tab. Reload this page to have it here."
+        self, why: str = "This session is open in another tab. Reload this page to continue here."
     ) -> None:
-        """Give the workspace up: this page shows nothing that would be stale."""
+        """Release the workspace: this page must not show stale content."""
         self._main.objects = [empty(why)]
         self._ways.visible = False
         self.bar.param.update(
@@ -253,16 +279,16 @@ class App(pn.viewable.Viewer):
             captions=captions(space),
             can_undo=space.draft.can_undo,
             can_redo=space.draft.can_redo,
-            status=space.status,
+            status=f"{space.status} {CODED}" if space.coding else space.status,
             running=space.running,
             share=sum(shares) / len(shares) if shares else 0.0,
-            troubles=len(space.problems) if space.frame is not None else 0,
+            troubles=len(space.problems) if space.frame is not None and not space.coding else 0,
             table=space.table_name,
             unsaved=space.frame is not None and not self.kept,
         )
 
     def _show(self, *events: Any) -> None:
-        """Show the screen of the step; make it first, if nobody has seen it yet."""
+        """Show the screen of the step; build it at the first time."""
         at = self.step
         if self._screens[at] is None:
             before = _watchers_of(self.workspace)
@@ -295,7 +321,8 @@ def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:
 
 def application(workspace: Workspace | None = None) -> App:
     """Return the app for the session that is being made; the workspace ends with it."""
-    space = workspace or Workspace(schedule=scheduler())
+    serve_styles()
+    space = workspace or Workspace(schedule=scheduler(), aside=True)
     pn.state.on_session_destroyed(lambda context: space.close())
     return App(workspace=space)
 
@@ -311,11 +338,11 @@ def dashboard(
     Parameters
     ----------
     table : Table or pandas.DataFrame, optional
-        What they begin with: n records, with its schema; of a frame the schema is guessed, to be edited on the screen.
+        The table to begin with: n records, with its schema; for a frame the schema is guessed, to be edited on the screen.
     name : str
         What the table is called in flow files.
     owner : path, optional
-        An owner's folder that remembers whom releases are about, so that a second one of the same people warns.
+        An owner's folder with marks of released people, so that a second release of the same people warns.
 
     Returns
     -------

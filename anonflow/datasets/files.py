@@ -133,7 +133,7 @@ def adult(
     Raises
     ------
     ParameterError
-        If `part` is none of the three or `complete` no truth value.
+        If `part` is not one of the three, or `complete` is not a bool.
     DataError
         If the files are neither in the folder named by ANONFLOW_DATA nor can be fetched, or are others.
 

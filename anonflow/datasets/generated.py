@@ -282,7 +282,7 @@ def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> 
     Raises
     ------
     IndexError
-        If a context is none of the rows.
+        If a row has none of the contexts.
     """
     contexts, size = weights.shape
     if len(context) and not 0 <= int(context.min()) <= int(context.max()) < contexts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -10,8 +11,9 @@ from anonflow.drawing.plots import BLUE, SKY, svg
 
 __all__ = ["column_sets"]
 
-_STEP, _ROW, _HEAD = 24, 25, 104
-_BAR, _NUMBERS = 270, 150
+_STEP, _ROW, _BAR = 24, 25, 270
+_LETTER = 7.6
+"""Pixels of a letter, at most."""
 
 
 def column_sets(
@@ -30,16 +32,20 @@ def column_sets(
     """
     matrix = 12 + _STEP * len(columns)
     left = matrix + 12
-    width, foot = left + _BAR + _NUMBERS, _HEAD + _ROW * len(rows)
+    names = [shortened(name, 16) for name in columns]
+    # names are slanted by 58 degrees, and texts stand beside the bars: the longest are seen whole
+    head = math.ceil(22 + _LETTER * math.sin(math.radians(58)) * max(map(len, names), default=0))
+    texts = math.ceil(18 + _LETTER * max((len(text) for *_, text in rows), default=0))
+    width, foot = left + _BAR + texts, head + _ROW * len(rows)
     inside = []
-    for at, name in enumerate(columns):
+    for at, name in enumerate(names):
         x = 12 + _STEP * at + _STEP / 2
         inside.append(
-            f'<text transform="translate({x + 4:.0f} {_HEAD - 8}) rotate(-58)">{escape(shortened(name, 16))}</text>'
+            f'<text transform="translate({x + 4:.0f} {head - 8}) rotate(-58)">{escape(name)}</text>'
         )
     most = max((share for _, share, _, _ in rows), default=0.0) or 1.0
     for number, (members, share, part, text) in enumerate(rows):
-        y = _HEAD + _ROW * number + _ROW / 2
+        y = head + _ROW * number + _ROW / 2
         if number % 2 == 0:
             inside.append(
                 f'<rect x="0" y="{y - _ROW / 2:.1f}" width="{width}" height="{_ROW}" fill-opacity=".045"/>'
@@ -56,9 +62,9 @@ def column_sets(
                 f'<path d="M{xs[chosen[0]]:.0f} {y:.1f}H{xs[chosen[-1]]:.0f}" stroke="currentColor" stroke-width="2.5"/>'
             )
         inside += [f'<circle cx="{xs[at]:.0f}" cy="{y:.1f}" r="6"/>' for at in chosen]
-        names = escape(", ".join(columns[at] for at in chosen))
+        members_named = escape(", ".join(columns[at] for at in chosen))
         inside.append(
-            f"<g><title>{names}: {escape(text)}</title>"
+            f"<g><title>{members_named}: {escape(text)}</title>"
             f'<rect x="{left}" y="{y - 8:.1f}" width="{_BAR}" height="16" rx="2" fill-opacity=".08"/>'
             f'<rect x="{left}" y="{y - 8:.1f}" width="{_BAR * share / most:.1f}" height="16" rx="2" fill="{SKY}"/>'
             f'<rect x="{left}" y="{y - 8:.1f}" width="{_BAR * part / most:.1f}" height="16" rx="2" fill="{BLUE}"/></g>'

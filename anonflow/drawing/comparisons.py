@@ -12,7 +12,10 @@ from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, svg
 
 __all__ = ["heat", "intervals", "pairs"]
 
-_LABEL, _WIDE_LABEL = 150, 250
+_WIDE_LABEL = 250
+
+_LETTER = 8
+"""Pixels that a letter of a label takes, at the most on average."""
 
 _PAIR = 520
 """Width of two bars a label: they stand beside other things, and text that is scaled down is not read."""
@@ -65,7 +68,9 @@ def pairs(
     title: str,
 ) -> Markup:
     """Return two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched."""
-    room = _PAIR - _LABEL - 66
+    shown = [shortened(label, 24) for label in labels]
+    left = 16 + _LETTER * max(map(len, shown), default=0)
+    room = _PAIR - left - 66
     inside = [
         f'<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
         f'<rect width="6" height="6" fill="{ORANGE}"/><path d="M0 0V6" stroke="#fff" stroke-opacity=".55" stroke-width="2"/>'
@@ -76,17 +81,15 @@ def pairs(
             f'<rect x="2" y="{2 + 18 * at}" width="13" height="13" rx="2" fill="{fill}"/>'
             f'<text x="21" y="{13 + 18 * at}">{escape(shortened(name, 60))}</text>'
         )
-    for i, (label, a, b) in enumerate(zip(labels, first, second, strict=True)):
+    for i, (label, a, b) in enumerate(zip(shown, first, second, strict=True)):
         y = 46 + i * 40
-        inside.append(
-            f'<text x="{_LABEL - 10}" y="{y + 19}" text-anchor="end">{escape(shortened(label, 19))}</text>'
-        )
+        inside.append(f'<text x="{left - 10}" y="{y + 19}" text-anchor="end">{escape(label)}</text>')
         for at, (share, fill) in enumerate(((a, BLUE), (b, "url(#hatch)"))):
             top = y + at * 15
             inside.append(
-                f'<rect fill-opacity=".1" x="{_LABEL}" y="{top}" width="{room}" height="13" rx="2"/>'
-                f'<rect fill="{fill}" x="{_LABEL}" y="{top}" width="{room * min(1.0, share):.1f}" height="13" rx="2"/>'
-                f'<text x="{_LABEL + room + 8}" y="{top + 11}" font-size="12">{100 * share:.1f} %</text>'
+                f'<rect fill-opacity=".1" x="{left}" y="{top}" width="{room}" height="13" rx="2"/>'
+                f'<rect fill="{fill}" x="{left}" y="{top}" width="{room * min(1.0, share):.1f}" height="13" rx="2"/>'
+                f'<text x="{left + room + 8}" y="{top + 11}" font-size="12">{100 * share:.1f} %</text>'
             )
     return svg(_PAIR, 50 + 40 * len(labels), title, inside)
 

@@ -1,4 +1,4 @@
-"""Who may be whom, drawn: points with their matches, and generalization graphs."""
+"""Pictures of who may be whom: points with their matches, and generalization graphs."""
 
 from __future__ import annotations
 

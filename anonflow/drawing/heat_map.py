@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import escape
 
-from anonflow.drawing.fragments import Fragment
+from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, ORANGE, svg
 
 __all__ = ["difference_map", "heat_map"]
 
 _CELL = 46
 _LABEL = 150
+_LETTER = 7.2
+"""Pixels of a letter, at most, where names are written."""
 
 
 def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title: str) -> Fragment:
@@ -67,20 +70,22 @@ def _grid(
 ) -> Fragment:
     """Row, column, colour, how dark between 0 and 1, number, and what it is: of each cell that is drawn."""
     c = len(labels)
-    names = [str(label) if len(str(label)) <= 18 else f"{str(label)[:17]}…" for label in labels]
+    names = [shortened(str(label), 18) for label in labels]
+    # names above the grid are slanted by 60 degrees: the longest is seen whole
+    head = 22 + _LETTER * math.sin(math.radians(60)) * max(map(len, names), default=0)
     inside = []
     for a in range(c):
-        y = _LABEL - 60 + a * _CELL
+        y = head + a * _CELL
         inside.append(
             f'<text x="{_LABEL - 8}" y="{y + _CELL / 2 + 4:.0f}" text-anchor="end">{escape(names[a])}</text>'
-            f'<text transform="translate({_LABEL + a * _CELL + _CELL / 2 + 4:.0f},{_LABEL - 68}) rotate(-60)">{escape(names[a])}</text>'
-            f'<rect x="{_LABEL + a * _CELL}" y="{y}" width="{_CELL - 2}" height="{_CELL - 2}" fill="currentColor" fill-opacity=".08"/>'
+            f'<text transform="translate({_LABEL + a * _CELL + _CELL / 2 + 4:.0f},{head - 8:.0f}) rotate(-60)">{escape(names[a])}</text>'
+            f'<rect x="{_LABEL + a * _CELL}" y="{y:.0f}" width="{_CELL - 2}" height="{_CELL - 2}" fill="currentColor" fill-opacity=".08"/>'
         )
     for a, b, colour, dark, number, side in cells:
-        x, y = _LABEL + b * _CELL, _LABEL - 60 + a * _CELL
+        x, y = _LABEL + b * _CELL, head + a * _CELL
         inside.append(
-            f'<rect x="{x}" y="{y}" width="{_CELL - 2}" height="{_CELL - 2}" fill="{colour}" fill-opacity="{0.06 + 0.74 * dark:.2f}">'
+            f'<rect x="{x}" y="{y:.0f}" width="{_CELL - 2}" height="{_CELL - 2}" fill="{colour}" fill-opacity="{0.06 + 0.74 * dark:.2f}">'
             f"<title>{escape(labels[a])} and {escape(labels[b])}, {side}: {number}</title></rect>"
             f'<text x="{x + _CELL / 2 - 1:.0f}" y="{y + _CELL / 2 + 4:.0f}" text-anchor="middle" font-size="12">{number}</text>'
         )
-    return svg(_LABEL + c * _CELL + 90, _LABEL - 60 + c * _CELL + 4, title, inside)
+    return svg(_LABEL + c * _CELL + 90, math.ceil(head + c * _CELL + 4), title, inside)

@@ -1,4 +1,4 @@
-"""Flows: read strictly, run as a Dask graph, followed by events, reported."""
+"""Flows: they are read strictly and run as a Dask graph; events show their progress, reports their results."""
 
 from anonflow.engine.background import Handle, start
 from anonflow.engine.compare import compare, compared
@@ -8,6 +8,9 @@ from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.loader import flow_from, load_flow
 from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.run import run
+from anonflow.engine.search.document import picked_document
+from anonflow.engine.search.search import TargetSearch, search, search_flow
+from anonflow.engine.search.trials import SearchReport, SearchTarget
 
 __all__ = [
     "Cancelled",
@@ -19,11 +22,17 @@ __all__ = [
     "Run",
     "RunReport",
     "RunResult",
+    "SearchReport",
+    "SearchTarget",
+    "TargetSearch",
     "compare",
     "compared",
     "flow_from",
     "load_flow",
+    "picked_document",
     "read_seed_file",
     "run",
+    "search",
+    "search_flow",
     "start",
 ]

@@ -39,11 +39,11 @@ class Handle:
 
     @property
     def running(self) -> bool:
-        """Whether it is still at work."""
+        """Whether it is still running."""
         return self._thread.is_alive()
 
     def cancel(self) -> None:
-        """Stop as soon as possible; nothing is published."""
+        """Stop as soon as possible; no release is published."""
         self.events.cancel()
 
     def result(self, timeout: float | None = None) -> RunReport:
@@ -76,6 +76,6 @@ def start(flow: str | PathLike[str] | Flow, **settings: Any) -> Handle:
 
     Notes
     -----
-    What goes wrong is raised by ``result()``.
+    ``result()`` raises its errors.
     """
     return Handle(flow, settings)

@@ -1,4 +1,4 @@
-"""Several methods on one table, side by side."""
+"""Run several methods on one table and compare them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compare(
     bounds: bool = False,
     measures: Sequence[str | Mapping[str, Any]] = (),
 ) -> pd.DataFrame:
-    """Run methods on a table and put what they cost side by side.
+    """Run methods on a table and return their losses and times as a table.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def compare(
     options : mapping, optional
         Algorithm -> its own options.
     budget : float, optional
-        Seconds for each run, with ``partition_size="auto"``, or of methods that have an effort: methods side by side at
-        equal budgets (Doka 2015, section 8.1). The column ``size`` is then what was chosen.
+        Seconds for each run, with ``partition_size="auto"``, or of methods that have an effort: a comparison at equal
+        budgets (Doka 2015, section 8.1). The column ``size`` is then what was chosen.
     guarantee : {"k-regular", "k-anonymity"}, optional
         Of the method ``auto``.
     bounds : bool, optional
-        Whether to say below which GCP no release with the same k can be: a column ``lower-bound``
+        Whether to add a lower bound of the GCP of all releases with the same k: a column ``lower-bound``
         (:meth:`anonflow.algorithms.anonymize.Anonymization.lower_bound`), empty where it does not hold.
     measures : sequence, optional
         Further measures, as :func:`anonflow.measure` takes them: a column for each number.
@@ -80,7 +80,7 @@ def compare(
     Raises
     ------
     ParameterError
-        If a name, a k, the budget, the guarantee, a measure or an option is none.
+        If a name, a k, the budget, the guarantee, a measure or an option is unknown or outside its domain.
     """
     return compared(
         table,
@@ -114,12 +114,12 @@ def compared(
     measures: Sequence[str | Mapping[str, Any]] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
-    """Return what :func:`compare` does, with all that is known of each run; `on_event` is called as by :func:`anonflow.run`.
+    """Run :func:`compare` and return all results of each run; `on_event` is called as by :func:`anonflow.run`.
 
     Raises
     ------
     ParameterError
-        If a name, a k, the budget, the guarantee or an option is none.
+        If a name, a k, the budget, the guarantee or an option is unknown or outside its domain.
     """
     if isinstance(algorithms, str) or not algorithms:
         raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
@@ -152,7 +152,7 @@ def compared(
         compiled = compiled_here()
         report = _run(flow, table, secret, workers, on_event)
         if compiled_here() == compiled:
-            break  # else the compiler's seconds are among the methods': once more, for theirs alone
+            break  # otherwise the methods' seconds include the compiler's: run again, for the methods alone
     least: dict[int, float | None] = {}
     results = []
     for result in report.results:
@@ -176,5 +176,5 @@ def _run(
 ) -> RunReport:
     try:
         return run(flow, seed=seed, workers=workers, on_event=on_event)
-    except InfeasibleError as error:  # raised where there is one run
+    except InfeasibleError as error:  # raised if there is only one run
         return RunReport(flow.name, (infeasible(flow.runs[0], error.message, table.n),))

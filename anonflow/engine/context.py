@@ -1,4 +1,4 @@
-"""What the steps of one run of a flow share: its seed, its owner's folder, its clock, and what it said."""
+"""The shared state of the steps of one run of a flow: its seed, owner's folder, clock and messages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Session:
     seconds : dict
         Step -> how long it took.
     memory : int
-        The most bytes that a worker used, as far as workers said.
+        The most bytes that a worker used, as far as workers reported it.
     warnings : list of str
 
     Raises
@@ -115,7 +115,7 @@ class Session:
         self.warnings: list[str] = []
         if guessable:
             self.warn(GUESSABLE)
-        # a replay shows that the same comes out again, so it does everything again
+        # a replay shows that the result is the same again, so it repeats everything
         self.resume_store = (
             None
             if self.owner is None or self.replayed
@@ -132,11 +132,11 @@ class Session:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """The flow's files as they are when this is first looked at: by the first who needs their content."""
+        """The flow's files at the first use of this property."""
         return Fingerprint.of(self.flow)
 
     def before_publishing(self) -> None:
-        """Stop here if cancelled: from here on, files appear.
+        """Stop here if the run was cancelled: after this, files are published.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Session:
         self.events.publishing = True
 
     def step(self, name: str, work: Callable[[], Result], run: int | None = None) -> Result:
-        """Do a step of the run: it is announced, and its time is taken.
+        """Run a step: announce it and measure its time.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Session:
         return result
 
     def timed(self, name: str, work: Callable[[], object]) -> float:
-        """Take the time of a part of the run that is announced elsewhere; seconds."""
+        """Measure the seconds of a part of the run that is announced elsewhere."""
         begin = time.perf_counter()
         work()
         seconds = time.perf_counter() - begin
@@ -190,7 +190,7 @@ class Session:
         self.memory = max(self.memory, memory)
 
     def tell_about(self, unnamed: Sequence[str], dropped: int, filtered: int = 0) -> None:
-        """Say what of the table is not published."""
+        """Report the columns and rows of the table that are not published."""
         if unnamed:
             count = "1 column is" if len(unnamed) == 1 else f"{len(unnamed):,} columns are"
             self.warn(
@@ -204,6 +204,6 @@ class Session:
             self.warn(f"{dropped} records with a missing value are left out, as the flow says")
 
     def warn(self, message: str) -> None:
-        """Say something that stays with the report."""
+        """Add a message to the report."""
         self.warnings.append(message)
         self.events.log(message, "warning")

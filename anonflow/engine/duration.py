@@ -1,4 +1,4 @@
-"""Lengths of time as flows and options say them."""
+"""Durations in the notation of flows and options."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _NAMES = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds of a duration such as ``30m``, ``12h`` or ``7d``; ``0`` is none.
+    """Return the seconds of a duration such as ``30m``, ``12h`` or ``7d``; ``0`` is zero seconds.
 
     Raises
     ------
     ParameterError
-        If it is no duration.
+        If it is not a duration.
     """
     if re.fullmatch(DURATION, text.strip()) is None:
         raise ParameterError(f"a duration is {DURATION_WORDS}")

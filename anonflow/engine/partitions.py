@@ -1,4 +1,4 @@
-"""The partitions of all runs of a flow: solved batch by batch, told as they arrive, added up run by run."""
+"""The partitions of all runs of a flow: solved batch by batch, reported as they arrive, and summed for each run."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Partitions:
     Attributes
     ----------
     totals : dict
-        Run -> what its batches add up to.
+        Run -> the sums over its batches.
 
     Notes
     -----
-    Nothing here knows where rows lie, and nothing here grows with the number of partitions.
+    This class does not know where rows are stored, and its memory does not grow with the number of partitions.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class Partitions:
         self._without: dict[int, tuple[int, str]] = {}
         self._broken: list[AnonflowError] = []
         self._done = dict.fromkeys(self.totals, 0)
-        self._told: dict[tuple[int, int], float] = {}
+        self._reported: dict[tuple[int, int], float] = {}
 
     def compute(self) -> list[RunResult]:
-        """Solve them all.
+        """Solve all partitions.
 
         Returns
         -------
@@ -153,12 +153,12 @@ class Partitions:
             )
 
     def _watch(self, run: int, partition: int, records: int, progress: Progress) -> None:
-        """Between two rounds of a method: the place to stop it, and to say how far it is, once a second."""
+        """Act between two rounds of a method: stop it if the run was cancelled, and report its progress once a second."""
         events = self._session.events
         events.check()
         now = time.perf_counter()
-        if now - self._told.get((run, partition), -math.inf) >= 1.0 or progress.done == progress.of:
-            self._told[run, partition] = now
+        if now - self._reported.get((run, partition), -math.inf) >= 1.0 or progress.done == progress.of:
+            self._reported[run, partition] = now
             loss = progress.loss / records
             events.emit(
                 RoundDone(run=run, partition=partition, done=progress.done, of=progress.of, loss=loss)
@@ -179,7 +179,7 @@ class Partitions:
         rows = zip(done.records.tolist(), done.seconds.tolist(), done.losses.tolist(), strict=True)
         for number, (records, seconds, loss) in enumerate(rows, batch.first):
             self._done[run_plan.run.number] += 1
-            self._told.pop((run_plan.run.number, number), None)
+            self._reported.pop((run_plan.run.number, number), None)
             self._session.events.emit(
                 PartitionDone(
                     run=run_plan.run.number,
@@ -215,7 +215,7 @@ class Partitions:
             self._session.events.log(f"{resumed} of {of} partitions are there from an earlier run")
 
     def _finish(self, run_plan: RunPlan, *, at_once: bool) -> None:
-        """Put a run together; what takes tasks waits until the workers have no other ones."""
+        """Complete a run; parts that need tasks wait until the workers have no other tasks."""
         number = run_plan.run.number
         if number in self._without:
             self._tell(infeasible(run_plan.run, self._without[number][1], self._plan.n))
@@ -232,7 +232,7 @@ class Partitions:
         totals = self.totals[number]
         calls = self._storage.class_calls(run_plan, self._by_class, totals.ready)
         if len(calls) == 1:
-            sums = [calls[0].done(totals.ready)]  # here and now, where no worker must be waited for
+            sums = [calls[0].done(totals.ready)]  # in this process, if it needs no worker
         else:
             sums = self._executor.all(calls, totals.ready)
         result = result_of(totals, self._table.domains, self._plan.n, sums)

@@ -1,4 +1,4 @@
-"""From results to a publication: draw and verify the release, attack it, and only then write files."""
+"""From results to a publication: draw and verify the release, attack it, and only after that write files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.criteria.request import read_criteria
+from anonflow.criteria.request import read_criteria, with_patterns
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
@@ -24,7 +24,7 @@ from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_att
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.release.tables import write_described
-from anonflow.risk.people import chances_of_lists, people_named
+from anonflow.risk.attackers.people import chances_of_lists, people_named
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
@@ -52,7 +52,7 @@ __all__ = [
 
 
 def release_of(session: Session, table: Table, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
-    """Draw a run's assignment, and verify what would be published, in memory.
+    """Draw a run's assignment, and verify the release in memory.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def release_of(session: Session, table: Table, result: RunResult) -> tuple[Relea
     -------
     release : Release
     findings : tuple of Finding
-        What the verifier found in it.
+        The verifier's findings.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def release_of(session: Session, table: Table, result: RunResult) -> tuple[Relea
     if knowledge:
         session.warn(knowledge)
     promised = result.guarantee if release.certificate is None else release.certificate.criterion
-    requests = read_criteria(session.flow.criteria, promised)
+    requests = with_patterns(read_criteria(session.flow.criteria, promised), anonymization.parameters)
     checked = session.step(
         "verify",
         lambda: verify(table, release, requests, result.k, certificate=release.certificate),
@@ -100,7 +100,7 @@ def warn_of_earlier(session: Session) -> None:
     """Warn of a second draw of one table."""
     if session.owner is not None and session.owner.has_release and not session.replayed:
         session.warn(
-            "this flow has been released before: who has two draws of one table can intersect them; "
+            "this flow has been released before: an attacker with two draws of one table can intersect them; "
             "publish one of them only"
         )
 
@@ -108,7 +108,7 @@ def warn_of_earlier(session: Session) -> None:
 def _draw(session: Session, anonymization: Anonymization) -> Release:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", SeedWarning)  # the session has said it
+        warnings.simplefilter("ignore", SeedWarning)  # the session has reported it
         release = publish(anonymization, seed=session.seed)
     for warning in caught:
         session.warn(str(warning.message))
@@ -157,7 +157,7 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
 
 
 def with_card(session: Session, report: RunReport, result: RunResult) -> RunReport:
-    """Return a report with its release card, and with answers to the three questions where it is a reviewer's.
+    """Return a report with its release card, and, if it is for a reviewer, with answers to the three questions.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def cards_of_result(
     thresholds: Sequence[float | None],
     seed: int,
 ) -> list[ReleaseCard]:
-    """Return the cards of a run that is published, one for each threshold; of large tables without what needs all rows.
+    """Return the cards of a published run, one for each threshold; for large tables without the lines that need all rows.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def cards_of_result(
 
 
 def with_answers(session: Session, report: RunReport, result: RunResult) -> RunReport:
-    """Return a report with answers to the three questions, or with why there are none.
+    """Return a report with answers to the three questions, or with the reason why there are none.
 
     Raises
     ------
@@ -231,8 +231,8 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
     """
     from anonflow.engine.report.held_out import held_out
 
-    anonymization = result.anonymization
-    if anonymization is None:
+    anonymization, release = result.anonymization, report.release
+    if anonymization is None or release is None:
         return replace(
             report, unanswered="the table is worked on in pieces; hold controls out of a part of it"
         )
@@ -240,7 +240,7 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
         session.events.check()
         session.events.log("attacking people who are held out, and people who are released")
         answers: list[Answer] = []
-        session.timed("hold out", lambda: answers.extend(held_out(anonymization, session.seed)))
+        session.timed("hold out", lambda: answers.extend(held_out(anonymization, release, session.seed)))
     except ParameterError as error:
         return replace(report, unanswered=error.message)
     return replace(report, answers=tuple(answers))
@@ -277,7 +277,7 @@ def listed_sizes(
     sizes : sequence of (int, int)
         Of a :class:`RunResult`.
     kind : {"matches", "classes", "none"}
-        What the method made; of none there are no lists.
+        The method's outcome; without it there are no lists.
     suppressed, k : int
     """
     counts = dict(sizes) if kind != "none" else {}
@@ -292,10 +292,10 @@ def listed_sizes(
 def write_all(
     session: Session, table: Described, report: RunReport, release: DrawnRelease | None
 ) -> RunReport:
-    """Write the owner's things, then what is published: each file whole, by rename.
+    """Write the owner's files, then the published ones: each appears completely, by rename.
 
-    What is long to write, the release and its certificate, is written under other names first. Then the files of the
-    flow are read once more: if one has changed, nothing gets its name.
+    The large files, the release and its certificate, are written under other names first. Then the files of the flow
+    are read once more: if one has changed, nothing gets its name.
 
     Parameters
     ----------
@@ -303,12 +303,12 @@ def write_all(
     table : Table, or what describes one
     report : RunReport
     release : DrawnRelease or None
-        What is published; None if nothing is drawn.
+        The release; None if there was no draw.
 
     Returns
     -------
     RunReport
-        With what was published, and the seconds it took in all.
+        With the published files, and the total seconds.
 
     Raises
     ------
@@ -365,12 +365,12 @@ def write_all(
 
 
 def _beside(named: str | None, path: Path) -> str | None:
-    """Return where a file is published that is written with another: beside it."""
+    """Return the published place of a file that accompanies another one: beside it."""
     return f"{named.rpartition('/')[0]}/{path.name}" if named is not None and is_address(named) else named
 
 
 def _delivered(file: Path, named: str | None) -> Path | str:
-    """Return where a file that was written is published: where it lies, or at the address that the flow names."""
+    """Return the published place of a written file: its path, or the address in the flow."""
     if named is None or not is_address(named):
         return file
     uploaded(file, named)
@@ -378,7 +378,7 @@ def _delivered(file: Path, named: str | None) -> Path | str:
 
 
 def _keep_owners(session: Session, release: DrawnRelease | None) -> None:
-    """Write the owner's things; the files of the flow are compared when only names are left to be given."""
+    """Write the owner's files; the flow's files are compared when only the renames are left."""
     owner = session.owner
     if owner is None:
         session.before_publishing()

@@ -1,4 +1,4 @@
-"""Run a flow: load, cut, compute the graph, combine, draw, verify, and only then publish."""
+"""Run a flow: load, cut, compute the graph, combine, draw, verify, and only after that publish."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from anonflow.engine import publish
 from anonflow.engine.context import Session
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
-from anonflow.engine.execution.plan import FlowPlan, first_of_each_method, plan_flow
+from anonflow.engine.execution.plan import FlowPlan, first_of_each_method, plan_flow, refuse_large_partitions
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
-from anonflow.engine.flows.planned_steps import outline
+from anonflow.engine.flows.registers import check_registers
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
@@ -30,11 +30,13 @@ from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
+from anonflow.errors import FlowError
 from anonflow.kernels import jit
 from anonflow.release.tables import check_package
-from anonflow.table.csv_form import AUTO
-from anonflow.table.metadata_file import metadata_path
-from anonflow.table.read import csv_form
+from anonflow.system import total_memory
+from anonflow.table.files.csv_form import AUTO
+from anonflow.table.files.metadata_file import metadata_path
+from anonflow.table.files.read import csv_form
 
 __all__ = ["run"]
 
@@ -52,7 +54,7 @@ def run(
     events: EventStream | None = None,
     source: Any = None,
 ) -> RunReport:
-    """Run a flow to its end, or pick up where an earlier run of it stopped.
+    """Run a flow, or resume an earlier run of it that stopped.
 
     Parameters
     ----------
@@ -76,7 +78,8 @@ def run(
     events : EventStream, optional
         Followed, or cancelled, from other threads.
     source : Dask DataFrame, or frame that speaks Arrow's PyCapsule interface, optional
-        In place of the flow's source; worked on in pieces, part by part, unless the flow says ``pieces: false``.
+        A frame instead of the flow's source, whose file need not exist; it is processed in pieces, part by part, unless the flow
+        says ``pieces: false``.
 
     Returns
     -------
@@ -106,7 +109,11 @@ def run(
     ok = False
     begin = time.perf_counter()
     try:
-        loaded = flow if isinstance(flow, Flow) else load_flow(flow)
+        loaded = flow if isinstance(flow, Flow) else load_flow(flow, another_source=source is not None)
+        if loaded.space is not None:
+            raise FlowError(
+                f"{loaded.name}: has a target, and nothing is picked yet; search first: anonflow search FLOW --output PICKED"
+            )
         owner = nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked()
         with owner, staged(loaded, source) as here:
             session = Session(
@@ -128,7 +135,7 @@ def run(
 
 
 class _Runner:
-    """The steps of a run, one after the other; where its table lies is the storage's business."""
+    """The steps of a run, one after the other; the storage knows where the table is."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -143,7 +150,7 @@ class _Runner:
                 runs=tuple(run.name for run in flow.runs),
                 scheduler=session.scheduler,
                 workers=session.workers or os.cpu_count() or 1,
-                plan=tuple(outline(flow)),
+                plan=tuple(flow.outline()),
             )
         )
         self._check_targets()
@@ -159,6 +166,9 @@ class _Runner:
             table = session.step("load", lambda: storage.load(executor))
             session.tell_about(table.unnamed, table.dropped, table.filtered)
             storage.refuse_early()
+            if flow.spec.steps.attack:
+                with session.fingerprint.others_read():
+                    check_registers(flow)
             if is_fitted(flow):
                 session.step("fit", lambda: self._fit(storage, table))
             plan = session.step("cut", lambda: self._plan(storage, table))
@@ -184,7 +194,7 @@ class _Runner:
         return drawn if results[number].ok else None
 
     def _publish(self, table: Described, results: list[RunResult], drawn: DrawnRelease | None) -> RunReport:
-        """Publish only if every check passed; nothing is handed back otherwise."""
+        """Publish only if every check passed; otherwise there is no release."""
         session = self.session
         report = RunReport(
             session.flow.name,
@@ -243,7 +253,7 @@ class _Runner:
         self.session.events.log("compiling kernels: the first run takes some seconds more")
 
     def _warm_up(self, table: Described, plan: FlowPlan) -> None:
-        """Compile on a few records, so that the seconds of the methods are theirs alone."""
+        """Compile on a few records, so that the methods' seconds do not include compilation."""
         for settings, method_plan in first_of_each_method(self.session.flow, plan, self.session.seed):
             _, few = method_plan.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
             match(settings, few, 0)
@@ -251,10 +261,19 @@ class _Runner:
 
     def _plan(self, storage: Storage, table: Described) -> FlowPlan:
         """Return orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
-        return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
+        plan = plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
+        named = self.session.flow.spec.run.memory
+        allowed = "this machine has" if named is None else f"run: memory: {named} allows"
+        refuse_large_partitions(plan, table.domains, self._memory, allowed)
+        return plan
+
+    @property
+    def _memory(self) -> int:
+        """Return the bytes that a worker may use."""
+        return self.session.flow.spec.run.memory_bytes or total_memory()
 
     def _fit(self, storage: Storage, table: Described) -> None:
-        """Turn budgets into numbers, and keep them for a run that resumes this one."""
+        """Replace budgets by numbers, and store these for a run that resumes this one."""
         session = self.session
         session.flow, session.choices, fitted = fit_flow(
             session.flow,
@@ -264,6 +283,7 @@ class _Runner:
             storage.order,
             session.workers,
             session.earlier,
+            self._memory,
         )
         for number, choice in fitted.items():
             sentence = f"{session.flow.runs[number].name}: {choice.sentence()}"

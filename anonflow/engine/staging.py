@@ -1,4 +1,4 @@
-"""What a run reads and writes elsewhere, as files in the owner's folder while it runs."""
+"""Files at addresses that a run reads or writes: while it runs, they are in the owner's folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROWS = 1 << 16
 
 @contextmanager
 def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
-    """Lend a flow whose source and targets are all local files; they are deleted afterwards.
+    """Yield a flow whose source and targets are local files; these are deleted afterwards.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files that are to be written: whether they can be is found out before anything is computed."""
+"""Check before the computation that the flow's target files can be written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_target", "check_targets"]
 
 
 def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
-    """See that files can be written, each in a place of its own; leaves nothing behind.
+    """Check that files can be written, each in a place of its own; no file remains.
 
     Parameters
     ----------

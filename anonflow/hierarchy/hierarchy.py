@@ -24,12 +24,12 @@ __all__ = ["Hierarchy"]
 class Hierarchy(Tree):
     """A value generalization hierarchy: a tree whose leaves are the values of a quasi-identifier.
 
-    Everything about its nodes and runs is in :class:`Tree`; here is how it is made, bounded and written.
+    :class:`Tree` has its nodes and runs; this class builds, bounds and writes hierarchies.
 
     Raises
     ------
     HierarchyError
-        If the nodes are no tree.
+        If the nodes are not a tree.
     """
 
     @classmethod
@@ -62,8 +62,8 @@ class Hierarchy(Tree):
         Parameters
         ----------
         tree : mapping, list or str
-            A mapping of labels to what is below them: a mapping, a list of labels and mappings, one
-            label, or nothing (None or empty), which makes the label a leaf.
+            A mapping of labels to the content below them: a mapping, a list of labels and mappings, a single label, or
+            nothing (None or empty), so that the label is a leaf.
         root : str, optional
             Label of a root above all of `tree`; without it `tree` has one key, the root.
 
@@ -117,7 +117,7 @@ class Hierarchy(Tree):
         Raises
         ------
         HierarchyError
-            If values are no finite numbers, there are none, or a parameter is outside its domain.
+            If there are no values, a value is not a finite number, or a parameter is outside its domain.
 
         Notes
         -----
@@ -166,7 +166,7 @@ class Hierarchy(Tree):
     def from_mapping(
         cls, spec: Any, folder: str | Path | None = None, values: Iterable[Any] | None = None
     ) -> Hierarchy:
-        """Build the hierarchy that a schema asks for.
+        """Build the hierarchy that a schema specifies.
 
         Parameters
         ----------
@@ -175,14 +175,14 @@ class Hierarchy(Tree):
             root}``, ``{intervals: {step, levels, fanout, origin}}``, ``{positions: {hide, mask}}``
             (or ``positions: right``).
         folder : str or Path, optional
-            What a relative path is relative to.
+            The folder of relative paths.
         values : iterable, optional
             Values of the column, needed for intervals and positions.
 
         Raises
         ------
         HierarchyError
-            If the specification is none of these, has unknown keys, or what it names is no hierarchy.
+            If the specification has another form or unknown keys, or does not name a hierarchy.
         """
         if isinstance(spec, Hierarchy):
             return spec
@@ -272,7 +272,7 @@ class Hierarchy(Tree):
         Raises
         ------
         HierarchyError
-            If a label is no node; all such labels are named, for they are the schema's, no cells.
+            If a label is no node; the error names all such labels, because they come from the schema and are not cells.
 
         Notes
         -----
@@ -286,7 +286,7 @@ class Hierarchy(Tree):
         inner = [label for label, h in zip(self.labels, self.height.tolist(), strict=True) if h > 0][:1000]
         for label in wanted:
             if not isinstance(label, str) or label not in self._nodes:
-                # Comparing is slow: a hostile list of wrong labels gets no more hints than are shown.
+                # Comparing is slow: a hostile list of wrong labels gets only as many hints as the message shows.
                 few = isinstance(label, str) and len(problems) < 20
                 near = difflib.get_close_matches(label[:100], inner, 1) if few else []
                 hint = f"; did you mean {shorten(near[0])}?" if near else "; use labels of its nodes"
@@ -327,7 +327,7 @@ class Hierarchy(Tree):
         Raises
         ------
         HierarchyError
-            If a label is no leaf, or there are none.
+            If there are no labels, or a label is not a leaf.
         """
         keep = np.zeros(self.n_nodes, dtype=bool)
         keep[self.leaf_node[[self.leaf_index(label) for label in labels]]] = True
@@ -358,7 +358,7 @@ class Hierarchy(Tree):
             raise HierarchyError(
                 f"{path.name}: cannot be written: {plural(wrong, 'label')} that no text file holds"
             )
-        # The writer leaves these two bare, and a reader drops them: a line end, a byte order mark.
+        # The csv writer does not quote these two, and a reader drops them: a line end and a byte order mark.
         quoted = any("\r" in label or label.startswith("\ufeff") for label in self.labels)
 
         def rows(part: Path) -> None:

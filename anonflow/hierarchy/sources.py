@@ -1,7 +1,7 @@
-"""Where hierarchies come from: CSV rows, nested mappings, intervals of numbers, positions of codes.
+"""The sources of hierarchies:
 
-Every source answers with a list of labels and a list of parent positions (-1 for the root); the tree
-itself is built, and checked once more, by `anonflow.hierarchy.tree`.
+CSV rows, nested mappings, intervals of numbers, positions of codes. Every source returns a list of labels and a list of
+parent positions (-1 for the root); the tree itself is built, and checked once more, by `anonflow.hierarchy.tree`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def from_rows(rows: Iterable[tuple[int, Sequence[str]]], where: str) -> Forest:
 
 
 def check_delimiter(delimiter: Any, where: str) -> None:
-    """Refuse what cannot stand between the columns of a CSV file.
+    """Refuse a delimiter that cannot separate the columns of a CSV file.
 
     Raises
     ------
@@ -216,14 +216,14 @@ def _csv_rows(text: str, delimiter: str, where: str) -> Iterator[tuple[int, list
 def _label(label: Any) -> str | None:
     if isinstance(label, str):
         return str(label)
-    # A canonical integer of a YAML file loses nothing when it is written out; a float or a date may.
+    # A canonical integer of a YAML file keeps its text; a float or a date may not.
     if isinstance(label, (int, np.integer)) and not isinstance(label, (bool, np.bool_)):
         return str(int(label))
     return None
 
 
 def _entries(branch: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs (label, what is below); the label is None for a thing that has none."""
+    """Yield pairs (label, content below it); the label is None for an entry without one."""
     if isinstance(branch, Mapping):
         yield from branch.items()
     elif isinstance(branch, (list, tuple)):
@@ -261,8 +261,8 @@ def from_nested(tree: Any, root: str | None) -> Forest:
     else:
         labels, parents, index, stack = [root], [-1], {root: 0}, [(tree, 0)]
         inner.add(0)
-    # A stack of our own: Python's would overflow on deep nesting. A label met again is not followed, so
-    # aliases that repeat or contain themselves end here, and the work is linear in what was written.
+    # A stack of our own: Python's would overflow on deep nesting. A repeated label is not followed, so aliases that
+    # repeat or contain themselves end here, and the work is linear in the size of the file.
     while stack:
         branch, above = stack.pop()
         deeper: list[tuple[Any, int]] = []
@@ -341,7 +341,7 @@ def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
         ):
             wrong += 1
         else:
-            # Through the shortest text: 0.3 in steps of 0.1 opens [0.3, 0.4), whatever its binary form.
+            # From the shortest text: 0.3 in steps of 0.1 is the first value of [0.3, 0.4), although its binary form is less.
             text = number_text(value.item() if isinstance(value, np.generic) else value)
             known[text] = Fraction(text)
     if wrong:

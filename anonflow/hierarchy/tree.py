@@ -201,7 +201,7 @@ class Tree:
         Raises
         ------
         HierarchyError
-            If the tree is so deep that the answer had more than 200 million cells.
+            If the tree is so deep that the result would have more than 200 million cells.
         """
         levels = int(self.height[0]) + 1
         self._check_cells(levels)
@@ -227,7 +227,7 @@ class Tree:
         node = self.leaf_node
         for height in range(1, level + 1):
             above = self.parent[node]
-            # the heights along a path grow, so at most one ancestor comes into reach
+            # the heights along a path grow, so at most one ancestor is added
             node = np.where((above >= 0) & (self.height[above] <= height), above, node)
         return node
 

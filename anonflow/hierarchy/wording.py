@@ -1,4 +1,4 @@
-"""How numbers, counts and problems are put into words."""
+"""Texts for numbers, counts and problems."""
 
 from __future__ import annotations
 

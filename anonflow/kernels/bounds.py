@@ -1,4 +1,4 @@
-"""What a generalized record that covers k originals costs at least: per record, for losses that never fall."""
+"""Lower bounds of the cost of a generalized record that covers k originals, for each record and for losses that never fall."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NONE = np.uint64(0)
 def nearest(
     row: np.ndarray, weight: np.ndarray, k: int, value: np.ndarray, who: np.ndarray, times: np.ndarray
 ) -> int:
-    """Return the originals of least cost that make up k, in ascending order; how many these are.
+    """Return how many of the cheapest originals are needed to have k records, and write them in ascending order of cost.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ def nearest(
     value : numpy.ndarray, shape (k + 1,), float64
         Their costs, written.
     who, times : numpy.ndarray, shape (k + 1,), int64
-        Which they are and how often they occur, written.
+        Their positions and how often they occur, written.
 
     Notes
     -----
-    O(u) and little more: the best so far are kept in order, and few originals get among them.
+    O(u) in practice: the best originals so far are kept in order, and few of the others enter that list.
     """
     size = 0
     total = 0
@@ -77,7 +77,7 @@ nearest_jit = jit(nearest)
 def kth_costs(
     plan: Plan, origin: State, weight: np.ndarray, k: int, start: int, stop: int, out: np.ndarray
 ) -> None:
-    """``out[i]``: the k-th smallest cost of a join of original i with one original, itself counted.
+    """Write the k-th smallest cost of a join of original i with one original (i itself counts) to ``out[i]``.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def kth_costs(
     who = np.empty(k + 1, np.int64)
     times = np.empty(k + 1, np.int64)
     for i in range(start, stop):
-        # no literal 0: its type would be another one than that of other callers
+        #  a literal 0 would have a type of its own, and numba would compile the callee once more
         join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
         out[i] = value[nearest(row, weight, k, value, who, times) - 1]
 
@@ -110,10 +110,10 @@ kth_costs_jit = jit(kth_costs)
 
 
 def is_free(plan: Plan, A: State, i: int, B: State, j: int) -> bool:
-    """Return whether B's record j covers A's record i already, or costs all that it can where it does not.
+    """Return whether B's record j can take A's record i at no cost, now and later.
 
-    Then taking i changes nothing, now or later. That it costs nothing now is not enough: to hide nothing but
-    whole domains costs nothing until one is whole.
+    In each QI, j already covers i or already has the highest possible cost. A cost of 0 now is not enough: under a loss
+    that prices whole domains only, a run costs nothing until it becomes the whole domain.
     """
     free = True
     for t in range(len(plan.range_form)):
@@ -139,7 +139,7 @@ def cover_bounds(
     out: np.ndarray,
     exact: np.ndarray,
 ) -> None:
-    """``out[i]``: the least cost of a join of original i with others, k in all, by branch and bound.
+    """Write the least cost of a join of original i with k - 1 others to ``out[i]``, by branch and bound.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def cover_bounds(
         How often each of them occurs; at least k in all.
     k : int
     joins : int
-        Joins that the search for one record prices before it stops, beside those with each original; then the
-        bound is what is proved so far.
+        The most joins that the search for one record prices, beside those with each original. If the search stops
+        there, the bound is the value proved so far.
     start, stop : int
     out : numpy.ndarray, shape (u,), float64
         Written from `start` to `stop`; never above the least cost.
@@ -161,11 +161,10 @@ def cover_bounds(
 
     Notes
     -----
-    A set is found by its member that is farthest from what was chosen before it, then that of the rest, ...
-    At each node those that are free are taken at once; of the others the nearest ones that make up
-    k say from where on the farthest can be, and the best set found so far until where. Farther ones cost
-    more, so where the search ends the next one at the root is a bound. O((u + joins) q) for each record, O(k u)
-    memory.
+    The search chooses the member that is farthest from the members chosen before, then the farthest of the rest, and so
+    on. At each node it takes all originals that are free. The nearest others that make up k give the first possible
+    farthest member; the best set so far gives the last one. Farther originals cost more, so where the search stops, the
+    next one at the root is a bound. O((u + joins) q) for each record, O(k u) memory.
     """
     n = len(weight)
     row = np.empty(n)
@@ -191,7 +190,7 @@ def cover_bounds(
     size = np.empty(depth_most, np.int64)
     for i in range(start, stop):
         join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
-        # its nearest ones, joined, are a first solution
+        # the join with the nearest originals is a first solution
         move(partial, 0, i, origin)
         for e in range(nearest(row, weight, k, value, first, times)):
             widen(plan, partial, 0, origin, first[e])
@@ -203,7 +202,7 @@ def cover_bounds(
         fresh = True
         while depth >= 0:
             if fresh:
-                # candidates of this node, priced; those for nothing are taken
+                # price the candidates of this node; take those that cost nothing
                 used += size[depth] if depth > 0 else 0
                 need = k - weight[i] if depth == 0 else needs[depth]
                 m = 0
@@ -235,7 +234,7 @@ def cover_bounds(
                 who[depth, :m] = who[depth, :m][order]
                 price[depth, :m] = price[depth, :m][order]
                 size[depth] = m
-                # the first that may be the farthest: with all nearer ones it makes up k
+                # the first possible farthest member: with all nearer ones there are k records
                 e = 0
                 total = 0
                 while e < m and total + weight[who[depth, e]] < need:
@@ -251,7 +250,7 @@ def cover_bounds(
             if used >= joins:
                 bound = price[0, at[0] - 1] if depth > 0 else price[0, e]
                 break
-            # the farthest is the e-th: go on with those that are nearer
+            # the e-th is the farthest member: continue with the nearer ones
             j = who[depth, e]
             at[depth] = e + 1
             need = needs[depth] - weight[j]
@@ -281,25 +280,25 @@ def group_bounds(
     k: int,
     best: np.ndarray,
 ) -> None:
-    """``best[i]`` becomes the least cost of a level of each QI at which k originals look like original i.
+    """Lower ``best[i]`` to the least cost of a combination of levels at which k originals have the same cells as original i.
 
     Parameters
     ----------
     key : numpy.ndarray, shape (levels, u), uint64
-        Random numbers for what an original looks like at each level of each QI: equal ones, equal numbers.
+        A random number for each cell of an original at each level of each QI: equal cells have equal numbers.
     cost : numpy.ndarray, shape (levels, u), float64
     level_at : numpy.ndarray, shape (q + 1,), int64
         Where the levels of each QI begin.
     weight : numpy.ndarray, shape (u,), int64
     k : int
     best : numpy.ndarray, shape (u,), float64
-        What is known already, infinity where nothing is; written.
+        The bound known so far, infinity where there is none; written.
 
     Notes
     -----
-    O(u) expected time for each combination of levels, of which those that are too dear for everybody are
-    left out; O(u q) memory. Originals of different looks whose numbers meet, one time in 2^64, are taken
-    for equal, which lowers the bound and so keeps it one.
+    O(u) expected time for each combination of levels, less those that cost more than the bounds of all originals; O(u
+    q) memory. Different originals have the same number once in 2^64 times; they are then taken for equal, which only
+    lowers the bound.
     """
     q = len(level_at) - 1
     n = len(weight)
@@ -316,7 +315,7 @@ def group_bounds(
     depth = 0
     while depth >= 0:
         if depth < q and level[depth] < level_at[depth + 1]:
-            # one QI more, at its next level
+            # add one QI, at its next level
             here = level[depth]
             level[depth] += 1
             useful = False

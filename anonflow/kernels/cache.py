@@ -1,16 +1,17 @@
 """Compiled kernels on disk, so that what one process compiles others load.
 
-numba's own cache mixes functions up in two ways, without a word:
+numba's own cache confuses functions in two ways, without an error:
 
 - numba numbers the functions that a process compiles 1, 2, 3, ..., and tells closures of one name and one type by
   this number alone. Two processes give the same number to different closures, and a third process that loads
-  both calls the first for both. Here every number is 128 random bits. A hash of the code would not do: closures
-  differ where their code does not.
+  both calls the first for both. Here every number is 128 random bits. A hash of the code would not be enough: closures
+  of equal code can differ.
 - numba's index of a function names its data files 1, 2, 3, .... Two processes that compile it for two signatures
-  at once write one file, and the index then names it for both. Here is no index: a file is named by a hash of its
-  key, holds the key, and is replaced as a whole.
+  at once write one file, and the index then names it for both. This cache has no index: each file is named by a hash of
+  its key, contains the key, and is replaced as a whole.
 
-A kernel inlines what it calls, from other files too. Whatever can change its code is in the name of the folder.
+A kernel inlines the functions that it calls, also those of other files. So the folder's name depends on everything that
+can change its code.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ _SHA = hashlib.sha256().digest_size
 
 
 class KernelCacheWarning(AnonflowWarning, RuntimeWarning):
-    """Compiled kernels are not kept on disk, or not where they are looked for first."""
+    """Warning: compiled kernels are not kept on disk, or not in the preferred folder."""
 
 
 class _RandomNumbers:
-    """What numba numbers functions with: no number is given twice, by whatever process."""
+    """A source of random function numbers for numba: no two processes use the same number."""
 
     def __iter__(self) -> Iterator[int]:
         return self
@@ -70,13 +71,13 @@ class _RandomNumbers:
 
 
 def numbered_at_random() -> bool:
-    """Let numba number functions at random from now on, and tell whether it does."""
+    """Make numba number functions at random from now on; return whether this worked."""
     identity: Any = FunctionIdentity
     try:
         identity._unique_ids = _RandomNumbers()
         number = identity.from_function(numbered_at_random).unique_id
         return isinstance(number, int) and number.bit_length() == _BITS
-    except Exception:  # a numba that numbers otherwise may fail in any way
+    except Exception:  # another version of numba may number functions differently and raise any exception
         return False
 
 
@@ -84,19 +85,19 @@ _AT_RANDOM = numbered_at_random()
 
 
 class KernelCache:
-    """The files of one kernel, one for each signature: what numba's dispatchers take for their cache.
+    """The cache files of one kernel, one for each signature, with the interface of numba's caches.
 
     Parameters
     ----------
     function : function
-        What is compiled.
+        The plain function.
     options : sequence of str
-        What it is compiled with.
+        The compiler's options.
 
     Notes
     -----
-    Any number of processes may load and save at once, without locks: where two compile the same, either file is
-    right, and a reader sees one of them as a whole.
+    Any number of processes may load and save at once, without locks. If two compile the same kernel, both files are
+    right, and a reader sees one of them completely.
     """
 
     def __init__(self, function: FunctionType, options: tuple[str, ...]) -> None:
@@ -106,7 +107,7 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str | None:
-        """The folder of all kernels; None where there is none to write to."""
+        """The folder of all kernels; None if no folder is writable."""
         return folder()
 
     def enable(self) -> None:
@@ -141,14 +142,14 @@ class KernelCache:
         except OSError:
             return None
         if hashlib.sha256(content[_SHA:]).digest() != content[:_SHA]:
-            return None  # cut short: the disk was full, or the power went
+            return None  # the file is incomplete: the disk was full, or the machine stopped
         own, payload = pickle.loads(content[_SHA:])
         if own != key:
             return None
         return CompileResult._rebuild(target_context, *pickle.loads(payload))
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, if other processes can use it."""
+        """Write a compiled kernel to its file, if other processes can use it."""
         home = folder()
         if home is None or not self._is_enabled or data.library.has_dynamic_globals:
             return
@@ -182,7 +183,7 @@ class KernelCache:
 
     @functools.cached_property
     def _source(self) -> tuple[str, bytes, bytes]:
-        """Where the function is written, and what."""
+        """Return the file of the function and its source."""
         path = self._function.__code__.co_filename
         return path, hashlib.sha256(Path(path).read_bytes()).digest(), self._function.__code__.co_code
 
@@ -192,17 +193,17 @@ class KernelCache:
 
 
 def is_empty() -> bool:
-    """Return whether no kernel is kept: whoever runs one first compiles it."""
+    """Return whether the folder has no compiled kernel, so that the first run compiles."""
     home = folder()
     return home is None or not any(True for _ in Path(home).glob(f"*{SUFFIX}"))
 
 
 @functools.cache
 def folder() -> str | None:
-    """Return where kernels are kept, found and made at the first use; None where nothing can be kept.
+    """Return the folder of compiled kernels, created at the first use; None if no folder is writable.
 
-    The first of these that can be written to: the folder of NUMBA_CACHE_DIR; this package's ``__pycache__``; the
-    user's cache; a temporary folder, with a warning.
+    It is the first writable one of these: the folder of NUMBA_CACHE_DIR; this package's ``__pycache__``; the user's
+    cache; a temporary folder, with a warning.
     """
     if not _AT_RANDOM:
         _warn("compiled kernels are not kept on disk: anonflow does not know this version of numba")
@@ -235,12 +236,12 @@ def _places() -> Iterator[Path]:
         yield Path(_config.CACHE_DIR)
     yield Path(__file__).parent / "__pycache__"
     user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-    if user.is_absolute():  # else nobody knows a home
+    if user.is_absolute():  # otherwise there is no home folder
         yield user / "anonflow"
 
 
 def _temporary() -> Path:
-    """Return a folder below the temporary one that is nobody else's: what is loaded is executed."""
+    """Return a folder below the temporary one that belongs to this user alone, because loaded files are executed."""
     path = Path(tempfile.gettempdir(), f"anonflow-{user_tag()}")
     path.mkdir(mode=0o700, exist_ok=True)
     if is_owners_alone(path.lstat()):
@@ -249,7 +250,7 @@ def _temporary() -> Path:
 
 
 def _stamp() -> str:
-    """Return all that a compiled kernel depends on, besides its function: versions, processor, every kernel's file."""
+    """Return everything that a compiled kernel depends on besides its function: versions, processor, all kernel files."""
     versions = (
         __version__,
         numba.__version__,
@@ -258,7 +259,7 @@ def _stamp() -> str:
         sys.implementation.cache_tag,
     )
     digest = hashlib.sha256(repr((versions, cpu_target.target_context.codegen().magic_tuple())).encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return f"kernels-{digest.hexdigest()[:32]}"
 
@@ -273,5 +274,5 @@ def _has_short_numbers(library: Any) -> bool:
 
 @functools.cache
 def _warn(message: str) -> None:
-    """Say it once."""
+    """Warn once per process."""
     warnings.warn(message, KernelCacheWarning, stacklevel=3)

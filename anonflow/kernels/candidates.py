@@ -1,4 +1,4 @@
-"""Near candidates: for each original, the records that grow least by covering it."""
+"""Candidate records: for each original, the records whose cost rises least if they cover it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["nearest", "nearest_jit"]
 
 
 def nearest(plan: Plan, origin: State, joined: State, start: int, stop: int, near: np.ndarray) -> None:
-    """``near[i]`` for the originals start..stop-1: the records that grow least by covering i.
+    """Write ``near[i]`` for the originals start..stop-1: the records whose cost rises least if they cover i.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""k-type anonymity by widening: expansion, the (1,k)-anonymizer, and who covers whom (Tassa, Mazza, Gionis)."""
+"""k-type anonymity by widening: expansion, the (1,k)-anonymizer, and which records cover which (Tassa, Mazza, Gionis)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ cover_jit = jit(cover)
 
 
 def covering(A: State, i: int, B: State, out: np.ndarray) -> int:
-    """Return which of B's records cover A's record i, QI by QI; how many.
+    """Write which of B's records cover A's record i, QI by QI; return how many.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ covering_jit = jit(covering)
 
 
 def covered(A: State, B: State, j: int, out: np.ndarray) -> int:
-    """Return which of A's records B's record j covers; how many.
+    """Write which of A's records B's record j covers; return how many.
 
     Parameters
     ----------
@@ -170,12 +170,12 @@ def expand(
     costs: np.ndarray,
     boxes: State,
 ) -> int:
-    """(k,1)-anonymization by expansion (Algorithm 2) of records that are all different, with their copies.
+    """Compute a (k,1)-anonymization by expansion (Algorithm 2) of different records, each with its number of copies.
 
-    A set grows by the record that raises the cost of its closure least; records that its closure covers join it
-    for nothing. Under a monotone loss no set with a record in it costs less than its pair with the first record;
-    under another loss its floor (:func:`anonflow.algorithms.concealment.expansion.floor`) takes this part. Hence records behind
-    the m nearest need no look while the closure and the best join cost less than the last of these.
+    A set grows by the record that raises the cost of its closure least; records that its closure covers join it at no
+    cost. Under a monotone loss no set with a record in it costs less than its pair with the first record; under another
+    loss its floor (:func:`anonflow.algorithms.concealment.expansion.floor`) has this property. So records beyond the m
+    nearest are not examined while the closure and the best join cost less than the last of these.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def expand(
     Returns
     -------
     int
-        How many steps looked at all records.
+        Number of steps that examined all records.
     """
     u = len(origin.cost)
     m = ids.shape[1]
@@ -215,7 +215,7 @@ def expand(
                 for s in range(m):
                     j = ids[i - start, s]
                     if costs[i - start, s] > least and costs[i - start, s] > boxes.cost[i]:
-                        break  # neither covered nor better, and so are all that follow
+                        break  # neither covered nor better, and the same holds for all that follow
                     if cover(origin, j, boxes, i):
                         have += count[j]
                     elif costs[i - start, s] <= least:
@@ -237,7 +237,7 @@ def expand(
                     elif row[j] < least:
                         least = row[j]
                         best = j
-            # what the closure covers joins for nothing, unless another record even lowers the cost (entropy)
+            # covered records join at no cost, unless another record even lowers the cost (entropy)
             if best < 0 or least >= boxes.cost[i]:
                 size = have if have < k else np.int64(k)
             if size < k:
@@ -264,13 +264,13 @@ def within(
         u generalized records; those of start .. stop - 1 cover at least `need` copies.
     start, stop : int
     ids : numpy.ndarray, shape (stop - start, m), int32
-        The order in which records are looked at, each one's own first.
+        The order in which records are examined, the own record first.
     out : numpy.ndarray, shape (u, need), int32
         Rows start .. stop - 1 are written; the own record once more where the others are enough.
 
     Notes
     -----
-    O(m q) for each, and O(u q + need^2) where those listed are not enough.
+    O(m q) for each record, and O(u q + need^2) where the listed ones are not enough.
     """
     u = len(count)
     m = ids.shape[1]
@@ -304,7 +304,7 @@ within_jit = jit(within)
 
 
 def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> int:
-    """Return the (1,k)-anonymizer (Algorithm 3): every original is covered by k of the generalized records.
+    """Run the (1,k)-anonymizer (Algorithm 3): widen generalized records until k of them cover each original.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
     Returns
     -------
     int
-        How many widenings there were. O(u n q) time, O(n) memory.
+        Number of widenings. O(u n q) time, O(n) memory.
     """
     n = len(boxes.cost)
     inside = np.empty(n, np.bool_)
@@ -367,7 +367,7 @@ def best_choice(
     work: State,
     boxes: State,
 ) -> tuple[int, float]:
-    """Go on with the search for the cheapest closure of record i and k - 1 others (Algorithm 1), choice by choice.
+    """Continue the search for the cheapest closure of record i and k - 1 others (Algorithm 1), choice by choice.
 
     Parameters
     ----------
@@ -378,13 +378,13 @@ def best_choice(
     chosen : numpy.ndarray, shape (k,), int64
         The choice that was tried last; written. Before the first, all -1.
     depth : int
-        Where in `chosen` the search goes on. Before the first step 1, for k = 1 too.
+        The position in `chosen` where the search continues; 1 before the first step, also for k = 1.
     best : float
-        What the cheapest closure so far costs; infinity before the first step.
+        Cost of the cheapest closure so far; infinity before the first step.
     steps : int
-        Records to be chosen, or given up, at most.
+        The most records that one call chooses or discards.
     monotone : bool
-        Whether a part of a choice that costs as much as the best one can be given up.
+        Whether a partial choice that costs as much as the best choice can be discarded.
     work : State
         Room for k records; written.
     boxes : State
@@ -398,8 +398,8 @@ def best_choice(
 
     Notes
     -----
-    O(n^(k - 1) q) time in all, O(steps q) in one call: the caller may look at the time between calls. Where a search is
-    interrupted makes no difference to its result.
+    O(n^(k - 1) q) time in all, O(steps q) in one call: the caller may check the time between calls. Interruptions do
+    not change the result.
     """
     n = len(origin.cost)
     k = len(chosen)
@@ -448,8 +448,8 @@ def switch(
     """Change a d-regular graph along random cycles, until the random numbers are used up.
 
     A walk starts at a random original. From an original it takes one of the d rows that match it, from a row one of the
-    originals that it covers. It ends where that is a match already, and otherwise where it meets itself: along the
-    cycle, matches become covers and covers become matches.
+    originals that it covers. It ends if that edge is a match already, or if it reaches a vertex of the walk again:
+    along that cycle, matches become covers and covers become matches.
 
     Parameters
     ----------
@@ -465,7 +465,7 @@ def switch(
     Returns
     -------
     int
-        How many cycles there were. O(r (d + log n)) time, O(n) memory.
+        Number of cycles. O(r (d + log n)) time, O(n) memory.
     """
     n, d = matches.shape
     met = np.full(n, -1, np.int64)

@@ -1,9 +1,9 @@
-"""What joins of generalized records cost, whatever the loss and whatever the kinds of the QIs.
+"""Costs of joins of generalized records, for every loss and every kind of QI.
 
-The primitives that every algorithm is built on, each plain and compiled (``_jit``):
+All algorithms use these functions; each exists as a plain and as a compiled function (``_jit``):
 
 ``join_row``      cost of the join of one record with each of many
-``increase_row``  the same, less what each of the many costs now
+``increase_row`` the same, less the present cost of each
 ``join_cost``     one pair; ``join_pairs`` a list of pairs
 ``widen``         put a join in the place of a record
 ``move``          copy a record to another place of a state
@@ -47,7 +47,7 @@ _ONE = np.uint64(1)
 
 
 def renew(plan: Plan, B: State) -> None:
-    """Everything about each record of `B` from its ``lo, hi, bits``: counts, masses, costs."""
+    """Compute counts, masses and costs of each record of `B` from its ``lo, hi, bits``."""
     for t in range(len(plan.set_form)):
         entropy = plan.set_form[t] == ENTROPY
         start = plan.word_at[t]
@@ -212,7 +212,7 @@ move_jit = jit(move)
 
 
 def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled: bool = True) -> State:
-    """Return generalized records as the kernels hold them.
+    """Return generalized records in the form that the kernels use.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
         Closed runs of codes.
     bits : numpy.ndarray, shape (w, P), uint64
     compiled : bool, optional
-        Whether compiled kernels do it.
+        Whether the compiled kernels are used.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
     for t in range(len(plan.range_form)):
         points = plan.points[plan.point_at[t] : plan.point_at[t + 1]]
         if len(points):
-            # the empty run ends up beyond all points on either side
+            # the empty run lies beyond all points on both sides
             state.lo[t] = np.append(points, points[-1] + 1.0)[lo[t]]
             state.hi[t] = np.append(points, -1.0)[hi[t]]
         else:

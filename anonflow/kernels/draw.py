@@ -36,7 +36,7 @@ _root_jit = jit(_root)
 
 
 def _join(parent, a, b):  # type: ignore[no-untyped-def]
-    """Join two trees under the smaller root; whether they were two."""
+    """Join two trees under the smaller root; return whether they were different trees."""
     a = _root(parent, a)
     b = _root(parent, b)
     if a == b:
@@ -62,8 +62,8 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     Returns
     -------
     faulty : numpy.ndarray, shape (n,), bool
-        Rows with no match, a match that does not exist or stands twice, or another degree than their
-        component; originals that stand in more or fewer rows than the degree. If any, nothing else holds.
+        Rows with no match, with a match that does not exist or occurs twice, or with another degree than their
+        component; originals in more or fewer rows than the degree. If there are any, the other results are undefined.
     offsets : numpy.ndarray, shape (c + 1,), int64
         Component t has the places ``offsets[t] : offsets[t + 1]`` of `rows` and of `columns`.
     rows, columns : numpy.ndarray, shape (n,), int32
@@ -72,7 +72,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
     Notes
     -----
-    O(n w) time apart from the inverse Ackermann-like cost of joining trees; O(n) memory.
+    O(n w) time, times the inverse Ackermann factor of joining trees; O(n) memory.
     """
     n, width = matches.shape
     faulty = np.zeros(n, np.bool_)
@@ -149,7 +149,7 @@ def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarr
     """Split a regular graph of even degree and keep one half: every edge with probability 1/2.
 
     The edges of every vertex are paired at random; following the pairs, the graph falls into closed walks of
-    even length. Each walk keeps one of its two alternating halves by a fair coin.
+    even length. A random bit decides which of its two alternating halves each walk keeps.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _draw_one(graph, m, d, lanes, cursor, drawn):  # type: ignore[no-untyped-def
             continue
         if not walk(graph, size, d, lanes, cursor, taken):
             return False
-        # halving may have torn the graph apart: every component decides for itself
+        # halving may have disconnected the graph: each component is decided independently
         parent = np.arange(size).astype(np.int32)
         trees = size
         for j in range(size):
@@ -356,9 +356,9 @@ def draw_batch(
     """Draw the assignments of some components; every edge has probability 1 / its component's degree.
 
     While the degree is even, keep a random half (:func:`halve`); while it is odd, the matching of
-    :func:`walk` is the answer with probability 1/d, decided per connected component, and is removed
-    otherwise. By induction every edge has probability 1/d: for odd d, with p the probability that the
-    matching has it, p / d + (1 - p) (1 - 1/d) / (d - 1) = 1 / d.
+    :func:`walk` is the answer with probability 1/d, decided independently for each connected component, and is removed
+    otherwise. By induction every edge has probability 1/d: for odd d, with p the probability that the matching has it,
+    p / d + (1 - p) (1 - 1/d) / (d - 1) = 1 / d.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ _FAR = np.int64(2**62)
 
 
 def least(out: np.ndarray, ids: np.ndarray, m: int) -> int:
-    """Return the slot of the least of ``out[:m]``, of equal ones that with the lowest id; -1 if all are infinite.
+    """Return the slot of the least of ``out[:m]``, the one with the lowest id among ties; -1 if all are infinite.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ least_jit = jit(least, fastmath=NO_NANS)
 
 def given_already(given: np.ndarray, i: int, j: int, level: int) -> bool:
     """Return whether edge (i, j) is in one of the first `level` assignments."""
-    found = False
+    is_given = False
     for l in range(level):
-        found |= given[i, l] == j
-    return found
+        is_given |= given[i, l] == j
+    return is_given
 
 
 given_already_jit = jit(given_already)
@@ -72,7 +72,7 @@ def augment(
 ) -> int:
     """Match original `i` along a shortest augmenting path of edges not used before; O(n^2) at worst.
 
-    What is left of the complete graph is regular, so it has a perfect matching (Hall), and by Berge's theorem
+    The unused edges of the complete graph form a regular graph, so there is a perfect matching (Hall), and by Berge's theorem
     an augmenting path from every unmatched original.
 
     Parameters
@@ -86,12 +86,12 @@ def augment(
     holder : numpy.ndarray, shape (n,), int64
         Its inverse, -1 for generalized records that are still available.
     reached, queue : numpy.ndarray, shape (n,), int64
-        Room to work in.
+        Working memory.
 
     Returns
     -------
     int
-        The generalized record that was available and now is not; -1 if there is no path.
+        The generalized record that is no longer available; -1 if there is no path.
     """
     n = len(chosen)
     reached[:] = -1
@@ -136,8 +136,8 @@ def greedy_rounds(
 ) -> None:
     """Find the assignments 2 to k of the Greedy algorithm; the first is the identity. O(k n^2 q).
 
-    Generalized records that are not taken yet stand side by side in `work` (the last one moves into the
-    place of one that is taken), so an assignment costs n(n + 1)/2 rows of joins, not n^2.
+    Generalized records that are still available are stored side by side in `work` (the last one moves into the place of
+    one that is taken), so an assignment needs n(n + 1)/2 joins, not n^2.
 
     Parameters
     ----------

@@ -1,13 +1,12 @@
-"""The one switchboard of compilation: every numba flag of the package is set here.
+"""Compilation: every numba flag of the package is set here.
 
-A kernel is written as a plain Python function over arrays and stays one under its own name; the compiled
-kernel is bound to a second name::
+A kernel is a plain Python function over arrays and keeps its own name; the compiled kernel has a second name::
 
     def assign(plan, state, out): ...
     assign_jit = jit(assign)
 
-The plain function calls plain functions, the compiled one their compiled twins: :func:`jit` rebinds the
-names. So both can be tested, and a callee is compiled once, not once per caller.
+The plain function calls plain functions, the compiled one calls their compiled twins: :func:`jit` replaces the names.
+So both can be tested, and a callee is compiled once, not once for each caller.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from numba.extending import intrinsic, overload
 
 from anonflow.kernels.cache import KernelCache, is_empty
 
-__all__ = ["NO_NANS", "announce", "compiled_here", "jit", "popcount"]
+__all__ = ["NO_NANS", "announce", "compiled_here", "jit", "popcount", "ready_here"]
 
 NO_NANS = frozenset({"nnan", "nsz"})
-"""The only subset of fast math in use: no NaN occurs and the sign of zero is nothing.
+"""The only subset of fast math in use: no NaN occurs and the sign of zero does not matter.
 
-It lets minima be reduced lane by lane and changes no result. Sums are never reassociated and products
-never fused into them, so that all machines agree.
+It allows minima to be reduced lane by lane and changes no result. Sums are never reassociated and products never fused
+into them, so that all machines agree.
 """
 
 _twins: dict[Callable[..., Any], Callable[..., Any]] = {}
@@ -86,28 +85,33 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
 
 
 def _call_template(resolve: Callable[..., Any], twin: Any, args: Any, kws: Any) -> Any:
-    """Return what numba asks for where one kernel calls another."""
+    """Return the template that numba needs where one kernel calls another."""
     return resolve(twin, tuple(map(_argument, args)), {name: _argument(each) for name, each in kws.items()})
 
 
 def _argument(given: Any) -> Any:
-    """Whole numbers are int64 to a callee: it is not compiled once more for a constant, or for an element of an int32 array."""
+    """Return the type of an argument: integers are int64, so a callee is not compiled again for a constant or for an int32 element."""
     plain: Any = types.unliteral(given)
     return types.int64 if getattr(plain, "signed", False) else plain
 
 
 def compiled_here() -> int:
-    """Return how many kernels this process has compiled itself, and did not find on disk."""
-    return sum(sum(one.stats.cache_misses.values()) for one in _dispatchers)
+    """Return how many kernels this process has compiled because they were not on disk."""
+    return sum(sum(dispatcher.stats.cache_misses.values()) for dispatcher in _dispatchers)
+
+
+def ready_here() -> int:
+    """Return how many kernels this process can call by now, each type of arguments apart: compiled here, or read from disk."""
+    return sum(len(dispatcher.overloads) for dispatcher in _dispatchers)
 
 
 def announce(is_missing: Callable[[], None]) -> None:
-    """Call `is_missing` once, now, if none of the kernels imported so far has been compiled on this machine.
+    """Call `is_missing` once, now, if no kernel imported so far has been compiled on this machine.
 
     Parameters
     ----------
     is_missing : callable without arguments
-        Tells whoever waits that the first run compiles.
+        Reports to the user that the first run compiles.
     """
     if is_empty():
         is_missing()

@@ -1,8 +1,8 @@
-"""Random choices from 32-bit lanes that the caller made from a cryptographic source.
+"""Random choices from 32-bit lanes that the caller has drawn from a cryptographic source.
 
-No kernel makes random numbers of its own. One that runs out of lanes says so and is called again with *more
-of the same stream*: taking fresh lanes instead would favour the results that need few. ``cursor[0]`` counts the
-lanes taken.
+No kernel draws random numbers of its own. A kernel that has too few lanes reports it, and the caller calls it again
+with *more of the same stream*: new lanes instead would favour the results that need few. ``cursor[0]`` counts the lanes
+used.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def permute_batch(
     lane_offsets: np.ndarray,
     assignment: np.ndarray,
 ) -> np.ndarray:
-    """Permute the members of some classes uniformly (Fisher and Yates), each class on its own.
+    """Permute the members of some classes uniformly (Fisher and Yates), independently in each class.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows that are equal once every quasi-identifier (QI) is published at a level: counted, and priced."""
+"""Groups of rows that have equal cells when every quasi-identifier (QI) is published at a level: their sizes and costs."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def count_groups(
 
     Notes
     -----
-    A table of hashes; rows of equal hash are compared cell by cell, so a collision costs time but changes nothing.
-    O(r q) expected time, O(r) memory.
+    The kernel uses a hash table; rows of equal hash are compared cell by cell, so a collision costs time but changes no
+    result. O(r q) expected time, O(r) memory.
     """
     q, r = len(at), len(rows)
     room = np.int64(4)
@@ -110,7 +110,7 @@ def small_groups(
     k: int,
     star: float,
 ) -> tuple[int, float]:
-    """Count the records in groups of fewer than k, and what suppressing them costs beyond their cells.
+    """Count the records in groups of fewer than k, and compute by how much their suppression raises the cost.
 
     Parameters
     ----------

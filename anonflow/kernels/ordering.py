@@ -1,7 +1,7 @@
-"""Sorting and selecting inside kernels: each algorithm is one function, so that no two closures share a name.
+"""Sorting and selecting inside kernels. Each algorithm is one function, so that no two closures share a name.
 
-numba's own ``sort``, ``argsort``, ``partition`` and ``searchsorted`` are closures that differ in nothing but their
-cells (see :mod:`anonflow.kernels.cache`), and kernels do not use them. No value is NaN.
+numba's own ``sort``, ``argsort``, ``partition`` and ``searchsorted`` are closures that differ only in their cells (see
+:mod:`anonflow.kernels.cache`), and kernels do not use them. No value is NaN.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from anonflow.kernels.jit import jit
 __all__ = ["least", "least_jit", "sort", "sort_jit", "stable_order", "stable_order_jit"]
 
 RUN = 16
-"""Values that are sorted by insertion."""
+"""Length of the runs that are sorted by insertion."""
 
 
 def stable_order(values: np.ndarray) -> np.ndarray:
@@ -31,7 +31,7 @@ def stable_order(values: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    Runs are sorted by insertion, then merged two by two; two that follow one another in order are copied.
+    Runs are sorted by insertion, then merged in pairs; two runs that are already in order are copied.
     """
     m = len(values)
     order = np.empty(m, np.int64)
@@ -60,7 +60,7 @@ def stable_order(values: np.ndarray) -> np.ndarray:
             at = start
             if middle < stop and keys[middle - 1] > keys[middle]:
                 while left < middle and right < stop:
-                    # without a branch: which of the two is less cannot be foretold
+                    # without a branch: the processor cannot predict which of the two is less
                     from_right = keys[right] < keys[left]
                     source = right if from_right else left
                     next_keys[at] = keys[source]
@@ -110,7 +110,7 @@ def least(values: np.ndarray, begin: int, key: np.ndarray, place: np.ndarray) ->
     ----------
     values : numpy.ndarray, shape (m,), float64
     begin : int
-        Equals are spread, not all the same for everybody.
+        Callers vary it, so that ties are spread.
     key : numpy.ndarray, shape (C,), float64
         Room, C <= m.
     place : numpy.ndarray, shape (C,), int32

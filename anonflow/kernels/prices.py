@@ -1,4 +1,4 @@
-"""What one run or one set costs, from the numbers of a plan."""
+"""The cost of one run or one set, from the numbers of a plan."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ node_of_jit = jit(node_of)
 
 
 def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI `t`, not necessarily closed; the empty run costs nothing."""
+    """Return the cost of a run on range QI `t`, which need not be closed; the empty run costs nothing."""
     form = plan.range_form[t]
     if lo > hi:
         return 0.0
@@ -87,7 +87,7 @@ run_cost_jit = jit(run_cost)
 
 
 def set_cost(plan: Plan, t: int, count: int, mass: float, mlog: float) -> float:
-    """Cost of a set of `count` members on set QI `t`."""
+    """Return the cost of a set of `count` members on set QI `t`."""
     form = plan.set_form[t]
     if form == SLOPE:
         return plan.set_unit[t] * (count - 1)
@@ -100,7 +100,7 @@ set_cost_jit = jit(set_cost)
 
 
 def lowest(word: int) -> int:
-    """Position of the lowest one bit of a word that has one."""
+    """Return the position of the lowest bit that is set in a word other than 0."""
     return popcount((word & (~word + _ONE)) - _ONE)
 
 

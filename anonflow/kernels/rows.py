@@ -1,4 +1,4 @@
-"""Costs of the joins of one record with many: the loops that most of the time is spent in."""
+"""Costs of the joins of one record with many: most of the computing time is spent in these loops."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LOW = np.int64(63)
 
 # The four functions below add the cost of the joins of A's record i with B's records start..stop-1 to
 # ``out[start:stop]``, for some of the forms; SLOPE cells without their base. They are separate because numba
-# drops its reference counting, dearer than a short loop, only from small functions without calls. Unsigned
-# indexes cannot count from the end, which leaves loops that LLVM turns into SIMD ones.
+# removes its reference counting, which takes longer than a short loop, only from small functions without calls.
+# Unsigned indexes cannot count from the end, so LLVM can turn the loops into SIMD loops.
 
 
 def add_linear(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
-    """LINEAR runs; how many QIs these are."""
+    """Add the costs of LINEAR runs; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     done = 0
@@ -43,7 +43,7 @@ add_linear_jit = jit(add_linear)
 
 
 def add_nodes(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
-    """NODES; how many QIs these are."""
+    """Add the costs of NODES; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     done = 0
@@ -75,7 +75,7 @@ add_nodes_jit = jit(add_nodes)
 
 
 def add_singles(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
-    """SLOPE sets where record i has one value; how many QIs these are."""
+    """Add the costs of SLOPE sets in which record i has one value; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     done = 0
@@ -95,7 +95,10 @@ add_singles_jit = jit(add_singles)
 
 
 def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
-    """All others: WHOLE, ENTROPY and OPTIONAL runs, SLOPE sets where record i has several values, STEP, ENTROPY sets."""
+    """Add all others:
+
+    WHOLE, ENTROPY and OPTIONAL runs, SLOPE sets in which record i has several values, STEP and ENTROPY sets.
+    """
     begin = np.uint64(start)
     end = np.uint64(stop)
     for t in range(len(plan.range_form)):
@@ -166,7 +169,7 @@ add_rest_jit = jit(add_rest)
 
 
 def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
-    """``out[j]`` is the cost of the join of A's record i and B's record j, start <= j < stop.
+    """Write to ``out[j]`` the cost of the join of A's record i and B's record j, start <= j < stop.
 
     Parameters
     ----------
@@ -198,9 +201,9 @@ join_row_jit = jit(join_row)
 
 
 def increase_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
-    """``out[j]`` is what B's record j would cost more if it covered A's record i too, start <= j < stop.
+    """Write to ``out[j]`` by how much the cost of B's record j would rise if it covered A's record i too, start <= j < stop.
 
-    It is never negative but for entropy.
+    Only entropy can make it negative.
     """
     cells = len(plan.range_form) + len(plan.set_form)
     at = int(start)  # a literal would be a type of its own, and compile everything below once more

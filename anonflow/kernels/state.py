@@ -1,4 +1,4 @@
-"""What the cost kernels work on: a plan (the loss, as numbers) and a state (generalized records)."""
+"""The data structures of the cost kernels: a plan (the loss, as numbers) and a state (generalized records)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = [
 GRID = 2.0**-48
 """Every cost is a multiple of this.
 
-Sums and differences of costs below 32 are then exact in float64: their order changes nothing, equal costs
-are equal to the last bit, and every machine finds the same ones. A cost is at most q GRID/2 off the loss.
+Sums and differences of costs below 32 are then exact in float64: their order does not matter, equal costs are equal to
+the last bit, and every machine computes the same costs. A cost differs from the loss by at most q GRID/2.
 """
 
 # How a run is priced.
@@ -38,12 +38,12 @@ ENTROPY = 3  # the entropy of the values inside (runs and sets)
 # How a set is priced.
 SLOPE = 4  # a slope for every member but one
 STEP = 5  # a unit from a certain number of members on
-# A run of numbers that some records have a code instead of; a form of its own, for LINEAR loops are the hottest.
+# A run of numbers, in a QI where some records have a code instead. It is a form of its own to keep the LINEAR loops fast.
 OPTIONAL = 6  # as LINEAR, and 0 for the empty run
 
 
 class Plan(NamedTuple):
-    """The information loss over r range QIs and s set QIs, weights included; made by ``loss.plan``.
+    """The information loss over r range QIs and s set QIs, weights included; ``loss.plan`` builds it.
 
     The cost of a generalized record is the sum of the costs of its r + s cells.
 
@@ -77,7 +77,7 @@ class Plan(NamedTuple):
     set_unit : numpy.ndarray, shape (s,), float64
         The slope, the unit, or the cost of one bit.
     set_least : numpy.ndarray, shape (s,), int64
-        STEP: the number of members from which on the unit is due.
+        STEP: the number of members from which on a set costs the unit.
     word_at : numpy.ndarray, shape (s + 1,), int64
         Rows of words of each set QI.
     """
@@ -103,7 +103,7 @@ class Plan(NamedTuple):
 
 
 class State(NamedTuple):
-    """P generalized records as the kernels hold them: 64-bit lanes, a row per QI, records side by side.
+    """P generalized records in the form that the kernels use: 64-bit lanes, a row for each QI, records side by side.
 
     Attributes
     ----------

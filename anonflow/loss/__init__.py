@@ -1,4 +1,4 @@
-"""Information loss: what a generalized record hides, from 0 (itself) to 1 (everything), or in bits.
+"""Information loss: how much a generalized record hides, from 0 (nothing) to 1 (everything), or in bits.
 
 Each measure is a cost of a run or of a set of values of one quasi-identifier (QI). A record's loss is the
 weighted mean over its QIs, a release's the mean over its records.

@@ -1,4 +1,4 @@
-"""What generalized records cost by an information loss: cells, records, a release; and the same for the kernels."""
+"""Costs of cells, records and releases under an information loss, and the same costs for the kernels."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
     for t, a in enumerate(layout.ranges):
         domain = generalization.domains[a]
         if domain.size > 1:
-            # what covers nothing (read from a file, or a code beside the numbers) is priced as the run of one value
+            # an empty run (read from a file, or a code beside the numbers) costs as much as the run of one value
             lo = np.minimum(generalization.lo[t], domain.size - 1)
             costs = loss.run_costs(domain, lo, np.maximum(generalization.hi[t], lo))
             cells[a] = np.where(generalization.lo[t] > generalization.hi[t], 0.0, costs)
@@ -99,7 +99,7 @@ def suppressed_cells(generalization: Generalization) -> int:
 
 
 def height_total(generalization: Generalization) -> float:
-    """Miller 2008's total information loss (Definitions 10, 11): the sum of all cells' height costs.
+    """Return Miller 2008's total information loss (Definitions 10, 11): the sum of all cells' height costs.
 
     QIs are not weighted; a suppressed record counts q, the most there is.
     """
@@ -113,7 +113,7 @@ def _shares(domains: Sequence[Domain]) -> np.ndarray:
 
 
 def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
-    """Return a measure over some domains as the kernels take it: numbers only, weights folded in.
+    """Return a measure over some domains in the kernels' form: numbers only, with the weights multiplied in.
 
     Parameters
     ----------

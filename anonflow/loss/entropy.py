@@ -1,4 +1,4 @@
-"""Entropy (EM): the bits that are lost, H(value given what is published), from the counts of the whole table."""
+"""Entropy (EM): the bits that are lost, H(value given the release), from the counts of the whole table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an information loss is: a cost of a run or of a set of values of one quasi-identifier (QI)."""
+"""The definition of an information loss: a cost of a run or of a set of values of one quasi-identifier (QI)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pools:
         self.mlog: list[np.ndarray] = [np.zeros(0)]
 
     def add_nodes(self, domain: Domain, costs: np.ndarray) -> int:
-        """Add a hierarchy with the costs of its nodes, on the grid; where its leaves begin."""
+        """Add a hierarchy with the costs of its nodes, on the grid; return where its leaves begin."""
         tree = domain.hierarchy
         assert tree is not None
         start, before = _length(self.leaf), _length(self.first)
@@ -39,7 +39,7 @@ class Pools:
         return start
 
     def add_masses(self, counts: np.ndarray, logs: np.ndarray) -> int:
-        """Add numbers of the values whose sums are prices; where they begin."""
+        """Add numbers of the values whose sums are prices; return where they begin."""
         start = _length(self.mass)
         self.mass.append(counts)
         self.mlog.append(logs)
@@ -95,12 +95,12 @@ class Loss:
 
 
 def linear(points: np.ndarray) -> RangeForm:
-    """Return a run costs the difference of its ends' points."""
+    """Return the form in which a run costs the difference of its ends' points."""
     return LINEAR, 0, 0.0, points
 
 
 def relative(domain: Domain) -> np.ndarray:
-    """Return the points scaled to [0, 1]; halved first, for the width of the largest floats is no float."""
+    """Return the points scaled to [0, 1]; halved first, because the width of the largest floats overflows."""
     half = domain.points * 0.5
     width = half[-1] - half[0]
     if not width:  # integers, times or tiny fractions that float64 cannot tell apart: by their ranks

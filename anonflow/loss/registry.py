@@ -1,4 +1,4 @@
-"""Every information loss by name. Adding one means its file beside this one, and one line here."""
+"""Every information loss by name. A new one needs its file and a line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What share of its domain a value covers: NCP by widths, LM by numbers of values, height by levels of the hierarchy."""
+"""The share of the domain that a value covers: NCP by widths, LM by numbers of values, height by levels of the hierarchy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing the assignment, shuffling, the published table and the owner's certificate."""
+"""Releases: the draw of the assignment, the shuffle, the published table and the owner's certificate."""
 
 from anonflow.release.cells import ranges, shares
 from anonflow.release.certificate import Certificate

@@ -1,4 +1,4 @@
-"""Published cells as numbers to compute with: the ends of ranges, and the shares of a set's values."""
+"""Read published cells as numbers: the ends of ranges, and the shares of a set's values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DATES = re.compile(r"(?P<low>\d{4}-\d\d-\d\d[^/]*)(?:/(?P<high>\d{4}-\d\d-\d\d[
 def ranges(
     cells: pd.Series, domain: tuple[object, object] | None = None, codes: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Read a published column of numbers or dates: where each cell begins, ends, and its middle.
+    """Read a published column of numbers or dates: the lower end, the upper end and the middle of each cell.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def ranges(
     DataError
         If cells are neither ranges nor ``*``, or all are ``*`` and there is no domain.
     ParameterError
-        If the domain is no pair in order.
+        If the domain is not an ordered pair.
 
     Notes
     -----
-    O(n). A person's value lies between `low` and `high`; where in between is not published. With the middle in its
-    place a mean is off by half the mean width at most, usually by much less, since errors of single cells cancel.
+    O(n). A person's value lies between `low` and `high`; its exact position is not published. If the middle replaces
+    it, a mean has an error of at most half the mean width, usually by much less, since errors of single cells cancel.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def shares(
             else sorted({value for some in named if some is not None for value in some})
         )
     if not values:
-        raise DataError(f"column {cells.name!r}: says nothing but '*'; give the values it may have")
+        raise DataError(f"column {cells.name!r}: contains nothing but '*'; give the values it may have")
     column = {value: number for number, value in enumerate(values)}
     if len(column) < len(values):
         raise ParameterError("a value is given twice")
@@ -168,7 +168,7 @@ def shares(
 
 
 def _beside_codes(texts: list[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:
-    """Return the numbers of each text, None where it has none, and which part of its members is a number."""
+    """Return the numbers of each text (None without a number), and which part of its members is a number."""
     if codes is None:
         return list(texts), np.ones(len(texts))
     known = {category_text(code or None) for code in codes}
@@ -204,10 +204,10 @@ def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
 def _domain(
     given: tuple[object, object] | None, pairs: Sequence[tuple[object, object]], dates: bool, name: str
 ) -> tuple[object, object]:
-    """Return what `*` stands for."""
+    """Return the domain that `*` stands for."""
     if given is None:
         if not pairs:
-            raise DataError(f"column {name!r}: says nothing but '*'; give the domain it has")
+            raise DataError(f"column {name!r}: contains nothing but '*'; give the domain it has")
         ends = _values(pairs, dates)
         return ends[:, 0].min(), ends[:, 1].max()
     try:

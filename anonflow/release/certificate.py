@@ -1,4 +1,4 @@
-"""The owner's certificate: which originals each published row may be, and nothing that says which it is."""
+"""The owner's certificate: the possible originals of each published row, without the true one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SHORT = 200
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """For every published row the originals that match it, sorted: the owner's proof.
+    """For every published row, the originals that match it, sorted: the owner's proof.
 
     Attributes
     ----------
@@ -50,13 +50,13 @@ class Certificate:
     versions : dict
         Of Python, numpy and anonflow.
     extra_covers : bool
-        Whether rows were widened beyond their matches for the sake of diversity, as older versions did. Nothing is
-        concluded from it: values are counted on the lists.
+        Whether rows were widened beyond their matches for the sake of diversity, as older versions did. It does not
+        change any result: values are counted on the lists.
     row_marks : numpy.ndarray, shape (n,), uint32, or None
-        Keyed marks of the published rows (:func:`anonflow.table.row_marks`): a row that was changed, moved, dropped or
-        doubled later is told apart even where it still covers its list.
+        Keyed marks of the published rows (:func:`anonflow.table.row_marks`): they reveal a row that was changed, moved,
+        dropped or doubled later, even if it still covers its list.
     key : str
-        Of the marks, 16 characters; made of words that nothing else is made of.
+        The key of the marks, 16 characters, from a random stream of its own.
 
     Notes
     -----
@@ -92,7 +92,7 @@ class Certificate:
 
     @property
     def candidates(self) -> Candidates:
-        """Among which originals the one of each row is."""
+        """The candidate originals of each row."""
         return Candidates(self.row_list, self.list_offsets, self.list_originals)
 
     @property
@@ -165,14 +165,14 @@ class Certificate:
     def save_in_parts(
         self, path: str | PathLike[str], parts: Mapping[str, tuple[int, Iterable[np.ndarray]]]
     ) -> None:
-        """Write the certificate of a release that is not in memory: its arrays come part by part.
+        """Write the certificate of a release that is not in memory; its arrays come in parts.
 
         Parameters
         ----------
         path : path
         parts : mapping
             ``row_list``, ``list_offsets``, ``list_originals``, ``row_marks`` -> their length, and their parts in
-            order. The certificate's own arrays are not looked at.
+            order. The certificate's own arrays are ignored.
 
         Raises
         ------
@@ -208,12 +208,12 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Certificate:
-        """Read a certificate; nothing in the file is executed or believed unchecked.
+        """Read a certificate; everything in the file is checked, and no code in it is executed.
 
         Raises
         ------
         DataError
-            If the file is missing, no certificate, of another format version, or inconsistent.
+            If the file is missing, is not a certificate, has another format version, or is inconsistent.
         """
         name = fspath(path)
         if not Path(path).is_file():
@@ -225,7 +225,7 @@ class Certificate:
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
             about = None
         if about is None:
-            raise DataError(f"{name}: is no certificate; name the one in the owner's folder")
+            raise DataError(f"{name}: is not a certificate; name the one in the owner's folder")
         if about.get("format") != FORMAT:
             raise DataError(
                 f"{name}: is a certificate of another version; read it with the one that wrote it"
@@ -247,7 +247,7 @@ class Certificate:
 
 
 def versions() -> dict[str, str]:
-    """Return what a release was made with."""
+    """Return the versions of Python and packages of a release."""
     return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 

@@ -1,4 +1,4 @@
-"""What published columns that are no quasi-identifiers tell of who is who, in spite of the shuffle."""
+"""How much published columns besides the quasi-identifiers reveal about identities, in spite of the shuffle."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["covering", "linked_in_sample", "stands_in_order", "telling", "told_by_columns", "unique_together"]
 
 _OWN_VALUE = 0.2
-"""Share of the records whose value nobody else has, from which on a column is named."""
+"""Share of records with a unique value from which a column is reported."""
 
 _OWN_COMBINATION = 0.5
-"""The same of combinations of several columns: they are more often unique, and harder to know."""
+"""The same for combinations of columns: they are more often unique, and harder to know."""
 
 _MISPLACED = 0.1
 """Share of the runs by which a random order has more that a column may have, and is still in the table's order."""
@@ -35,16 +35,16 @@ _LINKED = 0.05
 """Share of the rows with a candidate above half-way between 1/k and certainty, from which on a column is named."""
 
 _LOOKED_AT = 2_000
-"""Rows whose candidates are weighed before a release; the rows' order is random, so they are a sample."""
+"""Number of rows whose candidates are compared before a release; the rows' order is random, so they are a sample."""
 
 _COVERED = 300
-"""The same where candidates are not listed and have to be looked for."""
+"""The same if candidates are not listed and must be searched."""
 
 
 def told_by_columns(
     table: Table, shown: Sequence[int] | np.ndarray, candidates: Candidates, k: int
 ) -> list[str]:
-    """Return what the other columns of a release tell, a sentence each: counts and names of columns.
+    """Return warnings about the other columns of a release, a sentence each, with counts and names of columns.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _told_by_column(name: str, cells: pd.Series) -> str | None:
 
 
 def telling(name: str, counts: np.ndarray, extra_runs: int, share: int = 1) -> str | None:
-    """Return what a column that is no quasi-identifier tells of who is who; None if nothing.
+    """Return a warning about a column that is not a quasi-identifier; None if it reveals nothing.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def telling(name: str, counts: np.ndarray, extra_runs: int, share: int = 1) -> s
     extra_runs : int
         Runs of equal values in the table, less v: 0 where every value stands in one run.
     share : int
-        Of how many values one was looked at.
+        One of so many values was examined.
     """
     own = int((counts == 1).sum())
     if len(counts) > 1 and own >= _OWN_VALUE * counts.sum():
@@ -141,7 +141,7 @@ def telling(name: str, counts: np.ndarray, extra_runs: int, share: int = 1) -> s
 
 
 def stands_in_order(counts: np.ndarray, extra_runs: int, share: int = 1) -> bool:
-    """Return whether a column's values stand in the table's order, all but a few, and it is no chance.
+    """Return whether a column's values, all but a few, are in the table's order, and not by chance.
 
     Notes
     -----
@@ -158,7 +158,7 @@ def stands_in_order(counts: np.ndarray, extra_runs: int, share: int = 1) -> bool
 
 
 def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
-    """Return columns that nobody shares together, though each alone is shared by many; the fewest that are."""
+    """Return the smallest set of columns whose combination is unique for many records, though each column alone is not."""
     n = len(frame)
     if len(names) < 2 or n < 2:
         return []
@@ -171,7 +171,7 @@ def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
 
 
 def unique_together(names: Sequence[str], unique: Sequence[int], n: int, about: bool = False) -> list[str]:
-    """Return what to say of columns that nobody shares together.
+    """Return the warning about columns whose combination is unique.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def _told_by_linkage(
 
 
 def covering(table: Table, generalization: Generalization, rows: np.ndarray) -> Candidates:
-    """Return the originals that some generalized records cover: candidates where no matches are listed.
+    """Return the originals that some generalized records cover: the candidates if no matches are listed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Drawing: which original's other columns each generalized record is published with."""
+"""The draw: the original whose other columns each generalized record is published with."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def draw_assignment(
 
 
 def draws_of_graph(matches: np.ndarray, draws: int, secret: bytes, block: int) -> Iterator[np.ndarray]:
-    """Draw many times from one graph, independently, for what is never published.
+    """Draw many times from one graph, independently, for tests that are never published.
 
     Parameters
     ----------
@@ -259,10 +259,10 @@ def _in_batches(
     expected: np.ndarray,
     words: RandomWords,
 ) -> None:
-    """Give every item lanes of its own stream and run them; those that run short get a longer stream.
+    """Run all items, each with lanes of its own stream; items with too few lanes run again with more.
 
-    The longer stream starts with the lanes that did not suffice: what is drawn is a function of the whole
-    endless stream, whatever was handed out first.
+    The longer stream starts with the same lanes, so a draw depends on the endless stream alone, not on the number of
+    lanes at first.
     """
     expected = expected + expected % 2  # whole words
     ends = np.cumsum(expected)
@@ -291,7 +291,7 @@ def _in_batches(
 
 
 def _lanes_of_draw(sizes: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """About how many 32-bit lanes drawing takes for components of some sizes and degrees, with a margin."""
+    """Return about how many 32-bit lanes a draw takes for components of some sizes and degrees, with a margin."""
     lanes = np.zeros(len(sizes))
     degree = degrees.astype(np.int64)
     while (degree > 1).any():
@@ -337,7 +337,7 @@ def _order(positions: np.ndarray | None, n: int) -> np.ndarray | None:
 
 
 def decompose(matches: np.ndarray) -> np.ndarray:
-    """Take a k-regular graph apart into k disjoint assignments: every edge is in exactly one.
+    """Decompose a k-regular graph into k disjoint assignments: every edge is in exactly one of them.
 
     Parameters
     ----------
@@ -359,9 +359,9 @@ def decompose(matches: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    The same graph gives the same assignments. They prove k-regularity and are not a draw: which one is
-    published must be drawn for every component anew (:func:`draw_assignment`), since whoever knows one true
-    match of a whole assignment knows them all. O(nk log k + n log n) expected time.
+    The same graph gives the same assignments. They prove k-regularity and are not a draw: the published assignment must
+    be drawn independently for every component (:func:`draw_assignment`), since one true match of a complete assignment
+    would reveal all of it. O(nk log k + n log n) expected time.
     """
     graph = _int32_rows(matches)
     faulty, _, _, _, degrees = components_jit(graph)
@@ -387,7 +387,7 @@ def decompose(matches: np.ndarray) -> np.ndarray:
 
 
 def assignments(matches: np.ndarray) -> np.ndarray:
-    """Take matches apart into disjoint assignments, where some components have more matches than others.
+    """Decompose matches into disjoint assignments, where some components have more matches than others.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def assignments(matches: np.ndarray) -> np.ndarray:
 def _assignments(
     graph: np.ndarray, m: int, d: int, words: RandomWords, serial: list[int]
 ) -> list[np.ndarray]:
-    """Return the d assignments of a flat d-regular graph; `words` only break symmetries, and are no secret."""
+    """Return the d assignments of a flat d-regular graph; `words` only break symmetries; they are not secret."""
     if d == 1:
         return [graph]
     serial[0] += 1

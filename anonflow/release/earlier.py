@@ -1,4 +1,4 @@
-"""Earlier releases of the same people: keyed marks of units in the owner's folder, that no process forgets."""
+"""Earlier releases of the same people: keyed marks of units, stored in the owner's folder."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Overlap:
     releases : int
         Earlier releases that have some of them.
     by : str
-        What people are recognized by: names of columns.
+        The columns that identify people.
     """
 
     people: int
@@ -57,11 +57,11 @@ class Overlap:
         return self.again > 0
 
     def sentence(self) -> str:
-        """Return the same for the owner, and what it means."""
+        """Return a sentence for the owner, with its meaning."""
         times = "an earlier release" if self.releases == 1 else f"{self.releases} earlier releases"
         return (
-            f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: who has "
-            "all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
+            f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
+            "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
             "people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten); publish one of them "
             "only, or measure it with af.attack(..., earlier=[...])"
         )
@@ -78,8 +78,8 @@ class Earlier:
     Notes
     -----
     A mark is a sum of SipHash values of a unit's identifiers, or of its quasi-identifiers where the table has none, with
-    a key of the folder's own: without the key no guess can be confirmed. A file for each release, 0600, written whole,
-    and never changed: processes that release at the same time do not lose each other's.
+    a key of the folder's own: without the key no guess can be confirmed. Each release has a file, 0600, which is
+    written completely and never changed: parallel releases lose no marks.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -109,14 +109,14 @@ class Earlier:
         return self.overlap_of_marks(unit_marks(table.units, by, key), by, content)
 
     def overlap_of_marks(self, marks: np.ndarray, by: Sequence[str], content: Content | None) -> Overlap:
-        """Return the same of people whose marks are at hand.
+        """Return the same for people from their marks.
 
         Parameters
         ----------
         marks : numpy.ndarray, shape (n,), uint64
             Made with :meth:`key`.
         by : sequence of str
-            Columns that people are recognized by.
+            Columns that identify people.
         content : Content or None
             Of the release's cells in their order.
 
@@ -210,9 +210,9 @@ class Earlier:
         return sorted(home.glob("[0-9]*.npz")) if home.is_dir() else []
 
     def _key(self) -> str:
-        """Return the folder's key; a new one is written down whole, and of two at a time the first counts."""
+        """Return the folder's key; a new key is written completely, and if two processes write one, the first counts."""
         place = self.path / _FOLDER / _KEY
-        if not os.path.exists(place):  # what may not be looked at cannot be written either
+        if not os.path.exists(place):  # a folder that cannot be read cannot be written either
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
             text = secrets.token_hex(KEY_LENGTH // 2)
             write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)

@@ -1,4 +1,4 @@
-"""From generalized records to a published table: draw, carry the other columns along, shuffle, rebuild."""
+"""From generalized records to a published table: draw, assign the other columns, shuffle, rebuild."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _drawn: WeakKeyDictionary[Any, set[bytes | None]] = WeakKeyDictionary()
 
 
 class Publishable(Protocol):
-    """What a release is made of; an ``Anonymization`` is one."""
+    """The input of a release; an ``Anonymization`` has it."""
 
     table: Table
     algorithm: Any
@@ -72,20 +72,19 @@ def publish(
     step : int
         Separates draws that share a seed.
     rehearsal : bool
-        Whether this draw is for a test and will not be published: it warns of nothing, and does not count as a
-        first draw.
+        Whether this draw is for a test and will not be published: it gives no warnings and does not count as a first draw.
 
     Returns
     -------
     Release
-        n rows. All published columns that are no quasi-identifiers travel together from one original to a
-        row: along an assignment drawn from the matches, by a uniform permutation inside each class, or, where
-        a method has neither, with the record's own. Fewer than k suppressed records have ``*`` there.
+        n rows. All published columns besides the quasi-identifiers go together from one original to a row: along an
+        assignment drawn from the matches, by a uniform permutation inside each class, or, where a method has neither,
+        with the record's own. Fewer than k suppressed records have ``*`` there.
 
     Raises
     ------
     ParameterError
-        If the seed is none that can be used.
+        If the seed cannot be used.
     VerificationError
         If the matches are not regular.
 
@@ -149,7 +148,7 @@ def publish(
 def publish_once(
     anonymization: Publishable, owner: str | PathLike[str], seed: int | bytes | str | None = None
 ) -> Release:
-    """:func:`publish`, and keep in the owner's folder whom the release is about.
+    """Call :func:`publish`, and store marks of the released people in the owner's folder.
 
     Parameters
     ----------
@@ -204,7 +203,7 @@ def _warn_of_columns(
     shown: np.ndarray,
     hidden: bool,
 ) -> None:
-    """Warn of what the other columns tell of the rows as they are published."""
+    """Warn if the other columns reveal the people behind published rows."""
     if source.matches is None and source.classes is None:
         candidates = covering(source.table, source.generalization, order)
     if hidden:  # suppressed records' other columns are not published

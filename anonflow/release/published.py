@@ -1,4 +1,4 @@
-"""What is published: a table, the owner's proof beside it, and its file."""
+"""A release: the published table, the owner's certificate, and the files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from anonflow.release.view import release_view
 from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import WHOLE
+from anonflow.table.files.metadata_file import metadata_path, read_metadata
 from anonflow.table.metadata import ReleaseMetadata
-from anonflow.table.metadata_file import metadata_path, read_metadata
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning, read_published
 from anonflow.table.texts import text_type
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
 
 
-_UNTOLD = "nothing is told of what the cells mean; read the release with read_release"
+_UNTOLD = "the meaning of the cells is not known; read the release with read_release"
 
 
 class ReleaseWarning(AnonflowWarning):
-    """Something about a release that its owner must know before publishing it."""
+    """A warning that the owner of a release must read before publishing it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What is published, and the owner's proof.
+    """A release: the published table and the owner's certificate.
 
     Attributes
     ----------
@@ -52,14 +52,15 @@ class Release:
     certificate : Certificate or None
         The owner's; None for a release read from a file.
     truth : numpy.ndarray, shape (n,), int64, or None
-        For each published row the original whose other columns it carries: the owner's, in memory only, so that
-        attacks can be judged. It is in no file.
+        For each published row, the original whose other columns it has. It belongs to the owner and is in memory only,
+        to evaluate attacks; it is never written to a file.
     about : ReleaseMetadata or None
-        What is told of its columns, in a file beside the published one: made of the frame and of what the schema declares.
+        The description of its columns, for a file beside the published one; it is computed from the frame and the
+        schema's declarations.
 
     Notes
     -----
-    A pickle has what is published only: whoever gets it gets neither the certificate nor the truth.
+    A pickle has the published parts only, neither the certificate nor the truth.
     """
 
     frame: pd.DataFrame
@@ -134,7 +135,7 @@ class Release:
         )
 
     def summary(self) -> ReleaseSummary:
-        """Return what whoever receives the release sees: rows, columns, kinds of cells, which questions it can answer.
+        """Return the receiver's view of the release: rows, columns, kinds of cells, and the questions that it can answer.
 
         Raises
         ------
@@ -146,7 +147,7 @@ class Release:
         return summary_of(self.about, [self.column(column.name) for column in self.about.columns])
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the published table as CSV or Parquet, by the name's ending, and beside it what its cells mean.
+        """Write the published table as CSV or Parquet, by the name's ending, with a description of its cells beside it.
 
         The certificate is not written. The other file is ``NAME.csv-metadata.json`` (W3C CSVW), or ``datapackage.json``
         (Frictionless) for Parquet.
@@ -154,7 +155,7 @@ class Release:
         Raises
         ------
         ParameterError
-            If the name ends in neither.
+            If the name has another ending.
         DataError, AnonflowError
             If the file cannot be written.
 
@@ -268,7 +269,7 @@ def read_release(
     if about is None and schema is None:
         beside = metadata_path(path)
         raise DataError(
-            f"{fspath(path)}: nothing says what its cells mean; give the schema"
+            f"{fspath(path)}: no description says what its cells mean; give the schema"
             + ("" if beside is None else f", or put {beside.name} beside it")
         )
     if schema is not None:
@@ -294,7 +295,7 @@ def read_release(
 
 
 def _check_columns(frame: pd.DataFrame, schema: Schema, path: str | PathLike[str]) -> None:
-    """See that the columns are those that a schema publishes.
+    """Refuse columns that a schema does not publish.
 
     Raises
     ------
@@ -310,11 +311,11 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, path: str | PathLike[str
         elif schema[name].role in UNPUBLISHED:
             problems.append(f"column {name!r}: is in the release, but the schema says {schema[name].role}")
     if problems:
-        raise DataError.collected(f"{fspath(path)}: does not go with the schema", problems)
+        raise DataError.collected(f"{fspath(path)}: does not match the schema", problems)
 
 
 def _check_described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike[str]) -> None:
-    """See that a description is of these rows and columns.
+    """Refuse a description of other rows and columns.
 
     Raises
     ------
@@ -333,5 +334,5 @@ def _check_described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | Pa
         problems.append(f"describes {about.rows:,} rows, and the release has {len(frame):,}")
     if problems:
         raise DataError.collected(
-            f"{place}: does not go with the release", [f"{place}: {each}" for each in problems]
+            f"{place}: does not match the release", [f"{place}: {each}" for each in problems]
         )

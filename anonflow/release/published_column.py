@@ -1,4 +1,4 @@
-"""A column of a release to compute with: what each cell may stand for."""
+"""A column of a release for computations: the values that each cell may stand for."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NUMBERS = ("integer", "number")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublishedColumn:
-    """A column of a release, and what each of its cells may stand for.
+    """A column of a release, with the values that each of its cells may stand for.
 
     Attributes
     ----------
     cells : pandas.Series, length n
         As published.
     about : ColumnMetadata
-        What the release tells of the column.
+        The release's description of the column.
     withheld : bool
         Whether a ``*`` of a column that is published as it was stands for a value that is not published: suppressed
         records have it.
@@ -51,7 +51,7 @@ class PublishedColumn:
     withheld: bool = False
 
     def __repr__(self) -> str:
-        # not its values: a repr ends up in messages and logs
+        # without its values: messages and logs contain reprs
         return f"PublishedColumn({self.name!r}, {self.about.notation}, {len(self.cells)} rows)"
 
     def __len__(self) -> int:
@@ -94,7 +94,7 @@ class PublishedColumn:
 
     @cached_property
     def hidden(self) -> np.ndarray:
-        """Which cells say nothing and are ``*`` alone, shape (n,), bool."""
+        """Which cells are ``*`` alone, shape (n,), bool."""
         return self._each([self._hides(text) for text in self.texts])
 
     def _hides(self, text: str | None) -> bool:
@@ -104,7 +104,7 @@ class PublishedColumn:
     def exact(self) -> np.ndarray:
         """Which cells are one value of a person, shape (n,), bool; of a hierarchy that is not public, leaves cannot be told.
 
-        The mean or median of a class is none.
+        The mean or median of a class is not such a value.
         """
         notation, tree = self.about.notation, self.about.tree
         if notation == "exact":
@@ -192,7 +192,7 @@ class PublishedColumn:
         ).reshape(-1, 2)
 
     def check(self) -> None:
-        """See that every cell can be read, and lies in the domain that is published.
+        """Refuse cells that cannot be read, or lie outside the published domain.
 
         Raises
         ------
@@ -202,17 +202,13 @@ class PublishedColumn:
         if self.about.notation == CODED:
             return  # which texts are codes is not published
         about = self.about
-        if about.notation in AGGREGATED:
-            self.ends  # noqa: B018
+        if about.notation in ("range", *AGGREGATED) or (about.type in _NUMBERS and not about.is_generalized):
+            low, high = self.ends.T
+            if about.notation in AGGREGATED:
+                low = high = self._class_numbers
             if about.bounds is not None:
                 pair = [self._point(end) for end in about.bounds]
-                numbers = self._class_numbers
-                self._refuse((numbers < pair[0]) | (numbers > pair[1]), "in the domain")
-        elif about.notation == "range" or (about.type in _NUMBERS and not about.is_generalized):
-            ends = self.ends
-            if about.bounds is not None:
-                pair = [self._point(end) for end in about.bounds]
-                self._refuse((ends[:, 0] < pair[0]) | (ends[:, 1] > pair[1]), "in the domain")
+                self._refuse((low < pair[0]) | (high > pair[1]), "in the domain")
         elif about.notation == "positions":
             known = None if about.values is None else {WHOLE, *about.values}
             lengths = {len(text or "") for text in self.texts if text != WHOLE}
@@ -253,7 +249,7 @@ class PublishedColumn:
 
     @property
     def middle(self) -> pd.Series:
-        """Half-way between the two ends, float64 or datetime64[us]; the mean or median of a class, where that is published.
+        """The middle between the two ends, float64 or datetime64[us]; the mean or median of a class, where that is published.
 
         Raises
         ------
@@ -398,7 +394,7 @@ class PublishedColumn:
     # ------------------------------------------------------------------------------------------ questions
 
     def contains(self, value: Any) -> pd.Series:
-        """Return whether each cell may stand for a value, bool: nothing that is published rules it out.
+        """Return whether each cell may stand for a value, bool: the published data do not exclude it.
 
         Parameters
         ----------
@@ -410,7 +406,7 @@ class PublishedColumn:
         DataError
             If cells cannot be read.
         ParameterError
-            If the value is none of the column's type.
+            If the value does not have the column's type.
         """
         if self.is_ordered:
             at = None if value is None else self._point(value)
@@ -457,7 +453,7 @@ class PublishedColumn:
         DataError
             If cells cannot be read.
         ParameterError
-            If the values are none of the column's type.
+            If the values do not have the column's type.
         """
         if self.is_ordered:
             return self._series(self._share_between(values))
@@ -485,7 +481,7 @@ class PublishedColumn:
         low, high = self.ends.T
         unknown = np.isnat(low) if self.has_dates else np.isnan(low)
         if self.about.notation in AGGREGATED:
-            unknown = np.ones(len(low), bool)  # numbers gather around a mean, nobody says how
+            unknown = np.ones(len(low), bool)  # the distribution of numbers around a mean is unknown
         if self.has_dates:
             day = self.about.type == "date"
             scale = np.timedelta64(1, "D")
@@ -577,7 +573,7 @@ class PublishedColumn:
         return pd.Series(pairs, index=self.cells.index, name=self.cells.name)
 
     def with_domain(self, domain: Any) -> PublishedColumn:
-        """Return the same column with what ``*`` stands for, where the release does not say it and you know it.
+        """Return the same column with the domain of ``*``, if the release does not say it and you know it.
 
         Parameters
         ----------
@@ -612,7 +608,7 @@ class PublishedColumn:
         return PublishedColumn(self.cells, replace(about, values=values))
 
     def _series(self, of_text: np.ndarray) -> pd.Series:
-        """Return what is true of each distinct text, for each row."""
+        """Return for each row the value of its distinct text."""
         import pandas as pd
 
         return pd.Series(of_text[self.codes], index=self.cells.index, name=self.cells.name)

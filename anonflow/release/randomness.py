@@ -1,4 +1,4 @@
-"""Random words for the draw and the shuffle: the operating system's, or a stream made from a secret seed."""
+"""Random words for the draw and the shuffle: from the operating system, or a stream derived from a secret seed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DRAW_STEP = 1
 """The step of a seed's streams that a draw uses where no flow says otherwise; algorithms use 0."""
 
 _SECRET = 64
-"""Bits below which an integer is no secret: it is found again from what is published."""
+"""An integer of fewer bits is not a secret: an attacker can find it from the release by trying."""
 
 GUESSABLE = (
-    "a seed below 2^64 is found again by trying, and with it everybody's row; leave the seed out, or give 128 random "
+    "a seed below 2^64 can be found by trying, and with it each person's row; leave the seed out, or give 128 random "
     "bits, such as secrets.token_bytes(16)"
 )
 
@@ -39,13 +39,13 @@ _LABEL = b"anonflow draw 1"
 
 
 class SeedWarning(AnonflowWarning):
-    """A seed that is small enough to be found by trying: whoever finds it knows everybody's row."""
+    """A warning: the seed is small enough to be found by trying, and then reveals each person's row."""
 
 
 class RandomWords:
     """A source of 64-bit words, each handed out as two 32-bit lanes, lower half first.
 
-    Never a generator of numpy or numba: their state can be found from what is published.
+    It never uses a generator of numpy or numba: an attacker can compute their state from the release.
 
     Parameters
     ----------
@@ -59,13 +59,12 @@ class RandomWords:
     Raises
     ------
     ParameterError
-        If the seed is neither, or bytes shorter than 16, or the step is negative.
+        If the seed is none of these, has fewer than 16 bytes, or the step is negative.
 
     Notes
     -----
     With a seed, the stream of (step, purpose, key) is SHAKE-256 of the seed and these three, each in a field
-    of its own length; lanes are little-endian. Streams do not depend on each other, nor on the order in which
-    they are asked for.
+    of its own length; lanes are little-endian. Streams do not depend on each other, nor on the order of the calls.
     """
 
     def __init__(self, seed: int | bytes | str | None = None, step: int = DRAW_STEP) -> None:
@@ -159,7 +158,7 @@ def warn_of_small_seed(seed: int | bytes | str | None, stacklevel: int = 2) -> N
 def seed_of_table(seed: int | bytes | str, content: bytes) -> bytes:
     """Return the seed of one table's draw: a hash of what the table holds, keyed with the seed.
 
-    Without it the same seed would give two tables the same permutations, and who has one truth the other.
+    Otherwise the same seed would give two tables the same permutations, and the truth of one would reveal the other.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Generalized rows on their way to a release: whom each one's other columns are of, what is shown, whom it lists."""
+"""Generalized rows of a release: the original of each row's other columns, its published cells, its candidates."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class GeneralizedRows:
     positions: np.ndarray | None = None
 
     def origin(self, words: RandomWords) -> np.ndarray:
-        """Draw whose other columns each row is published with, shape (m,), int64.
+        """Draw the original whose other columns each row is published with, shape (m,), int64.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class GeneralizedRows:
         order: np.ndarray | None = None,
         kinds: Mapping[str, str] | None = None,
     ) -> pd.DataFrame:
-        """Return the published table: generalized records, and the other columns of whom each row carries.
+        """Return the published table: generalized records, and the other columns of each row's original.
 
         Parameters
         ----------
@@ -92,13 +92,13 @@ class GeneralizedRows:
         columns : iterable of str
             The published ones, in their order.
         cells : callable
-            Column that is no quasi-identifier -> the cells of the m originals.
+            Column that is not a quasi-identifier -> the cells of the m originals.
         hidden : bool
             Whether the other columns of suppressed records are published as ``*``.
         order : numpy.ndarray, optional
             The rows in their order; as they are without it.
         kinds : mapping, optional
-            Column -> what its cells are published as (``text``, ``float``, ...), where these rows alone do not say it.
+            Column -> the published type of its cells (``text``, ``float``, ...), if these rows alone do not determine it.
 
         Raises
         ------
@@ -128,9 +128,9 @@ class GeneralizedRows:
         return pd.DataFrame(values, index=pd.RangeIndex(len(carried)))
 
     def candidates(self, order: np.ndarray) -> Candidates:
-        """Among which of the rows' originals each one's is, for rows in some order: all of them, or none suppressed.
+        """Return the candidate originals of each row, for rows in some order: either all rows, or no suppressed row.
 
-        They are matches, or the members of a class, or nobody; suppressed rows without a class are one.
+        They are matches, or the members of a class, or empty; suppressed rows without a class are one class.
         """
         if self.classes is not None:
             return Candidates.of_classes(np.where(self.suppressed, -1, self.classes)).take(order)
@@ -161,7 +161,7 @@ class GeneralizedRows:
 
 
 def permute_suppressed(positions: np.ndarray, words: RandomWords) -> np.ndarray:
-    """Draw whose other columns suppressed records carry: one class, wherever they stand.
+    """Draw the other columns of suppressed records, which are one class of the whole table.
 
     Parameters
     ----------

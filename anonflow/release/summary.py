@@ -1,4 +1,4 @@
-"""What whoever receives a release sees, from the release alone: kinds of cells, and what can be asked of it."""
+"""The receiver's view of a release: kinds of cells, and the questions that it can answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What is seen of one column.
+    """The summary of one column.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ColumnSummary:
         Shares of the rows: one value; more than one; ``*``, or not published. Of a hierarchy that is not public it cannot be
         told which labels are values: the first two are None.
     domain : bool
-        Whether it is published what ``*`` stands for.
+        Whether the domain of ``*`` is published.
     """
 
     name: str
@@ -65,7 +65,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True, repr=False)
 class ReleaseSummary:
-    """What is seen of a release.
+    """The summary of a release.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ReleaseSummary:
     guarantee : str or None
     k : int or None
     version : str
-        Of the anonflow that made it, where that is told.
+        The version of anonflow that computed it, if the release says so.
     columns : tuple of ColumnSummary
     can, cannot : tuple of str
         Questions that it can answer, and those that it cannot, a sentence each.
@@ -136,12 +136,12 @@ def _shares(column: ColumnSummary) -> str:
 
 
 def summary_of(about: ReleaseMetadata, columns: Sequence[PublishedColumn]) -> ReleaseSummary:
-    """Return what whoever receives a release sees.
+    """Return the receiver's view of a release.
 
     Parameters
     ----------
     about : ReleaseMetadata
-        What is told of it.
+        Its description.
     columns : sequence of PublishedColumn
         At least one.
 

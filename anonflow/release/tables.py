@@ -1,4 +1,4 @@
-"""Published tables as files: CSV and Parquet, written whole, read without guessing."""
+"""Published tables as files: CSV and Parquet, written completely or not at all, and read without guessing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import number_text
+from anonflow.table.files.metadata_file import PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
-from anonflow.table.metadata_file import PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.texts import text_type
 from anonflow.whole_file import drafted, locked, streamed, write_whole
@@ -39,16 +39,16 @@ def write_described(
     write: Callable[[Path], ReleaseMetadata | None],
     ready: Callable[[], Any] = lambda: None,
 ) -> tuple[Path, ...]:
-    """Write a published table, and beside it what its cells mean; both are whole before one has its name.
+    """Write a published table and its description; both are complete before either gets its name.
 
     Parameters
     ----------
     path : path
         Of the table.
     write : callable
-        Writes the table to the path it is given, and returns what is told of it; None if nothing is.
+        Writes the table to a path, and returns its description, or None.
     ready : callable, optional
-        Called when all is written, before anything gets its name: what it raises leaves everything as it was.
+        Called when everything is written, before a file gets its name: if it raises, no file changes.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def check_package(table: str | PathLike[str]) -> None:
 
 
 def _held(place: Path) -> str | None:
-    """Return what a file says; None if there is none.
+    """Return a file's content; None if there is no file.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _held(place: Path) -> str | None:
 
 
 def _withdraw(place: Path, table: Path) -> None:
-    """Take back what is told of an earlier table of this name."""
+    """Remove the description of an earlier table of this name."""
     others = None
     if place.name == PACKAGE:
         held = _held(place)
@@ -249,7 +249,7 @@ def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: b
 
 
 def has_returns(frame: pd.DataFrame) -> bool:
-    """Return whether a carriage return is in a text: it ends a line for readers, but the writer does not quote it alone."""
+    """Return whether a text has a carriage return: readers take it for the end of a line, but the writer does not quote it."""
     import pandas as pd
 
     return any("\r" in str(name) for name in frame.columns) or any(

@@ -1,4 +1,4 @@
-"""A column's values in another order, plain: nothing of the original column comes along."""
+"""Plain values of a column in another order, without any trace of the original column."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plain_values(
     name: str = "",
     text: bool = False,
 ) -> Any:
-    """Return a column's values in another order, rebuilt so that nothing of the original column comes along.
+    """Return a column's values in another order, rebuilt so that no trace of the original column remains.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def plain_values(
     Raises
     ------
     DataError
-        If the cells are lists or other values that are no single value, or text that is no Unicode.
+        If the cells are lists or other values that are no single value, bytes, or text that is no Unicode.
     """
     import pandas as pd
 
@@ -64,6 +64,8 @@ def plain_values(
         numbers = _numbers(values, bool(missing.any()))
         if numbers is not None:
             return numbers[at]  # a missing one, -1, is the NaN at the end
+    if any(isinstance(value, bytes) for value in values):
+        raise DataError(f"column {name!r}: holds bytes; decode them to text")
     shown = [_text(value) for value in values]
     try:
         "".join(shown).encode()

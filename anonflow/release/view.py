@@ -1,4 +1,4 @@
-"""A release in a notebook: what is published, and apart from it what is the owner's."""
+"""A release in a notebook: the published rows, and separately the owner's part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 5
 
 
 def release_view(frame: pd.DataFrame, proof: Sequence[tuple[str, Any]]) -> str:
-    """Return the first published rows as HTML, and what the certificate proves, if there is one."""
+    """Return the first published rows as HTML, and the proof of the certificate if there is one."""
     numbers = [("rows", f"{len(frame):,}"), ("columns", len(frame.columns)), *proof]
     first = frame.head(ROWS)
     kept = " The certificate that goes with it stays with the owner." if proof else ""

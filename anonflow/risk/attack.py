@@ -1,4 +1,4 @@
-"""The door of the room: who attacks what, as a frame."""
+"""The function `attack`: run attackers on a release and return their success as a frame."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from anonflow.criteria.classes import is_of_classes
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
-from anonflow.risk.by_keys import ByKeys, ByKeySets, checked_sets
-from anonflow.risk.counting import MOST, Counter
-from anonflow.risk.disclosive import Disclosive
-from anonflow.risk.insiders import Clerk, Insider, Replayer
-from anonflow.risk.intersection import Intersection
-from anonflow.risk.linkable import LinkableColumns
-from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
-from anonflow.risk.own_rows import OwnRows
-from anonflow.risk.people import Unit
-from anonflow.risk.population import Population
-from anonflow.risk.simulator import Simulator
+from anonflow.risk.attackers.by_keys import ByKeys, ByKeySets, checked_sets
+from anonflow.risk.attackers.counting import MOST, Counter
+from anonflow.risk.attackers.disclosive import Disclosive
+from anonflow.risk.attackers.insiders import Clerk, Insider, Replayer
+from anonflow.risk.attackers.intersection import Intersection
+from anonflow.risk.attackers.linkable import LinkableColumns
+from anonflow.risk.attackers.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.attackers.own_rows import OwnRows
+from anonflow.risk.attackers.people import Unit
+from anonflow.risk.attackers.population import Population
+from anonflow.risk.attackers.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
 
@@ -64,7 +64,7 @@ ATTACKERS: dict[str, Any] = {
 """Every attacker by its name."""
 
 OF_ROWS = (Prosecutor.name, Journalist.name, Presence.name, Marketer.name, Homogeneity.name, Population.name)
-"""The attackers who can be judged by the rows of a release alone."""
+"""The attackers who need only the rows of a release."""
 
 OF_THE_ROW = (
     Prosecutor.name,
@@ -75,8 +75,7 @@ OF_THE_ROW = (
     LinkableColumns.name,
     Counter.name,
 )
-"""The attackers who point at a row, and whose probabilities may be published, for they are not counted against the truth:
-the largest is a person's risk."""
+"""The attackers who point at a row, with probabilities that may be published because they do not use the truth: the largest is a person's risk."""
 
 WITH_REGISTER = (Journalist.name, Presence.name)
 """The attackers who take a register: in a flow, a file under ``population``."""
@@ -114,7 +113,7 @@ def attack(
     another_tool: bool = False,
     sets: Sequence[Sequence[str]] | None = None,
 ) -> pd.DataFrame:
-    """Let attackers loose on a release, and say how often each wins.
+    """Run attackers on a release and return how often each wins.
 
     Parameters
     ----------
@@ -124,11 +123,11 @@ def attack(
         What is attacked. Of an anonymization a release is drawn for the purpose, and not published.
     attackers : name, attacker, mapping, or list of them, optional
         Names of ``risk.ATTACKERS``, with parameters ``{insider: {c: 3}}``, or objects with ``name``, ``knows``
-        and ``attack(context)``. Without it all that this table and release can be attacked by.
+        and ``attack(context)``. By default all that can attack this table and release.
     k : int, optional
-        What the release promises; without it what it says of itself.
+        The k that the release promises; by default the release's own.
     certificate : Certificate, optional
-        What running the method again tells an attacker; a release has its own.
+        The result of running the method again; a release has its own.
     seed : int, optional
         Of the people who are attacked, where they are drawn.
     earlier : list of releases, optional
@@ -164,7 +163,7 @@ def attack(
     -----
     Success is an expectation over the attacker's own guesses and over the draw where that can be computed, and
     counted against the truth, which the release keeps in memory only, where it cannot. Targets are people: with a column
-    of the role ``unit`` somebody with several rows is found by any of them (:class:`anonflow.risk.people.PeopleAtRisk`).
+    of the role ``unit`` somebody with several rows is found by any of them (:class:`anonflow.risk.attackers.people.PeopleAtRisk`).
     """
     if not isinstance(table, Table | Schema):
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
@@ -236,7 +235,7 @@ def attackers_of(named: Any, register: pd.DataFrame | None = None) -> list[Attac
     Raises
     ------
     ParameterError
-        If one is unknown, or its parameters are none that it has.
+        If an attacker is unknown, or does not have one of the parameters.
     """
     if isinstance(named, str | Mapping | ByKeySets) or hasattr(named, "attack"):
         named = [named]
@@ -244,7 +243,7 @@ def attackers_of(named: Any, register: pd.DataFrame | None = None) -> list[Attac
         raise ParameterError("attackers are names such as ['prosecutor', 'linker'], or attacker objects")
     chosen = [attacker for item in named for attacker in _of_item(item, register)]
     if not chosen:
-        raise ParameterError("no attacker is named; such as ['prosecutor', 'linker']")
+        raise ParameterError("no attacker is named; name some, such as ['prosecutor', 'linker']")
     return chosen
 
 
@@ -292,13 +291,13 @@ _NEEDS = {
 
 
 def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
-    """Return the attackers that a release can be judged by with what there is.
+    """Return the attackers that are possible with the available data.
 
     Parameters
     ----------
     context : AttackContext
     publishable : bool
-        Whether to leave out those whose rate is counted against the truth.
+        Whether to leave out those whose rate uses the truth.
     """
     chosen: list[Attacker] = [Prosecutor(), Marketer()]
     whole = context.schema is None and not context.deleted
@@ -306,7 +305,9 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
         chosen.append(Linker())
     if whole and context.table.unit is not None:
         chosen.append(Unit())
-    if whole and any(name in context.frame.columns for name in context.table.other_columns):
+    # without the certificate it is unknown which originals a mean or median covers
+    covers = whole and not context.evidence.hides_ranges
+    if covers and any(name in context.frame.columns for name in context.table.other_columns):
         chosen.append(LinkableColumns())
     if not publishable and (context.truth is not None or context.listing is not None):
         chosen.append(Insider(1))
@@ -320,6 +321,6 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     ]
     if schema.weight_column in context.frame.columns and is_of_classes(context.evidence):
         chosen.append(Population())
-    if whole and context.n <= MOST:
+    if covers and context.n <= MOST:
         chosen.append(Counter())
     return chosen

@@ -1,4 +1,4 @@
-"""What attackers look at: a release and its originals, and, for the judge alone, the truth."""
+"""The data of attackers: a release and its originals, and, only to evaluate them, the truth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["AttackContext"]
 
 PAIRS = 20_000_000
-"""More pairs of an original and a row are not listed one by one."""
+"""The most pairs of an original and a row that are listed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +38,11 @@ class AttackContext:
     frame : pandas.DataFrame
         The published table, n rows.
     k : int
-        What was promised.
+        The promised k.
     truth : numpy.ndarray, shape (n,), int64, or None
-        For each published row the original whose other columns it carries. No attacker sees it: it says who won.
+        For each published row the original whose other columns it carries. No attacker uses it: it only decides who won.
     certificate : Certificate or None
-        What somebody who knows all quasi-identifiers and the method finds out by running it again.
+        What an attacker who knows all quasi-identifiers and the method learns by running it again.
     path : pathlib.Path or None
         The published file.
     anonymization : Anonymization or None
@@ -53,7 +53,7 @@ class AttackContext:
     elsewhere : numpy.ndarray, shape (n,), int64, or None
         Where all this is a part of a larger release: how many of the other rows cover each original.
     schema : Schema or None
-        Where there is no original: that of the release, whose own rows stand in the original's place.
+        Without an original: the evidence of the release alone, whose own rows replace the original.
     another_tool : bool
         Whether the rows may be written in another notation, and records may have been deleted.
     """
@@ -89,7 +89,7 @@ class AttackContext:
             The originals; without them the release's schema.
         subject : Anonymization, Release, pandas.DataFrame or path
         k : int, optional
-            What the subject says, without it.
+            By default the subject's.
         certificate : Certificate, optional
         seed : int, optional
             Of the samples, and of the draw of an anonymization.
@@ -108,7 +108,7 @@ class AttackContext:
         given = subject_of(subject)
         k = k or given.k or getattr(certificate, "k", None)
         if k is None:
-            raise ParameterError("attacking needs k: what the release promises; say for example k=10")
+            raise ParameterError("attacking needs k, which the release promises; give it, for example k=10")
         if isinstance(table, Schema):
             if given.frame is None:
                 raise ParameterError(
@@ -159,7 +159,7 @@ class AttackContext:
         return evidence
 
     def with_keys(self, keys: Sequence[str]) -> AttackContext:
-        """Return the same release for who knows some of the quasi-identifiers only, and not the method.
+        """Return the same release for attackers who know some of the quasi-identifiers only, and not the method.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class AttackContext:
         Raises
         ------
         ParameterError
-            If one of them is no quasi-identifier.
+            If one of them is not a quasi-identifier.
 
         Notes
         -----
@@ -215,6 +215,10 @@ class AttackContext:
         """Which edges of the graph lie on a perfect matching, shape (E,), bool."""
         if self.deleted:
             raise ParameterError("this attacker needs a row of every record; some were deleted")
+        if self._of_means:
+            raise ParameterError(
+                "of means and medians this attacker needs the certificate: it says whom they cover"
+            )
         edges = match_edges(self.evidence)
         if edges is None:
             raise DataError("the release does not cover the table: nobody can be attacked; verify it first")
@@ -229,11 +233,13 @@ class AttackContext:
 
     @cached_property
     def people(self) -> np.ndarray:
-        """Originals about whom something is published, shape (p,), int64.
+        """Originals with published rows, shape (p,), int64.
 
-        Of fewer than k suppressed records nothing is: their rows are ``*`` throughout.
+        Fewer than k suppressed records have none: their rows are ``*`` throughout.
         """
-        if self.deleted:  # whom no row covers was deleted for certain: nothing is published about them
+        if (
+            self.deleted
+        ):  # originals that no row covers were certainly deleted: nothing is published about them
             return np.flatnonzero(self.covering())
         hidden = np.flatnonzero(self.evidence.exempt)
         if self.schema is not None:
@@ -269,7 +275,7 @@ class AttackContext:
         return highest
 
     def candidates(self) -> np.ndarray:
-        """Among how many rows each original is, for who knows everybody and the method, shape (n,), int64.
+        """Return the number of candidate rows of each original, for an attacker who knows all originals and the method, shape (n,), int64.
 
         Raises
         ------
@@ -285,9 +291,8 @@ class AttackContext:
 
     @cached_property
     def _of_means(self) -> bool:
-        """Whether cells are means or medians, and nobody lists who is in a class."""
-        evidence = self.evidence
-        return evidence.published.aggregates is not None and evidence.lists is None and not self.deleted
+        """Whether cells are means or medians, nobody lists who is in a class, and every record has a row."""
+        return self.evidence.hides_ranges and not self.deleted
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -312,7 +317,7 @@ class AttackContext:
         return np.concatenate(original).astype(np.int64), np.concatenate(row).astype(np.int64)
 
     def judged(self) -> np.ndarray:
-        """Return a truth to judge by: the real one, or one drawn as the release's was, shape (n,), int64.
+        """Return a truth for the evaluation: the real one, or one drawn like the release's, shape (n,), int64.
 
         Raises
         ------

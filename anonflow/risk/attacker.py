@@ -1,4 +1,4 @@
-"""What an attacker is, and how its success is told."""
+"""The definition of an attacker and of its success."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Households:
     number : int
         Households with somebody who was attacked.
     mean, worst : float
-        The probability that one of its people is named: on average, and of the household it knows best.
+        The probability that one of its people is named: on average, and of the household at highest risk.
     """
 
     number: int
@@ -50,11 +50,11 @@ class Success:
     rate : float
         Share of them for whom the attacker wins; an expectation where it guesses.
     worst : float
-        The probability of winning against the person that it knows best.
+        The probability of winning against the person at highest risk.
     at_risk : int
         People against whom it wins more often than the baseline says.
     baseline : float
-        What the release promises at most: 1/k, or what can be guessed without it.
+        The largest rate that the release allows: 1/k, or the rate of a guess without the release.
     sentence : str
         The same in plain words: counts and rates, never a value.
     counted : bool
@@ -75,28 +75,28 @@ class Success:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Between which rates a counted one lies with confidence 95%; an exact expectation is what it is."""
+        """The interval of a counted rate with confidence 95%; for an exact expectation, the rate itself."""
         return wilson(self.rate, self.targets) if self.counted else (self.rate, self.rate)
 
 
 class Attacker(Protocol):
-    """Somebody with some knowledge and one way to use it.
+    """An attacker: some knowledge, and one way to use it.
 
     Attributes
     ----------
     name : str
     knows : str
-        What the attacker has besides the release.
+        The attacker's knowledge besides the release.
 
     Notes
     -----
-    Attackers of this package also say whether their rate is counted against the truth (``needs_truth``). Such a
-    rate says a little about the draw: it is the owner's, and in no report.
+    Attackers of this package also say whether their rate is counted against the truth (``needs_truth``). Such a rate
+    reveals a little about the draw: it belongs to the owner and is in no report.
     """
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
 
     @property
     def knows(self) -> str:
@@ -108,7 +108,7 @@ class Attacker(Protocol):
         Raises
         ------
         ParameterError
-            If the context lacks what the attacker is judged by.
+            If the context lacks the data to evaluate the attacker.
         """
 
 
@@ -120,7 +120,7 @@ def wilson(rate: float, trials: int, z: float = Z) -> tuple[float, float]:
     rate : float
         Between 0 and 1.
     trials : int
-        (0, 1) is the interval of none.
+        For no observations it is (0, 1).
     z : float
         Standard deviations of the normal distribution; 1.96 for confidence 95%.
     """

@@ -1,4 +1,4 @@
-"""Risk before anything is done: who stands alone in the originals, on which columns, as a reviewer asks."""
+"""Risk before anonymization: unique records in the originals, and the columns that make them unique, as a reviewer asks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonflow.risk.attacker import THRESHOLD
-from anonflow.risk.people import at_least_one
-from anonflow.risk.population import PopulationRisk, population_risk
+from anonflow.risk.attackers.population import PopulationRisk, population_risk
 from anonflow.table import Table
 from anonflow.table.key_sets import KeySets, key_sets
-from anonflow.table.uniqueness import class_labels
+from anonflow.table.uniqueness import at_least_one, class_labels
 
 __all__ = ["Owners", "RiskBefore", "risk_before", "smallest_sets"]
 
 
 @dataclass(frozen=True)
 class Owners:
-    """Who the rows belong to: people with several rows each, or households.
+    """The owners of rows: people with several rows each, or households.
 
     Attributes
     ----------
@@ -29,7 +28,7 @@ class Owners:
     alone : int
         How many have a row that no other row equals.
     average, highest : float
-        The probability that one of an owner's rows is named rightly, by who knows all of them.
+        The probability that an attacker who knows all of an owner's rows names one of them correctly.
     """
 
     number: int
@@ -50,7 +49,7 @@ class Owners:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskBefore:
-    """What a reviewer asks of a table before anything is done; see :func:`risk_before`.
+    """The risk of a table before anonymization; see :func:`risk_before`.
 
     Attributes
     ----------
@@ -75,7 +74,7 @@ class RiskBefore:
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """Number of records."""
         return len(self.sizes)
 
     @property
@@ -98,13 +97,13 @@ class RiskBefore:
         return int((1.0 / self.sizes > threshold + 1e-12).sum())
 
     def unique_by_size(self) -> list[tuple[int, int]]:
-        """For s = 1 ... m, the records that are unique on some set of at most s columns."""
+        """Return for s = 1 ... m the records that are unique on some set of at most s columns."""
         least = self.sets.least
         return [(s, int(((least > 0) & (least <= s)).sum())) for s in range(1, self.sets.most + 1)]
 
 
 def risk_before(table: Table, most: int = 3, fraction: float | None = None) -> RiskBefore:
-    """Sample uniques, special uniques, people, households and the population of a table as it is.
+    """Return sample uniques, special uniques, people, households and population uniques of a table before anonymization.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ def risk_before(table: Table, most: int = 3, fraction: float | None = None) -> R
     Raises
     ------
     ParameterError
-        As :func:`anonflow.table.key_sets.key_sets` and :func:`anonflow.risk.population.population_risk`.
+        As :func:`anonflow.table.key_sets.key_sets` and :func:`anonflow.risk.attackers.population.population_risk`.
     DataError
         If a weight cannot be one.
 

@@ -1,4 +1,4 @@
-"""What the rows of a release say of themselves: classes, risks, diversity, and of each figure what it could not see."""
+"""Describe a release by its rows alone: classes, risks, diversity, and the limits of each figure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity import Spread, earth_mover, spread
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
@@ -38,7 +39,7 @@ class Figure:
     column : str
         "" where it is about all of them.
     unseen : str
-        What the number could not see.
+        The limits of the number.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Description:
     ----------
     figures : tuple of Figure
     remarks : tuple of str
-        How cells were read, and what stands out.
+        How cells were read, and other remarks.
     """
 
     figures: tuple[Figure, ...]
@@ -106,7 +107,7 @@ def describe(
     register: pd.DataFrame | None = None,
     threshold: float = THRESHOLD,
 ) -> Description:
-    """Return what the rows of a release say of themselves, whoever made it.
+    """Describe the rows of a release of any tool.
 
     Parameters
     ----------
@@ -125,14 +126,14 @@ def describe(
     Description
         Rows and classes; the prosecutor's risk (1 / size of a class) and the share of rows above the threshold; the
         marketer's (classes / rows); of each sensitive column p, l, entropy l, t, beta and delta that hold. Every figure
-        says what it could not see. Counts and rates only.
+        names its limits. Counts and rates only.
 
     Raises
     ------
     ParameterError
-        If the threshold is no probability, an anonymization was not drawn, or the register lacks a quasi-identifier.
+        If the threshold is not a probability, an anonymization was not drawn, or the register lacks a quasi-identifier.
     DataError
-        If the release does not go with the schema, has more rows than the original, or cannot be read.
+        If the release does not match the schema, has more rows than the original, or cannot be read.
 
     Notes
     -----
@@ -158,7 +159,10 @@ def describe(
     figures = [*_sizes(evidence, threshold, unseen)]
     if register is not None:
         originals = None if isinstance(table, Schema) else table
-        figures += _of_register(RegisterCounts.of(frame, schema, register, originals), threshold)
+        classes = None
+        if originals is not None and originals.unit is not None and is_of_classes(evidence):
+            classes = class_rows(evidence)
+        figures += _of_register(RegisterCounts.of(frame, schema, register, originals, classes), threshold)
     for name in evidence.others:
         if schema[str(name)].role == "sensitive":
             figures += _of_column(spread(evidence, str(name), "class"), str(name))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,19 +14,95 @@ from anonflow.criteria.graph import Bipartite
 from anonflow.criteria.max_flow import MaxFlow, can_be_left_out, largest_flow
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy import number_text
 from anonflow.table import Schema, Table
 from anonflow.table.arrow import pandas_frame
+from anonflow.table.domain import missing_cells
 from anonflow.table.notation import readers_of
+from anonflow.table.per_unit import first_labels
+from anonflow.table.prepare import Preparation
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RegisterCounts"]
+__all__ = ["RegisterCounts", "check_register", "register_table"]
+
+
+def check_register(
+    names: Iterable[str], schema: Schema, steps: Preparation, known: Iterable[str] | None = None
+) -> None:
+    """Refuse a register without the columns of the comparison.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Its columns, as they are in its file.
+    schema : Schema
+        Of the table that was released.
+    steps : Preparation
+        The preparation steps of the register.
+    known : iterable of str, optional
+        The quasi-identifiers that are needed; all of the schema without it.
+
+    Raises
+    ------
+    ParameterError
+        If it lacks some.
+    """
+    there = list(names)
+    now = steps.renamed(there)
+    after = {now.get(name, name) for name in there}
+    needed = schema.quasi_identifiers if known is None else known
+    lacking = [name for name in needed if name not in after]
+    if lacking:
+        raise ParameterError(
+            f"the population lacks the columns {', '.join(map(repr, lacking))}; a register has every quasi-identifier: add "
+            "them, or give another file"
+        )
+
+
+def register_table(register: Any, schema: Schema, known: Iterable[str] | None = None) -> Table:
+    """Return a register coded by the schema, so that errors are found before there is a release.
+
+    Parameters
+    ----------
+    register : pandas.DataFrame
+    schema : Schema
+        With the steps before.
+    known : iterable of str, optional
+        As :func:`check_register`.
+
+    Raises
+    ------
+    ParameterError
+        If it is no frame, has no people, or lacks a column.
+    DataError, HierarchyError
+        If a value does not go with its column.
+    """
+    needed = schema.quasi_identifiers if known is None else known
+    return Table(*_prepared(register, schema, schema.preparation, needed))
+
+
+def _prepared(
+    register: Any, schema: Schema, steps: Preparation, needed: Iterable[str]
+) -> tuple[pd.DataFrame, Schema]:
+    """Return the needed columns of a register after the preparation steps, and their schema."""
+    import pandas as pd
+
+    register = pandas_frame(register)
+    if not isinstance(register, pd.DataFrame):
+        raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
+    names = list(needed)
+    check_register(register.columns, schema, steps, names)
+    if not len(register):
+        raise ParameterError("the population has no people; give a register with at least one")
+    known = Schema({name: schema[name] for name in names}, folder=schema.folder)
+    return steps.apply(register, partial=True)[names], known
 
 
 @dataclass(frozen=True, eq=False)
 class RegisterCounts:
-    """Who of a register could be on which row, by the quasi-identifiers.
+    """The matches between the people of a register and the rows of a release, by the quasi-identifiers.
 
     Attributes
     ----------
@@ -38,9 +115,15 @@ class RegisterCounts:
     row_label : numpy.ndarray, shape (rows,), int64
         Equal for rows that cover the same values.
     is_of_classes : bool
-        Whether nobody is covered by rows of two classes: only then a class's share says who is present.
+        Whether no person is covered by rows of two classes: only then a class's share gives the presence.
     graph : Bipartite
         Which distinct rows cover which distinct people.
+    person : numpy.ndarray, shape (m,), int64
+        The person of each row of the register, 0.. .
+    released : numpy.ndarray, shape (classes,), int64
+        How many people each class of rows is of: as many as it has rows, or fewer where people have several.
+    several_rows : bool
+        Whether a person may have several rows of the release.
     """
 
     people: int
@@ -49,10 +132,18 @@ class RegisterCounts:
     row_label: np.ndarray
     is_of_classes: bool
     graph: Bipartite = field(repr=False)
+    person: np.ndarray = field(repr=False)
+    released: np.ndarray = field(repr=False)
+    several_rows: bool = False
 
     @classmethod
     def of(
-        cls, frame: pd.DataFrame, schema: Schema, register: pd.DataFrame, originals: Table | None = None
+        cls,
+        frame: pd.DataFrame,
+        schema: Schema,
+        register: pd.DataFrame,
+        originals: Table | None = None,
+        classes: np.ndarray | None = None,
     ) -> RegisterCounts:
         """Compare the rows of a release with a register.
 
@@ -63,16 +154,20 @@ class RegisterCounts:
         schema : Schema
             With the kinds and hierarchies of the original.
         register : pandas.DataFrame
-            With every quasi-identifier, a row a person; prepared by the steps that the schema or the originals have.
+            With every quasi-identifier, a row a person, or with the schema's column of units, several; prepared by the steps
+            that the schema or the originals have.
         originals : Table, optional
             Where it is there, its values are added to the domains, that ranges between them are read alike.
+        classes : numpy.ndarray, shape (n,), int64, optional
+            A published row of the class that each original is in, -1 where its row says nothing: of originals with units, it
+            says how many people a class is of.
 
         Raises
         ------
         ParameterError
-            If the register is no frame, is empty, or lacks a quasi-identifier.
+            If the register is no frame, is empty, or lacks a quasi-identifier; or the rows show means or medians.
         DataError
-            If a value of the register is in no hierarchy, or the rows cannot be read.
+            If a value of the register is in no hierarchy, a unit is blank, or the rows cannot be read.
 
         Notes
         -----
@@ -80,34 +175,43 @@ class RegisterCounts:
         """
         import pandas as pd
 
-        register = pandas_frame(register)
-        if not isinstance(register, pd.DataFrame):
-            raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
         steps = schema.preparation if originals is None else originals.preparation
-        register = steps.apply(register, partial=True)
-        names = list(schema.quasi_identifiers)
-        lacking = [name for name in names if name not in register.columns]
-        if lacking:
-            raise ParameterError(f"the population lacks the columns {', '.join(map(repr, lacking))}")
-        if not len(register):
-            raise ParameterError("the population has no people; give a register with at least one")
-        known = Schema({name: schema[name] for name in names}, folder=schema.folder)
-        both = register[names]
+        owner = _owners(register, schema, steps)
+        both, known = _prepared(register, schema, steps, schema.quasi_identifiers)
+        names = list(known)
         if originals is not None:
-            both = pd.concat([originals.frame[names], both], ignore_index=True)
+            own = originals.frame[names]
+            both = pd.concat([own, _as_typed(both, own)], ignore_index=True)
         table = Table(both, known)
         before = 0 if originals is None else originals.n
         people = table.records.take(np.arange(before, table.n))
+        person = np.arange(people.n) if owner is None or len(owner) != people.n else owner
         readers = readers_of(table.domains, {name: schema[name].notation for name in names})
-        graph = consistency_graph(people, Generalization.parse(frame, table.domains, readers=readers))
-        rows, persons = graph.degrees()[1], graph.degrees()[0]
+        published = Generalization.parse(frame, table.domains, readers=readers)
+        if published.aggregates is not None:
+            raise ParameterError(
+                "the rows show means or medians, and a register does not say whom one covers; compare it with a release of "
+                "ranges, made without `aggregate`"
+            )
+        graph = consistency_graph(people, published)
+        label = graph.published.label
+        released = np.bincount(label, minlength=graph.published.size)
+        unit = None if originals is None else originals.unit
+        if unit is not None and classes is not None:
+            shown = classes >= 0
+            pairs = np.unique(np.stack([label[classes[shown]], unit[shown]]), axis=1)
+            released = np.bincount(pairs[0], minlength=graph.published.size)
+        covered = _people_of_boxes(graph, person)
         return cls(
-            people.n,
-            rows[graph.published.label],
-            persons[graph.originals.label],
-            graph.published.label,
+            int(person.max()) + 1,
+            covered[label],
+            np.bincount(person, graph.degrees()[0][graph.originals.label]).astype(np.int64),
+            label,
             bool((np.bincount(graph.end, minlength=1) <= 1).all()),
             graph,
+            person,
+            released,
+            schema.unit_column is not None,
         )
 
     @cached_property
@@ -116,8 +220,17 @@ class RegisterCounts:
 
         Nobody covered: 1, as whoever is on such a row is in no register.
         """
-        _, first, size = np.unique(self.row_label, return_index=True, return_counts=True)
-        return np.minimum(1.0, size / np.maximum(self.of_row[first], 1))
+        of_class = _people_of_boxes(self.graph, self.person)
+        return np.minimum(1.0, self.released / np.maximum(of_class, 1))
+
+    @cached_property
+    def chance(self) -> np.ndarray:
+        """With which probability each person of the register is in the table, by the likeliest class, shape (people,), float64."""
+        of_end = np.zeros(self.graph.originals.size)
+        np.maximum.at(of_end, self.graph.end, self.presence[self.graph.box])
+        chance = np.zeros(self.people)
+        np.maximum.at(chance, self.person, of_end[self.graph.originals.label])
+        return chance
 
     @cached_property
     def _assignment(self) -> MaxFlow:
@@ -136,11 +249,13 @@ class RegisterCounts:
         DataError
             If the graph is too large for a flow.
         """
+        if self.several_rows:
+            return int((self.of_row == 0).sum())
         return int(self._assignment.unmet.sum())
 
     @cached_property
     def could_be_absent(self) -> np.ndarray:
-        """Without whom all rows could be other people's, shape (people,), bool.
+        """Return the people without whom all rows could belong to others, shape (people,), bool.
 
         Raises
         ------
@@ -150,11 +265,67 @@ class RegisterCounts:
         Notes
         -----
         A person must be present if every assignment of the rows to different people of the register, each covered by its
-        row, has the person. Whoever is covered could be present, as well: he takes the place of the one on that row. Where
-        some row is of nobody in the register, the others may be, too, and everybody could be absent. One maximum flow.
+        row, has the person. Each covered person could also be present, in place of the person on that row. If some row
+        belongs to no person of the register, so may the others, and everybody could be absent. One maximum flow.
+
+        Where a person may have several rows, all rows that two people are covered by can be one of them's: only who is alone
+        on a row must be present.
         """
+        spared = np.ones(self.people, bool)
         if self.unlisted:
-            return np.ones(self.people, bool)
+            return spared
         graph = self.graph
-        spared: np.ndarray = can_be_left_out(graph.end, graph.box, self._assignment)[graph.originals.label]
+        if not self.several_rows:
+            left_out: np.ndarray = can_be_left_out(graph.end, graph.box, self._assignment)
+            return left_out[graph.originals.label]
+        alone = _people_of_boxes(graph, self.person) == 1
+        ends = graph.end[alone[graph.box]]
+        must = np.zeros(graph.originals.size, bool)
+        must[ends] = True
+        spared[self.person[must[graph.originals.label]]] = False
         return spared
+
+
+def _as_typed(register: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+    """Return a register whose columns are numbers where those of the table are, and texts where they are texts.
+
+    A file of texts may be compared with a table of numbers. What is no number stays, and is refused with its column.
+    """
+    import pandas as pd
+
+    typed = {}
+    for name in own.columns:
+        cells, is_number = register[name], own[name].dtype.kind in "iuf"
+        if is_number and cells.dtype.kind not in "iuf":
+            numbers = pd.to_numeric(cells.where(~missing_cells(cells)), errors="coerce")
+            if (numbers.notna() | missing_cells(cells)).all():
+                typed[name] = numbers
+        elif cells.dtype.kind in "iuf" and own[name].map(lambda value: isinstance(value, str)).any():
+            typed[name] = cells.map(number_text, na_action="ignore").astype(object)
+    return register.assign(**typed)
+
+
+def _owners(register: Any, schema: Schema, steps: Preparation) -> np.ndarray | None:
+    """Return the person of each row of a register, 0..; None if each row is a person."""
+    import pandas as pd
+
+    frame = pandas_frame(register)
+    unit = schema.unit_column
+    if unit is None or not isinstance(frame, pd.DataFrame) or not len(frame):
+        return None
+    frame = steps.apply(frame, partial=True)
+    return first_labels(frame[unit], unit) if unit in frame.columns else None
+
+
+def _people_of_boxes(graph: Bipartite, person: np.ndarray) -> np.ndarray:
+    """Return how many people each distinct row covers, shape (rows,), int64: somebody with several rows once."""
+    ends, owners = np.unique(np.stack([graph.originals.label, person]), axis=1)
+    start = np.searchsorted(ends, np.arange(graph.originals.size + 1))
+    if len(owners) == len(person) == int(person.max(initial=-1)) + 1:  # a row a person
+        return graph.degrees()[1]
+    many = np.diff(start)[graph.end]
+    box = np.repeat(graph.box, many)
+    within = np.arange(len(box)) - np.repeat(np.cumsum(many) - many, many)
+    own = owners[np.repeat(start[graph.end], many) + within]
+    pairs = np.unique(np.stack([box.astype(np.int64), own]), axis=1)[0]
+    return np.bincount(pairs, minlength=graph.published.size).astype(np.int64)

@@ -1,9 +1,9 @@
-"""Singling out, linkability, inference: each asked of people who are in a release, and of people held out of it."""
+"""Singling out, linkability, inference: each attack runs on people of a release and on people held out of it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Z, percent
+from anonflow.risk.singling_out import fits_rows, one_end, plausible_points, same_cells, unique_conditions
 from anonflow.table import Table
 from anonflow.table.row_marks import row_labels
 
@@ -23,7 +24,13 @@ QUESTIONS = ("singling out", "linkability", "inference")
 """Those of the European Union's Article 29 Working Party, Opinion 05/2014 (WP 216)."""
 
 _MOST = 2_000
-"""People that are attacked on each side, at most."""
+"""The most people that are attacked on each side, and the most conditions that should describe one person."""
+
+_PEOPLE = 20_000
+"""The most people of each side among whom one is singled out."""
+
+_FEWEST = 30
+"""The least number of conditions on a plausible table: with fewer, the rate has no meaning."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,9 @@ class Answer:
     success, control : float
         Shares that are right: s and c.
     baseline : float
-        What a guess without the release's rows is right in.
+        The share in which a guess without the release's rows is right.
     how : str
-        What the attacker does, a sentence.
+        A sentence about the attack.
     """
 
     question: str
@@ -53,7 +60,7 @@ class Answer:
 
     @property
     def excess(self) -> float:
-        """(s - c) / (1 - c): what being in the release adds; at least 0."""
+        """(s - c) / (1 - c): the excess risk of being in the release; at least 0."""
         return 0.0 if self.control >= 1 else max(0.0, (self.success - self.control) / (1 - self.control))
 
     @property
@@ -81,8 +88,8 @@ class Answer:
 
         Notes
         -----
-        An attack that is right no more often than its naive baseline shows nothing: too weak. It is passed if the whole
-        interval lies below the threshold; not decided if only its middle does: too few people.
+        An attack that is not better than its naive baseline is too weak for a conclusion. The question is passed if the
+        complete interval is below the threshold; it is not decided if only the middle is, with too few people.
         """
         if self.success <= self.baseline:
             return "too weak"
@@ -129,8 +136,10 @@ def three_questions(
 
     Notes
     -----
-    *Singling out*: the quasi-identifiers and all other cells of a random row are a predicate; it wins if exactly one person
-    of a database fits. Naive: each column's cell from another row. *Linkability*: two databases have some of a person's
+    *Singling out*: a condition wins if exactly one person of a database fits it. Conditions are all cells of a random row, the
+    other columns' too; its quasi-identifiers, one of them narrowed to a value that somebody has (:func:`one_end`); and values of
+    three columns that exactly one row of a plausible table has (:func:`unique_conditions`). Naive: each column's cell, or value,
+    from another row. The strongest way counts. *Linkability*: two databases have some of a person's
     columns each: the quasi-identifiers and the other columns; the first half of the quasi-identifiers and all the rest;
     every second quasi-identifier and all the rest. A row that fits the first picks somebody of the second who fits the row
     (naive: anybody); or each database picks the tightest row that fits its columns, that with the fewest values in their
@@ -149,26 +158,33 @@ def three_questions(
     size = min(_MOST, len(mine), len(theirs))
     if size < 1 or len(frame) < 1:
         raise ParameterError("nobody to attack: the table has too few records to hold some out")
-    sides = tuple(
-        each.take(np.sort(rng.choice(at, size, replace=False)))
-        for each, at in ((table, mine), (controls, theirs))
-    )
+
+    def people(many: int) -> tuple[Table, ...]:
+        return tuple(
+            each.take(np.sort(rng.choice(at, many, replace=False)))
+            for each, at in ((table, mine), (controls, theirs))
+        )
+
+    sides = people(size)
     rows = Generalization.parse(frame, table.domains)
     others = [name for name in table.other_columns if name in frame.columns]
     labels = row_labels([frame, *(side.frame for side in sides)], others)
-    answers = [_singling_out(rows, labels, sides, rng)]
+    everybody = min(_PEOPLE, len(mine), len(theirs))
+    answers = [
+        strongest(_singling_out(rows, frame, others, people(everybody) if everybody > size else sides, rng))
+    ]
     linked = _linkability(rows, labels if others else None, sides)
     if linked:
         answers.append(strongest(linked))
     wanted = [name for name in others if table.schema[name].role == "sensitive"] or others
     if wanted:
-        covers = [_covers(rows, side) for side in sides]
+        covers = [fits_rows(rows, side) for side in sides]
         answers.append(strongest([_inference(frame, sides, covers, name) for name in wanted]))
     return tuple(answers)
 
 
 def strongest(answers: Sequence[Answer]) -> Answer:
-    """Of several ways to attack, that which the release adds most to, of those that beat their naive baseline."""
+    """Return, of several attacks that beat their naive baseline, the one with the largest excess."""
     return max(answers, key=lambda answer: (answer.success > answer.baseline, answer.excess))
 
 
@@ -186,21 +202,6 @@ def _inside(rate: float, trials: int) -> float:
     return (rate * trials + 1) / (trials + 2)
 
 
-def _covers(rows: Generalization, people: Table, columns: Collection[str] | None = None) -> np.ndarray:
-    """Return which row covers which person, on some columns or on all, shape (rows, people), bool."""
-    layout, codes = rows.layout, people.codes
-    possible = np.ones((rows.n, people.n), bool)
-    for t, a in enumerate(layout.ranges.tolist()):
-        if columns is None or rows.domains[a].column in columns:
-            low, high = people.records.ends(a)
-            possible &= (rows.lo[t][:, None] <= low) & (high <= rows.hi[t][:, None])
-    for t, a in enumerate(layout.sets.tolist()):
-        if columns is None or rows.domains[a].column in columns:
-            word, bit = codes[:, a] >> 6, (codes[:, a] & 63).astype(np.uint64)
-            possible &= ((rows.bits[layout.offset[t] + word] >> bit[:, None]) & np.uint64(1)).T.astype(bool)
-    return possible
-
-
 def _sizes(rows: Generalization, columns: Collection[str]) -> np.ndarray:
     """Return how many combinations of values each row's cells in some columns stand for, shape (rows,), float64, as logarithms."""
     layout, counts = rows.layout, rows.counts()
@@ -215,39 +216,65 @@ def _sizes(rows: Generalization, columns: Collection[str]) -> np.ndarray:
 
 
 def _singling_out(
-    rows: Generalization, labels: Sequence[np.ndarray], sides: Sequence[Table], rng: np.random.Generator
-) -> Answer:
-    size = sides[0].n
-    guesses = rng.choice(rows.n, size, replace=rows.n < size)
-    mixed = _mixed(rows.take(guesses), rng)
-    label = labels[0][guesses]
-    other = labels[0][rng.integers(0, rows.n, size)]
+    rows: Generalization,
+    frame: pd.DataFrame,
+    others: Sequence[str],
+    sides: Sequence[Table],
+    rng: np.random.Generator,
+) -> list[Answer]:
+    """Return every way to describe exactly one person by what a release says.
 
-    def alone(predicate: Generalization, value: np.ndarray, side: int) -> float:
-        fits = _covers(predicate, sides[side]) & (value[:, None] == labels[side + 1][None, :])
+    Parameters
+    ----------
+    rows : Generalization
+    frame : pandas.DataFrame
+        The release.
+    others : sequence of str
+        Published columns besides the quasi-identifiers.
+    sides : sequence of Table
+        People of the release, and as many controls.
+    rng : numpy.random.Generator
+    """
+    size = sides[0].n
+    most = min(_MOST, size)
+    guesses = rng.choice(rows.n, most, replace=rows.n < most)
+    labels = row_labels([frame, *(side.frame for side in sides)], others)
+    label, other = labels[0][guesses], labels[0][rng.integers(0, rows.n, most)]
+    some = rows.take(guesses)
+
+    def alone(cells: Generalization, side: int, value: np.ndarray | None = None) -> float:
+        fits = fits_rows(cells, sides[side])
+        if value is not None:
+            fits &= value[:, None] == labels[side + 1][None, :]
         return float((fits.sum(axis=1) == 1).mean())
 
-    return Answer(
-        "singling out", size, size, alone(rows.take(guesses), label, 0), alone(rows.take(guesses), label, 1),
-        alone(mixed, other, 0), "A row's cells, all together, describe exactly one person.",
-    )  # fmt: skip
-
-
-def _mixed(rows: Generalization, rng: np.random.Generator) -> Generalization:
-    """Return the same cells of each column, on other rows."""
-    lo, hi, bits = rows.lo.copy(), rows.hi.copy(), rows.bits.copy()
-    layout = rows.layout
-    # a number's range and the codes beside it, and the positions of a code, are one cell
-    order = {
-        name: rng.permutation(rows.n) for name in dict.fromkeys(domain.column for domain in rows.domains)
-    }
-    for t, a in enumerate(layout.ranges.tolist()):
-        other = order[rows.domains[a].column]
-        lo[t], hi[t] = lo[t, other], hi[t, other]
-    for t, a in enumerate(layout.sets.tolist()):
-        words = slice(int(layout.offset[t]), int(layout.offset[t + 1]))
-        bits[words] = bits[words][:, order[rows.domains[a].column]]
-    return replace(rows, lo=lo, hi=hi, bits=bits)
+    ends, naive = one_end(some, rng), one_end(same_cells(some, rng), rng)
+    ways = [
+        Answer(
+            "singling out", most, most, alone(some, 0, label), alone(some, 1, label),
+            alone(same_cells(some, rng), 0, other), "A row's cells, all together, describe exactly one person.",
+        ),
+        Answer(
+            "singling out", most, most, alone(ends, 0), alone(ends, 1), alone(naive, 0),
+            "A row's cells, one of them narrowed to an end of its range or to one of its values, describe exactly one person.",
+        ),
+    ]  # fmt: skip
+    plausible, *points = plausible_points(rows, frame, sides, others, rng)
+    plausible = plausible.take(rng.choice(rows.n, size, replace=rows.n < size))
+    conditions, mixed = unique_conditions(plausible, most, rng)
+    if conditions.m >= _FEWEST:
+        success, control, naive_rate = (
+            float((each.counts(people) == 1).mean())
+            for each, people in ((conditions, points[0]), (conditions, points[1]), (mixed, points[0]))
+        )
+        ways.append(
+            Answer(
+                "singling out", conditions.m, conditions.m, success, control, naive_rate,
+                f"Values of {conditions.columns.shape[1]} columns that one row of a plausible table has describe exactly one "
+                "person.",
+            )
+        )  # fmt: skip
+    return ways
 
 
 def _linkability(
@@ -278,7 +305,7 @@ def _linkability(
         left, right = (_sizes(rows, some) for some in (columns, rest))
         joined, met = [], []
         for side, people in enumerate(sides):
-            covers, fits = _covers(rows, people, columns), _covers(rows, people, rest)
+            covers, fits = fits_rows(rows, people, columns), fits_rows(rows, people, rest)
             if labels is not None:
                 fits &= labels[0][:, None] == labels[side + 1][None, :]
             joined.append(_joined(covers, fits))

@@ -101,10 +101,10 @@ class Problems:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._found: list[tuple[Place, Problem]] = []
+        self._problems: list[tuple[Place, Problem]] = []
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._problems)
 
     def __iter__(self) -> Iterator[str]:
         name = self._document.name
@@ -112,11 +112,11 @@ class Problems:
             yield f"{name}:{line}:{column}: {problem.text}"
 
     def _in_order(self) -> list[tuple[Place, Problem]]:
-        return sorted(self._found, key=lambda each: each[0])
+        return sorted(self._problems, key=lambda each: each[0])
 
     def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
         """Note a problem of what `path` leads to."""
-        self._found.append((self._document.place(path, value=value), Problem(tuple(path), text)))
+        self._problems.append((self._document.place(path, value=value), Problem(tuple(path), text)))
 
     def add_unknown_keys(self, path: Sequence[str | int], given: Iterable[Any], known: Iterable[str]) -> None:
         """Note every key of the mapping at `path` that is not among `known`."""
@@ -133,7 +133,7 @@ class Problems:
         AnonflowError
             Of the document's class, if there are problems.
         """
-        if self._found:
+        if self._problems:
             problems = [problem for _, problem in self._in_order()]
             raise self._document.error.collected(self._document.name, _capped(list(self)), problems)
 
@@ -252,7 +252,7 @@ class _Builder:
     def __init__(self, problems: list[tuple[Place, str]]) -> None:
         self.data: Any = None
         self.places: dict[KeyPath, tuple[Place, Place]] = {}
-        self._found = problems
+        self._problems = problems
         self._documents = 0
         # Open collections: container, path, key waiting for its value, place of that key.
         self._open: list[_Level] = []
@@ -284,8 +284,8 @@ class _Builder:
             self._open.pop()
 
     def _problem(self, where: Place, text: str, stop: bool = False) -> None:
-        self._found.append((where, text))
-        if stop or len(self._found) > MAX_PROBLEMS:
+        self._problems.append((where, text))
+        if stop or len(self._problems) > MAX_PROBLEMS:
             raise _Stop
 
     def _unadorned(self, event: Any, where: Place) -> None:

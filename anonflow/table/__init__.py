@@ -1,4 +1,4 @@
-"""Schema and Table: a frame of people coded for the kernels, and the values its codes stand for."""
+"""Schema and Table: a frame of people, coded for the kernels, with the values of the codes."""
 
 from anonflow.table.domain import Domain
 from anonflow.table.frame import Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
-from anonflow.table.read import exact_frame
+from anonflow.table.files.read import exact_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +15,7 @@ __all__ = ["pandas_frame", "plain_table", "table_of_frame"]
 
 
 def pandas_frame(data: Any) -> Any:
-    """Return what speaks Arrow's PyCapsule interface as a pandas frame; anything else, and a pandas frame, as it is.
+    """Return an object with Arrow's PyCapsule interface as a pandas frame; return anything else, and a pandas frame, unchanged.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def pandas_frame(data: Any) -> Any:
     Raises
     ------
     DataError
-        If its columns are no plain values, or it cannot be read.
+        If its columns are not plain values, or it cannot be read.
     """
     import pandas as pd
 
@@ -41,12 +41,13 @@ def pandas_frame(data: Any) -> Any:
         return exact_frame(plain_table(pa.table(data)))
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise DataError(
-            f"the {type(data).__name__} cannot be read as a table ({type(error).__name__}); give a frame with named columns"
+            f"the {type(data).__name__} cannot be read as a table ({type(error).__name__}); give a frame "
+            "whose columns have names, and types that pyarrow knows"
         ) from None
 
 
 def plain_table(table: pa.Table) -> pa.Table:
-    """Return the same rows without metadata, dictionaries and views: as a Parquet file of them would be read.
+    """Return the same rows without metadata, dictionaries, views and run lengths: as a Parquet file of them would be read.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def plain_table(table: pa.Table) -> pa.Table:
     nested = [
         f"column {field.name!r}: holds lists or structures"
         for field in table.schema
-        if pa.types.is_nested(field.type)
+        if pa.types.is_nested(field.type) and not pa.types.is_run_end_encoded(field.type)
     ]
     if nested:
         raise DataError.collected("the frame cannot be used", nested)
@@ -69,6 +70,10 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column's values themselves, texts of one kind."""
     import pyarrow as pa
 
+    if pa.types.is_run_end_encoded(column.type):
+        import pyarrow.compute as pc
+
+        column = pc.run_end_decode(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
         # no cast knows dictionaries of views

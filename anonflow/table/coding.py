@@ -74,10 +74,10 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
     Parameters
     ----------
     cells : pandas.Series, n values
-        Records that the missing-value rule drops are gone already.
+        The missing-value rule has been applied: dropped records are not in it.
     column : Column
     folder : pathlib.Path
-        Where relative paths of hierarchy files start.
+        The folder of relative paths of hierarchy files.
 
     Returns
     -------
@@ -87,10 +87,10 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
     Raises
     ------
     DataError
-        If values do not go with the kind: mixed types, no numbers, infinity, missing values that the
-        column's rule refuses, codes of different lengths (column and count).
+        If values do not fit the kind: mixed types, texts instead of numbers, infinity, missing values that the column's
+        rule refuses, codes of different lengths (column and count).
     HierarchyError
-        If the hierarchy cannot be read, or values of the table are none of its leaves.
+        If the hierarchy cannot be read, or values of the table are not among its leaves.
     SchemaError
         If the boundary does not go with the hierarchy.
     """
@@ -172,7 +172,7 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
             interval = np.floor(points / column.boundary)
         first = np.searchsorted(interval, interval, side="left")
         last = np.searchsorted(interval, interval, side="right") - 1
-        alone = np.isinf(interval)  # intervals that are so narrow hold one number each
+        alone = np.isinf(interval)  # such narrow intervals have one number each
         first[alone] = last[alone] = np.flatnonzero(alone)
         bound = np.stack([first, last], axis=1).astype(np.int32)
     domain = Domain(
@@ -192,7 +192,7 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
 
 
 def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    """Return numbers, and beside them which cells are a number and which a code or blank; only numbers where no cell is one."""
+    """Return numbers, and which cells are a number, a code or blank; only numbers if there are no codes and blanks."""
     import pandas as pd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):

@@ -1,4 +1,4 @@
-"""One coded quasi-identifier: its values in code order, and what a run or a set of them is called."""
+"""One coded quasi-identifier: its values in code order, and the text of a run or set of them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ __all__ = [
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions", "codes"]
 
 WHOLE = "*"
-"""What is published for a whole domain."""
+"""The published text of a whole domain."""
 
 NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
-"""A number as it is published."""
+"""The published form of a number."""
 
 _RANGE = re.compile(rf"({NUMBER})-({NUMBER})")
 _MOMENT = re.compile(
@@ -63,7 +63,7 @@ class Domain:
         How its values may be generalized. A ``codes`` domain is the set beside a numeric one: a number (``NUMBER_MEMBER``,
         code 0), and each code that occurs.
     labels : tuple of str, length D
-        What each value is published as, in code order. ``""`` is the missing value.
+        The published text of each value, in code order. ``""`` is the missing value.
     points : numpy.ndarray, shape (D,), float64
         Numeric QIs: the values, ascending, in the column's unit (dates: days since 1970). Others: the codes.
     counts : numpy.ndarray, shape (D,), int64
@@ -87,7 +87,7 @@ class Domain:
         Numeric QIs: some records have a code instead of a number. Their run is the empty one, ``(D, -1)``: the identity of
         join, which every run covers; the ``codes`` domain that follows says which code it is.
     aggregate : {None, "mean", "median"}
-        Numeric QIs: what the values of a class are published as instead of their range.
+        Numeric QIs: the mean or median that is published instead of a class's range.
     dates : {None, "date", "time", "utc"}
         Numeric QIs made of dates, of times, of times with a zone (published in UTC).
 
@@ -114,7 +114,7 @@ class Domain:
     dates: str | None = None
 
     def __repr__(self) -> str:
-        # not its values: a repr ends up in messages and logs
+        # without its values: messages and logs contain reprs
         return f"Domain({self.name!r}, {self.kind}, {self.size} values)"
 
     @property
@@ -158,7 +158,7 @@ class Domain:
     def is_whole(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
         """Return whether runs are published as the whole domain, ``*``.
 
-        A domain of one value is published as that value: nobody learns anything from it.
+        A domain of one value is published as that value: it reveals nothing.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class Domain:
         return (np.asarray(lo) <= 0) & (np.asarray(hi) >= self.size - 1)
 
     def run_texts(self, lo: np.ndarray, hi: np.ndarray) -> list[str]:
-        """Return what closed runs of codes are published as.
+        """Return the published texts of closed runs of codes.
 
         Parameters
         ----------
@@ -202,7 +202,7 @@ class Domain:
         return texts
 
     def set_texts(self, words: np.ndarray) -> list[str]:
-        """Return what sets of codes are published as: members sorted by text, ``*`` for all of them.
+        """Return the published texts of sets of codes: members sorted by text, ``*`` for all of them.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Domain:
         return texts
 
     def read_run(self, text: str) -> tuple[int, int] | None:
-        """Return the run of codes that a published text covers, or None if it is no such text.
+        """Return the run of codes that a published text covers, or None if the text is not a run.
 
         A range of numbers that lies between two values of the domain covers none: ``(D, -1)``. A node below the level
         that the column is published at least covers none either.
@@ -246,13 +246,13 @@ class Domain:
         return self._read_range(text) if self.kind == "numeric" else None
 
     def read_aggregate(self, text: str, canonical: bool) -> float | None:
-        """Return the number of a cell that is the mean or median of a class; None if it is none, or outside the domain.
+        """Return the number of a cell that is the mean or median of a class; None if it is not a number, or outside the domain.
 
         Parameters
         ----------
         text : str
         canonical : bool
-            Whether another spelling than the shortest is none.
+            Whether only the shortest spelling counts.
         """
         if not re.fullmatch(NUMBER, text) or (canonical and not _is_canonical(text)):
             return None
@@ -287,8 +287,8 @@ class Domain:
     def is_within(self, text: str) -> bool:
         """Return whether a text is a range inside the domain, canonically written, with an end that no record has.
 
-        Likewise a node that is too low to be published. No method here publishes one, but a release made elsewhere may. Every other text has one way to be written,
-        that of :meth:`run_texts`: a second one would tell rows apart.
+        Likewise a node that is too low to be published. No method here publishes one, but another tool's release may.
+        Every other range has one spelling, that of :meth:`run_texts`: a second one would distinguish equal rows.
         """
         node = self._node_run.get(text) if self.kind == "hierarchy" else None
         if node is not None:
@@ -314,7 +314,7 @@ class Domain:
         return strange and bool(self.points[0] <= first and last <= self.points[-1])
 
     def read_set(self, text: str) -> list[int] | None:
-        """Return the codes of a published set, or None if the text is no set of known values."""
+        """Return the codes of a published set, or None if the text is not a set of known values."""
         if text == WHOLE:
             return list(range(self.size))
         code = self._code_of.get(text)
@@ -337,7 +337,7 @@ class Domain:
         words : numpy.ndarray, shape (words, u), uint64
             64 codes a word, lowest code in the lowest bit.
         bad : numpy.ndarray, shape (u,), bool
-            Texts that are no set of known values; their bits are 0. O(members) in all.
+            Texts that are not sets of known values; their bits are 0. O(members) in all.
         """
         words = np.zeros((self.words, len(texts)), np.uint64)
         bad = np.zeros(len(texts), bool)
@@ -372,7 +372,7 @@ class Domain:
 def coded_texts(
     numbers: Domain, codes: Domain, lo: np.ndarray, hi: np.ndarray, words: np.ndarray
 ) -> list[str]:
-    """Return what runs of a numeric column beside sets of its codes are published as.
+    """Return the published texts of a numeric column's runs and sets of codes.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ def read_coded(codes: Domain, text: str) -> tuple[str | None, list[int]] | None:
 
 
 def reads_as_number(text: str) -> bool:
-    """Return whether a text is a number, a date or a range of them, so that it could not be told from one that is published."""
+    """Return whether a text is a number, a date or a range of them, and so could be confused with a published range."""
     try:
         float(text)
     except ValueError:
@@ -445,7 +445,7 @@ def reads_as_number(text: str) -> bool:
 
 
 def category_text(value: str | None) -> str:
-    """Return a category as it is published: itself, or a JSON string where it could be taken for something else.
+    """Return the published text of a category: itself, or a JSON string if it could be misread.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ def category_text(value: str | None) -> str:
 
 
 def quoted_value(text: str) -> str:
-    """Return a category out of its quotes, where it has some."""
+    """Return a category without its quotes."""
     if text[:1] != '"':
         return text
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,9 @@ from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, Sch
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
-from anonflow.table.read import read_frame
+from anonflow.table.files.read import read_frame
 from anonflow.table.records import Records
+from anonflow.table.sampling_weights import weights_of
 from anonflow.table.schema import UNPUBLISHED, Schema, did_you_mean
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ __all__ = ["Table", "check_columns"]
 
 
 COUNTED = 100_000
-"""Unique records are counted for a notebook up to so many: a repr answers at once."""
+"""The most records for which a notebook counts unique ones: a repr must be fast."""
 
 
 class Table:
@@ -35,19 +37,19 @@ class Table:
     ----------
     frame : pandas.DataFrame, or what speaks Arrow's PyCapsule interface
         One row per person; a frame of polars, a DuckDB relation or a pyarrow table are read as a Parquet file of them
-        would be. It is not changed. Where the schema has steps before, they are taken first.
+        would be. It is not changed. The schema's preparation steps are applied first.
     schema : Schema, mapping or path
-        What :meth:`Schema.of` takes.
+        Anything that :meth:`Schema.of` takes.
 
     Attributes
     ----------
     frame : pandas.DataFrame
-        The published columns, in the table's order; identifiers and unnamed columns are gone, as are the
-        records that a ``missing: drop`` rule names.
+        The published columns, in the table's order; without identifiers, unnamed columns, and the records that a
+        ``missing: drop`` rule removes.
     schema : Schema
-        Its columns; the steps before are taken, and no longer in it.
+        Its columns, without the preparation steps, which have been applied.
     preparation : Preparation
-        The steps that were taken.
+        The preparation steps that were applied.
     filtered : int
         Records that a step left out.
     identifiers : pandas.DataFrame
@@ -60,15 +62,17 @@ class Table:
         The columns of the frame that the schema does not name.
     dropped : int
         Records left out because a value was missing.
+    whole_owners : WholeOwners or None
+        Of a sample of a larger table that is attacked.
 
     Raises
     ------
     SchemaError
         If the schema has problems, or names columns that the frame does not have.
     DataError
-        If the frame has duplicate or unnamed columns, no rows, or values that do not go with their kind.
+        If the frame has duplicate or unnamed columns, no rows, or values that do not fit their kind.
     HierarchyError
-        If a hierarchy cannot be read, or values of the table are none of its leaves.
+        If a hierarchy cannot be read, or values of the table are not among its leaves.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Table:
         self.dropped = self.filtered = 0
         self.unpublished: tuple[str, ...] = ()
         self.unnamed: tuple[str, ...] = ()
+        self.whole_owners: WholeOwners | None = None
         if (
             _records is not None
         ):  # a part of a table: checked, cut down to what is published, and coded before
@@ -123,7 +128,7 @@ class Table:
     def of(
         cls, table: Any, schema: Schema | Mapping[str, Any] | str | PathLike[str] | None, taker: str
     ) -> Table:
-        """Return a table from what a public function was given: one, or a frame and its schema.
+        """Return a table from the arguments of a public function: a table, or a frame and its schema.
 
         Parameters
         ----------
@@ -131,7 +136,7 @@ class Table:
         schema : Schema, mapping, path or None
             Of a frame.
         taker : str
-            The function, for what is said.
+            The function's name, for messages.
 
         Raises
         ------
@@ -170,7 +175,7 @@ class Table:
         path : path
         schema : Schema, mapping or path
         delimiter, encoding, missing, sheet, labels, user_missing
-            As :func:`anonflow.table.read.read_frame` takes them.
+            As :func:`anonflow.table.files.read.read_frame` takes them.
 
         Raises
         ------
@@ -197,6 +202,7 @@ class Table:
         columns: Sequence[str],
         others: Mapping[str, Any],
         units: np.ndarray | None = None,
+        households: np.ndarray | None = None,
     ) -> Table:
         """Return a part of a table whose quasi-identifiers are known as codes only.
 
@@ -209,7 +215,7 @@ class Table:
             The published ones, in the table's order.
         others : mapping
             The cells of those that are no quasi-identifiers, m each.
-        units : numpy.ndarray, shape (m,), int64, optional
+        units, households : numpy.ndarray, shape (m,), int64, optional
             Whose each record is.
 
         Returns
@@ -223,7 +229,10 @@ class Table:
         cells = {name: others.get(name, nothing) for name in columns}
         part = cls(pd.DataFrame(cells, index=pd.RangeIndex(records.n)), schema, _records=records)
         if units is not None:
-            part.identifiers = pd.DataFrame({part.schema.unit_column: units})
+            owners = {part.schema.unit_column: units}
+            if households is not None:
+                owners[part.schema.household_column] = households
+            part.identifiers = pd.DataFrame(owners)
         return part
 
     def _coded(self) -> Records:
@@ -240,7 +249,7 @@ class Table:
             codes += coded.codes
         if errors:
             problems = [problem for error in errors for problem in error.problems]
-            raise type(errors[0]).collected("the table does not go with its schema", problems)
+            raise type(errors[0]).collected("the table does not match its schema", problems)
         matrix = np.empty((self.n, len(codes)), np.int32)
         for a, column in enumerate(codes):
             matrix[:, a] = column
@@ -284,7 +293,7 @@ class Table:
 
     @property
     def unit_columns(self) -> tuple[str, ...]:
-        """What people are recognized by in another table: identifiers, or quasi-identifiers where there are none."""
+        """The columns that identify people in another table: identifiers, or quasi-identifiers if there are none."""
         if self.schema.unit_column is not None:
             return (self.schema.unit_column,)
         return tuple(str(name) for name in self.identifiers.columns) or self.qi_columns
@@ -298,13 +307,19 @@ class Table:
 
     @cached_property
     def unit(self) -> np.ndarray | None:
-        """Whose each row is, labels 0.., shape (n,), int64; None where a row is taken to be a person."""
+        """The unit of each row, labels 0.., shape (n,), int64; None if each row counts as a person."""
         return self._labels(self.schema.unit_column)
 
     @cached_property
     def household(self) -> np.ndarray | None:
-        """To which household each row's person belongs, labels 0.., shape (n,), int64; None without such a column."""
+        """The household of each row's person, labels 0.., shape (n,), int64; None without such a column."""
         return self._labels(self.schema.household_column)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The column of the role ``weight``, shape (n,), float64, nan for other values than numbers; None without one."""
+        name = self.schema.weight_column
+        return None if name is None or name not in self.frame.columns else weights_of(self.frame[name])
 
     def _labels(self, name: str | None) -> np.ndarray | None:
         """Return the labels of a column that is not published; None where the table is a part without it."""
@@ -367,6 +382,7 @@ class Table:
         )
         part = Table(self.frame.drop(columns=unknown), self.schema.without(unknown), _records=records)
         part.identifiers = self.identifiers
+        part.whole_owners = self.whole_owners
         return part
 
     def __len__(self) -> int:
@@ -399,13 +415,36 @@ class Table:
         return table_view(numbers, rows, self.frame)
 
 
+@dataclass(frozen=True, eq=False)
+class WholeOwners:
+    """Of a part of a larger table: how many rows the owners of its records have in all of it.
+
+    Attributes
+    ----------
+    unit_rows : numpy.ndarray, shape (m,), int64
+        Of the unit of each record.
+    household_rows : numpy.ndarray, shape (m,), int64, or None
+        Of its household.
+    """
+
+    unit_rows: np.ndarray
+    household_rows: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, unit: np.ndarray, household: np.ndarray | None, at: np.ndarray) -> WholeOwners:
+        """Return that of the records at some positions of a table, from the labels of all its records."""
+        return cls(
+            np.bincount(unit)[unit[at]], None if household is None else np.bincount(household)[household[at]]
+        )
+
+
 def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
             "a table is made of a pandas DataFrame, or of a frame that speaks Arrow's PyCapsule interface; read files "
-            "with Table.read, and run a Dask DataFrame by af.run(flow, source=frame)"
+            "with Table.read, compute a lazy frame (collect) before, and run a Dask DataFrame by af.run(flow, source=frame)"
         )
     check_columns(list(frame.columns), schema)
     if not len(frame):
@@ -432,12 +471,12 @@ def _without_empty_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 
 def check_columns(names: list[Any], schema: Schema) -> None:
-    """See that a table with some columns goes with a schema.
+    """Refuse columns that do not agree with a schema.
 
     Raises
     ------
     DataError
-        If names are no text, or stand twice.
+        If names are not text, or occur twice.
     SchemaError
         If the schema names columns that the table does not have.
     """
@@ -447,13 +486,13 @@ def check_columns(names: list[Any], schema: Schema) -> None:
     if len(times) < len(names):
         repeated = min(name for name, many in times.items() if many > 1)
         raise DataError(f"column {repeated!r} appears {times[repeated]} times; rename them")
-    # what is near is only looked for where it is said: it takes as long as there are names
+    # search the nearest name only for the message: the time grows with the number of names
     absent = [
         f"column {name!r}: not in the table{did_you_mean(name, names) if number < SHOWN else ''}"
         for number, name in enumerate(name for name in schema if name not in times)
     ]
     if len(absent) == len(schema) and not any("did you mean" in problem for problem in absent):
-        # the table's names stay unsaid: where the header is missing, they are a person's values
+        # the message has no names of the table: if the header is missing, they are a person's values
         raise SchemaError(
             "none of the schema's columns is in the table; see that it has a header, and the right delimiter"
         )
@@ -462,7 +501,7 @@ def check_columns(names: list[Any], schema: Schema) -> None:
 
 
 def check_units(schema: Schema, unit: np.ndarray | None, household: np.ndarray | None) -> None:
-    """See that every row is somebody's, and that nobody is of two households.
+    """Refuse rows without a person, and people of two households.
 
     Parameters
     ----------
@@ -473,7 +512,7 @@ def check_units(schema: Schema, unit: np.ndarray | None, household: np.ndarray |
     Raises
     ------
     DataError
-        If it is not so.
+        If there are any.
     """
     sides = (("unit", schema.unit_column, unit), ("household", schema.household_column, household))
     for role, name, labels in sides:

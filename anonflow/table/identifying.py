@@ -1,4 +1,4 @@
-"""What a column's name and the look of its values say: names of identifiers in several languages, patterns, check digits."""
+"""Signs of identifying columns: names in several languages, patterns of values, check digits."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def name_words(name: str) -> list[str]:
 
 
 def name_says(name: str) -> tuple[str, str] | None:
-    """Return the role that a name speaks for, and why.
+    """Return the role that a name suggests, and why.
 
     Returns
     -------
@@ -177,7 +177,10 @@ def is_iban(text: str) -> bool:
 
 
 def is_national_id(text: str) -> bool:
-    """Return a national number with check digits: Spain (DNI, NIE), Brazil (CPF), England (NHS), France (NIR), Italy's code."""
+    """Return a national number with check digits:
+
+    Spain (DNI, NIE), Brazil (CPF), England (NHS), France (NIR), Italy's code.
+    """
     plain = _digits(text).upper()
     if re.fullmatch(r"[XYZ0-9][0-9]{7}[A-Z]", plain):
         number = plain[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2")
@@ -220,21 +223,21 @@ PATTERNS: dict[str, Callable[[str], object]] = {
     "coordinates": _PLACE.fullmatch,
     "phone numbers": _PHONE.fullmatch,
 }
-"""What values look like, and how one is recognized."""
+"""Kinds of values, with the function that recognizes each."""
 
 _MOST = 0.9
-"""Share of the values that must look so."""
+"""The share of values that must be of the kind."""
 
 _LONGEST = 300
 
 
 def values_say(texts: Sequence[str]) -> str | None:
-    """Return what the distinct values of a column look like, None where they look like nothing that names a person.
+    """Return the kind of a column's distinct values, None if they are not of a kind that identifies a person.
 
     Parameters
     ----------
     texts : sequence of str
-        At least 5 of them: fewer say nothing.
+        At least 5 of them: fewer are no evidence.
     """
     short = [text.strip()[:_LONGEST] for text in texts]
     if len(short) < 5:

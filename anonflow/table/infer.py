@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_of"]
 
 MANY = 0.9
-"""Share of distinct values from which text is taken to name a person."""
+"""Share of distinct values from which text is assumed to identify a person."""
 
 _LOOKED_AT = 2_000
 """Distinct values that patterns are tried on."""
@@ -28,7 +28,7 @@ _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
 
 _FEW_CODES = 5
-"""So few whole numbers, each as often, are taken for codes of categories."""
+"""The most distinct whole numbers, each so frequent, that are taken for codes of categories."""
 
 _CODES = frozenset(
     {
@@ -118,8 +118,8 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes), then what
     values look like (addresses, numbers with check digits, coordinates, free text, numbers that count up); then text that
     is nearly unique is an identifier, numbers and dates are numeric QIs, other text is a categorical QI, and a column with
-    one value is insensitive. Distinctness decides nothing else: what others can know, only the owner knows. Identifiers
-    are not published until the schema says otherwise.
+    one value is insensitive. Distinctness does not decide anything else: only the owner knows what others can know.
+    Identifiers are not published until the schema says otherwise.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _advice(name: str, cells: pd.Series) -> Advice:
 
 
 def kind_of(cells: pd.Series) -> dict[str, Any]:
-    """Guess the kind of a quasi-identifier, and what becomes of its blanks.
+    """Guess the kind of a quasi-identifier, and the treatment of its blanks.
 
     Parameters
     ----------
@@ -224,9 +224,14 @@ def _is_dates(values: pd.Series) -> bool:
 
 
 def _numbers(values: pd.Series) -> np.ndarray:
+    """Return values as numbers, NaN for those that are none; each distinct text is read once."""
     import pandas as pd
 
-    return pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    at, distinct = pd.factorize(values)
+    read = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.append(read, np.nan)[at]  # -1 is a missing value
 
 
 def _is_positive(values: pd.Series) -> bool:
@@ -234,14 +239,14 @@ def _is_positive(values: pd.Series) -> bool:
 
 
 def _are_codes(values: pd.Series) -> bool:
-    """Return whether numbers are few and whole, and each is there often: 1, 2, 9 for a category."""
+    """Return whether numbers are few, whole and all frequent: 1, 2, 9 for categories."""
     numbers, times = np.unique(_numbers(values), return_counts=True)
     few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _OFTEN)
     return few and not _is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
 def _codes_beside_numbers(values: pd.Series) -> list[str]:
-    """Return the codes of a column that is mostly numbers: the few texts that are none, each often enough to be no slip."""
+    """Return the codes of a column that is mostly numbers: the few texts that are not numbers, each too frequent to be an error."""
     texts = values.astype(str)
     numbers = ~np.isnan(_numbers(texts))
     rest = texts[~numbers]
@@ -258,16 +263,16 @@ def _codes_beside_numbers(values: pd.Series) -> list[str]:
 
 
 def _counts_up(values: pd.Series) -> bool:
-    """Return whether all are different whole numbers without large gaps, as a register gives them out."""
+    """Return whether all are different whole numbers without large gaps, like the numbers of a register."""
     numbers = _numbers(values)
     if len(numbers) < 20 or not (numbers == np.floor(numbers)).all():
         return False
-    half = float(numbers.max() / 2 - numbers.min() / 2)  # the whole may overflow
+    half = float(numbers.max() / 2 - numbers.min() / 2)  # the difference may overflow
     return len(np.unique(numbers)) == len(numbers) and half < 0.6 * len(numbers)
 
 
 def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
-    """Return what of a column's values are perhaps codes for a missing one."""
+    """Return a column's values that may be codes for a missing value."""
     if dates:
         return []
     name_it = "if they mean that there is none, name them under 'missing' of the source"
@@ -278,7 +283,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
             count = len(numbers) - len(others)
             if not count or len(others) < 5:
                 continue
-            # among others that reach as far, a number is a number
+            # if other numbers are as large, it is an ordinary number
             low, high = float(others.min()), float(others.max())
             gap = low - code if code < low else code - high if code > high else 0.0
             if gap > max(high - low, 1.0) * 0.5 or (code < 0 <= low):
@@ -287,7 +292,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
     texts = values.astype(str)
     coded = texts.str.strip().str.lower().isin(_CODES)
     numbers = ~np.isnan(_numbers(texts))
-    if numbers.mean() < 0.5:  # among words, a number of this kind is none
+    if numbers.mean() < 0.5:  # among words, such a number is not a code for a missing value
         coded |= texts.str.strip().isin([str(code) for code in _NUMBER_CODES])
     reasons = (
         [f"{int(coded.sum()):,} values look like codes (?, N, NA, -9 and the like): {name_it}"]

@@ -1,4 +1,4 @@
-"""Which few columns single people out: minimal sample uniques, their scores, and the risk of every set of columns."""
+"""Small sets of columns that single people out: minimal sample uniques, their scores, and the risk of every set of columns."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 __all__ = ["MOST_SETS", "KeySets", "key_sets"]
 
 MOST_SETS = 20_000
-"""More sets of columns are refused."""
+"""The most sets of columns."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeySets:
-    """Every set of up to m columns, and who is unique on it; see :func:`key_sets`.
+    """Every set of up to m columns, and the records that are unique on it; see :func:`key_sets`.
 
     Attributes
     ----------
     columns : tuple of str
     most : int
-        m, the largest sets that were looked at.
+        m, the size of the largest sets.
     sets : tuple of tuple of int
         Positions in `columns`; small sets first.
     uniques : numpy.ndarray, shape (sets,), int64
         Records that are unique on each set.
     minimal : numpy.ndarray, shape (sets,), int64
-        Of these, records that are unique on no smaller part of it: its minimal sample uniques.
+        Of these, records that are not unique on a subset of it: its minimal sample uniques.
     classes : numpy.ndarray, shape (sets,), int64
         Classes of equal records.
     smallest : numpy.ndarray, shape (sets,), int64
@@ -67,7 +67,7 @@ class KeySets:
     def frame(self) -> pd.DataFrame:
         """Return a row for each set, riskiest first: columns, size, uniques, minimal uniques, smallest class, average risk.
 
-        The average risk is classes / records: the marketer's, who knows these columns.
+        The average risk is classes / records: that of the marketer who knows these columns.
         """
         import pandas as pd
 
@@ -104,7 +104,7 @@ class KeySets:
         Raises
         ------
         ParameterError
-            If the fraction is none.
+            If the fraction is not above 0 and at most 1.
         """
         import pandas as pd
 
@@ -136,13 +136,13 @@ class KeySets:
         Raises
         ------
         ParameterError
-            If the fraction is none.
+            If the fraction is not above 0 and at most 1.
 
         Notes
         -----
         The mean over unique records is the file's (:func:`anonflow.table.population.intrusion`; Skinner and Elliot 2002).
-        As in DIS-SUDA (Elliot and others 2005) SUDA's scores share it out. How is ours, for no formula is printed there: the
-        odds d / (1 - d) are proportional to the score, to 1 where only larger sets than were looked at are unique. O(n).
+        As in DIS-SUDA (Elliot and others 2005) SUDA's scores distribute it. The paper prints no formula; ours: the odds
+        d / (1 - d) are proportional to the score, and to 1 if only larger sets are unique. O(n).
         """
         classes = np.bincount(self.alike) // np.maximum(np.arange(int(self.alike.max(initial=0)) + 1), 1)
         mean = intrusion(np.repeat(np.arange(len(classes)), classes), fraction)
@@ -207,8 +207,8 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
     A set of columns on which a record is unique, though on no part of it, is a minimal sample unique of it (Elliot,
     Manning, Ford 2002; SUDA2: Manning, Haglin, Keane 2008). Its score is the product of (columns - i) for i from its size to
     m, so that small ones weigh more; a record's score is their sum. Sets are taken by size, each as its first columns'
-    classes, refined by one more: O(sets n), exact, where SUDA2 prunes. A record is unique on no part of a set exactly if on
-    none that lacks one column.
+    classes, refined by one more: O(sets n), exact, where SUDA2 prunes. A record is not unique on any proper subset
+    exactly if it is not unique on any subset that lacks one column.
     """
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
         raise ParameterError("key_sets: the largest set has a whole number of columns of at least 1")

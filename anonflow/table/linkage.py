@@ -1,4 +1,4 @@
-"""How far other published columns lead back from a row to a person: the posterior over a row's candidates."""
+"""How well other published columns identify the person of a row: the posterior over a row's candidates."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["TOGETHER", "Candidates", "Link", "linkage"]
 
 TOGETHER = "all of them together"
-"""What stands for a column where all are used."""
+"""The name of the result for all columns together."""
 
 _PAIRS = 1 << 21
-"""Pairs of a row and a candidate that are worked on at a time."""
+"""Pairs of a row and a candidate that are processed at a time."""
 
 _FITTED = 5_000
 """Records on which the form of a dependence is chosen; its counts are of all records."""
@@ -37,15 +38,18 @@ _LEAST_GAIN = 0.003
 """Nats a record that one more level of a context must explain."""
 
 _EVIDENCE = math.log(1000)
-"""Nats that it must explain in all: many forms are tried, and one of them fits a small table by chance."""
+"""Nats that it must explain in total: many forms are tried, and some form fits a small table by chance."""
 
 _STRAY = 0.05
-"""Share of the values that a curve leaves to chance."""
+"""The share of values that a curve does not explain."""
+
+_ZONED = re.compile(r"\d[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$", re.IGNORECASE | re.ASCII)
+"""A time that says its distance from UTC."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Among which originals the one of each published row is.
+    """The candidate originals of each published row.
 
     Attributes
     ----------
@@ -77,7 +81,7 @@ class Candidates:
 
     @classmethod
     def of_nobody(cls, m: int) -> Candidates:
-        """None, for each of m rows."""
+        """Return m rows without candidates."""
         return cls(np.zeros(m, np.int64), np.zeros(2, np.int64), np.empty(0, np.int64))
 
     @classmethod
@@ -105,7 +109,7 @@ class Candidates:
         return Candidates(self.row_list[rows], self.offsets, self.originals)
 
     def without(self, rows: np.ndarray) -> Candidates:
-        """Return the same, but none for some of the rows, given as a mask."""
+        """Return the same, without candidates for some of the rows, given as a mask."""
         if not rows.any():
             return self
         row_list = np.where(rows, len(self.offsets) - 1, self.row_list)
@@ -145,7 +149,7 @@ def _ends(sizes: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """How well a column tells a row's own original among its candidates.
+    """How well a column identifies a row's own original among its candidates.
 
     Attributes
     ----------
@@ -163,7 +167,7 @@ class Link:
 
     @property
     def mean(self) -> float:
-        """The mean over the rows: how often the likeliest candidate is the right one, if the model holds."""
+        """The mean over the rows: how often the likeliest candidate is correct, if the model holds."""
         looked_at = self.highest[~np.isnan(self.highest)]
         return float(looked_at.mean()) if len(looked_at) else 0.0
 
@@ -198,7 +202,7 @@ def linkage(
     candidates : Candidates
         Of the m rows.
     declared : collection of str
-        Columns that everybody can compute from the QIs.
+        Columns that anyone can compute from the QIs.
 
     Returns
     -------
@@ -208,7 +212,7 @@ def linkage(
     Notes
     -----
     ``w_ji = f(y_j | x_i) / sum over i' in N(j) of f(y_j | x_i')``, N(j) the candidates of row j. f is fitted to the
-    originals without those of j's component (cross-fitting), so that no pair that is in question counts for itself. Where
+    originals without those of j's component (cross-fitting), so that no candidate pair supports itself. Where
     the records have units, candidates are people: the probabilities of a person's records are added up.
     Where a component has more than a tenth of the records, j's own candidates are left out instead: there would be
     nothing left to fit to. For each column the form of f is the one that explains most, record by record left out,
@@ -221,7 +225,7 @@ def linkage(
 
     Columns that are declared have f = 1 for a candidate's own value and 0 else. Together, columns count as
     independent given the QIs. It is a row-wise approximation of the joint posterior, for this f only: a low number
-    says that this model finds nothing, no more. O(forms n log n + columns m k) time.
+    means only that this model finds no link. O(forms n log n + columns m k) time.
     """
     from anonflow.table.domain import missing_cells
 
@@ -261,8 +265,7 @@ def linkage(
 
 @dataclass(frozen=True, eq=False)
 class _People:
-    """Which pairs of a row are of one person: in `order`, one after the other, from each of `start` on; a row's first person
-    is number `first`."""
+    """The pairs of each row by person: in `order`, a person's pairs follow each other, from each of `start` on; a row's first person has the number `first`."""
 
     order: np.ndarray
     start: np.ndarray
@@ -318,13 +321,13 @@ class _LeftOut:
         return cls(component, np.bincount(component) > n / 10, candidates)
 
     def own_group(self) -> np.ndarray:
-        """For each original the label of those that it is fitted without: its component, or itself."""
+        """Return for each original the label of the originals that are left out of its fit: its component, or itself."""
         n = len(self.component)
         large = self.is_large[self.component]
         return np.where(large, len(self.is_large) + np.arange(n), self.component)
 
     def groups(self, pairs: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return a label of what is left out for each pair; and all that is: labels and originals."""
+        """Return a label of the left-out originals for each pair, and all of them: labels and originals."""
         first = len(self.is_large)
         large = self.is_large[self.component[pairs]]
         group = np.where(large, first + row, self.component[pairs])
@@ -341,7 +344,7 @@ class _Form(Protocol):
     def uses(self) -> tuple[str, ...]: ...
 
     def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """f of each pair of a shown value (its code) and an original; the pair's row says what is left out."""
+        """Return f for each pair of a published value (its code) and an original; the pair's row determines the left-out originals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,7 +380,7 @@ class _Contexts:
         bins = int(self.bin.max()) + 1
         y = self.bin[shown]
         f: np.ndarray = (np.bincount(self.own, minlength=bins) / len(self.own))[y]
-        f = np.maximum(f, 0.1 / len(self.own))  # values that no original has
+        f = np.maximum(f, 0.1 / len(self.own))  # values without an original
         group, label, member = self.left_out.groups(original, row)
         for context in self.levels:
             kinds, cell, count = np.unique(context * bins + self.own, return_inverse=True, return_counts=True)
@@ -512,7 +515,7 @@ def _left_one_out(context: np.ndarray, y: np.ndarray, bins: int, before: np.ndar
 
 
 def _qi_contexts(records: Records) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield ways to look at each QI: its values, and coarser ranges of them."""
+    """Yield codings of each QI: its values, and coarser ranges of them."""
     for a, domain in enumerate(records.domains):
         codes = records.codes[:, a].astype(np.int64) + 1  # 0: missing
         yield a, codes
@@ -530,7 +533,7 @@ def _binned(codes: np.ndarray, counts: np.ndarray, bins: int) -> np.ndarray:
 
 
 def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -> Iterator[np.ndarray]:
-    """Yield ways to look at a column: for each of its values the code of what is looked at, shape (values,), int64."""
+    """Yield codings of a column: a code for each of its values, shape (values,), int64."""
     n, counts = len(own), np.bincount(own, minlength=len(texts))
     if len(texts) < 0.9 * n or n < 50:
         yield np.arange(len(texts))
@@ -578,7 +581,7 @@ def _numbers(texts: Sequence[str]) -> np.ndarray | None:
             number = float(text)
         except ValueError:
             try:
-                number = float(np.datetime64(text, "s").astype(np.int64))
+                number = _seconds(text)
             except ValueError:
                 return None
         if not math.isfinite(number):
@@ -586,6 +589,19 @@ def _numbers(texts: Sequence[str]) -> np.ndarray | None:
         numbers[at] = number
     numbers = summable(numbers)
     return None if np.isnan(numbers).all() else np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
+
+
+def _seconds(text: str) -> float:
+    """Return a day, or a time, in seconds since 1970.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    if _ZONED.search(text):
+        return datetime.fromisoformat(text).timestamp()
+    return float(np.datetime64(text, "s").astype(np.int64))
 
 
 def _curves(

@@ -1,7 +1,7 @@
-"""What a published table says of itself: a description made of its own cells and of what the schema declares.
+"""The description of a published table, computed from its own cells and the schema's declarations.
 
-Nothing here sees the original. A description is a function of the published cells and of the declarations (schema, k,
-guarantee), so that two originals with the same files and declarations have the same one.
+This module never reads the original. A description is a function of the published cells and of the declarations
+(schema, k, guarantee), so that two originals with the same files and declarations have the same one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _DATES = re.compile(rf"({_MOMENT})(?:/({_MOMENT}))?")
 
 
 def range_ends(text: str) -> tuple[str, str, bool] | None:
-    """Return the two ends of a published range, and whether they are dates; None where it is none.
+    """Return the two ends of a published range, and whether they are dates; None if the cell has another form.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _type_of(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class SeenCells:
-    """What is visible in the cells of a published table, or of a part of one.
+    """The types that are visible in the cells of a published table, or of a part of it.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class SeenCells:
         Column -> one of `TYPES`, or None where no cell says it (all are ``*``); without the hidden rows, whose generalized
         columns all are ``*``.
     hidden_types : mapping
-        The same of what the hidden rows have in the columns that are published as they were.
+        The same for the hidden rows, in the columns that are published as they were.
     hidden_rows : int
     withheld : bool
         Whether all that is ``*``, too: the values of the hidden rows are not published.
@@ -113,14 +113,14 @@ class SeenCells:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, about: ReleaseMetadata) -> SeenCells:
-        """Look at a published frame.
+        """Read the types of a published frame.
 
         Parameters
         ----------
         frame : pandas.DataFrame
             As it is published, not as a CSV file of it is read.
         about : ReleaseMetadata
-            What its columns are.
+            The declarations of its columns.
         """
         import pandas as pd
 
@@ -187,7 +187,7 @@ def _widest(seen: set[str]) -> str | None:
 
 
 def _exact_type(cells: pd.Series) -> str | None:
-    """Return the type of values that are published as they were, by what they read like: a CSV file shows nothing else."""
+    """Return the type of values that are published as they were, from their texts: a CSV file has nothing else."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(cells.dtype):
@@ -208,7 +208,7 @@ def _exact_type(cells: pd.Series) -> str | None:
 
 
 def _text_type(text: str) -> str:
-    """Return what a text reads like, where it is written as numbers and truth values are published."""
+    """Return the type of a text, if it has the published form of numbers or truth values."""
     if text in ("True", "False"):
         return "boolean"
     if len(text) > _LONGEST or _NUMBER.fullmatch(text) is None:
@@ -221,7 +221,7 @@ def _text_type(text: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnMetadata:
-    """What is told of one published column.
+    """The description of one published column.
 
     Attributes
     ----------
@@ -259,7 +259,7 @@ class ColumnMetadata:
 
     @classmethod
     def declared(cls, column: Column, tree: Hierarchy | None = None) -> ColumnMetadata:
-        """Return what a schema declares of a column, the type left open.
+        """Return the schema's declarations of a column, without the type.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class ColumnMetadata:
 
     @property
     def has_domain(self) -> bool:
-        """Whether it is published what ``*`` stands for."""
+        """Whether the domain of ``*`` is published."""
         return self.bounds is not None or self.values is not None or self.tree is not None
 
     @property
@@ -305,7 +305,7 @@ class ColumnMetadata:
 
     @property
     def sentences(self) -> str:
-        """What its cells mean, in words."""
+        """Return the meaning of its cells, in words."""
         return " ".join([*_MEANINGS[self.notation](self), _star(self)])
 
 
@@ -369,7 +369,7 @@ def _star(column: ColumnMetadata) -> str:
 
 @dataclass(frozen=True)
 class ReleaseMetadata:
-    """What a published table says of itself.
+    """The description of a published table.
 
     Attributes
     ----------
@@ -393,7 +393,7 @@ class ReleaseMetadata:
     def declared(
         cls, schema: Schema, names: Sequence[str], guarantee: str | None = None, k: int | None = None
     ) -> ReleaseMetadata:
-        """Return what can be told before a cell is seen.
+        """Return the part of the description that does not depend on cells.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ class ReleaseMetadata:
         return described.seeing(SeenCells.of(frame, described))
 
     def seeing(self, seen: SeenCells) -> ReleaseMetadata:
-        """Return the same with what the published cells show."""
+        """Return the same with the types that the published cells show."""
         types = seen.all_types
         columns = [
             replace(
@@ -458,7 +458,7 @@ class ReleaseMetadata:
         Parameters
         ----------
         declared : ReleaseMetadata
-            What the schema says.
+            The schema's declarations.
         name : str
             Of the release, for messages.
 
@@ -480,7 +480,7 @@ class ReleaseMetadata:
                 column if column.has_domain else replace(other, type=column.type, withheld=column.withheld)
             )
         if problems:
-            raise DataError.collected(f"{name}: its description does not go with the schema", problems)
+            raise DataError.collected(f"{name}: its description does not match the schema", problems)
         return replace(self, columns=tuple(columns))
 
     @property
@@ -501,7 +501,7 @@ def public_tree(column: Column, schema: Schema) -> Hierarchy | None:
 
 
 def hierarchy_of(column: Column, schema: Schema) -> Hierarchy | None:
-    """Return the hierarchy that a schema has for a column; None where it is made from a table's values, which are not here.
+    """Return the schema's hierarchy of a column; None if it is built from a table's values, which are not available here.
 
     Raises
     ------

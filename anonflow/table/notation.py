@@ -1,4 +1,4 @@
-"""How other tools write generalized cells: intervals in brackets, one-sided ranges, sets, words for what is hidden."""
+"""Other tools' notations of generalized cells: intervals in brackets, one-sided ranges, sets, words for hidden cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RANGES = ("closed", "right-open", "left-open", "open")
 """Which ends belong to a range that is written without brackets, such as ``20-30``."""
 
 HIDDEN = ("NA", "N/A", "<NA>", "NaN", "nan", "null", "NULL", "(null)", "None", "any", "Any", "suppressed")
-"""Words that stand for a hidden cell where they are no value of the column."""
+"""Words that mean a hidden cell if they are not values of the column."""
 
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z?)?"
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -45,17 +45,17 @@ _ONE_SIDED = re.compile(rf"(>=|≥|=>|>|<=|≤|=<|<)\s*({_END})")
 _PLUS = re.compile(rf"({_END})\s*\+")
 
 _LONGEST = 200
-"""No interval is longer: a hostile cell must not keep the patterns busy."""
+"""The most characters of an interval: a hostile cell must not slow the patterns down."""
 
 
 @dataclass(frozen=True)
 class Notation:
-    """What a schema says of the way in which another tool wrote a column.
+    """A schema's declaration of the notation in which another tool wrote a column.
 
     Attributes
     ----------
     ranges : {"closed", "right-open", "left-open", "open"} or None
-        Which ends belong to a range without brackets; None is not said, and read as closed.
+        Which ends belong to a range without brackets; None is undeclared, and read as closed.
     hidden : tuple of str
         Texts that stand for a hidden cell, besides ``*`` and those that are guessed.
     """
@@ -65,7 +65,7 @@ class Notation:
 
     @classmethod
     def of(cls, given: Any) -> Notation | None:
-        """Return a notation as a schema writes it: a word of `RANGES`, or a mapping; None where it is neither."""
+        """Parse a notation in a schema: a word of `RANGES`, or a mapping; return None for anything else."""
         if isinstance(given, Notation):
             return given
         entry: Mapping[Any, Any] = given if isinstance(given, Mapping) else {"ranges": given}
@@ -127,7 +127,7 @@ def read_interval(text: str, ranges: str = "closed") -> Interval | None:
     Returns
     -------
     Interval or None
-        None where the text is none, or its ends are in the wrong order.
+        None if the text is not a range, or its ends are in the wrong order.
     """
     text = text.strip()
     if len(text) > _LONGEST:
@@ -174,13 +174,13 @@ def _number(text: str, far: float | None = None) -> float | None:
 
 
 class ColumnReader:
-    """Reads one column of another tool's release, and says how.
+    """Read one column of another tool's release, and report its interpretation.
 
     Parameters
     ----------
     domain : Domain
     notation : Notation, optional
-        What the schema says; the rest is guessed.
+        The schema's declaration; the rest is guessed.
     positions : int
         Of a code: how many positions it has.
     codes : Domain, optional
@@ -199,7 +199,7 @@ class ColumnReader:
         self._ends: tuple[set[float], set[float]] = (set(), set())
 
     def hides(self, text: str) -> bool:
-        """Return whether a cell says nothing."""
+        """Return whether a cell is hidden."""
         return (
             text == WHOLE
             or text in self.notation.hidden
@@ -277,7 +277,7 @@ class ColumnReader:
         return words, bad
 
     def _listed(self, text: str, cells: int) -> tuple[int, int] | None:
-        """Return a set of numbers that stand side by side in the domain: any other is no run."""
+        """Return a set of numbers that are neighbours in the domain: any other set is not a run."""
         members = _members(text)
         numbers = [read_interval(member) for member in members or ()]
         if not numbers or any(number is None or number.form != "number" for number in numbers):
@@ -308,7 +308,7 @@ class ColumnReader:
             self._forms[form] = self._forms.get(form, 0) + cells
 
     def remarks(self) -> list[str]:
-        """Return how the column was read, and what the schema should say if that is wrong: counts, never a value."""
+        """Return remarks on how the column was read, and what to declare if that is wrong: counts, never a value."""
         kinds = {
             "brackets": "intervals in brackets",
             "one-sided": "one-sided ranges",
@@ -316,7 +316,7 @@ class ColumnReader:
             "hidden": "cells that are blank or a word for what is hidden",
         }
         if self.domain.position or self.domain.kind == "codes":
-            return []  # its first position, or its numbers, have said it
+            return []  # the remark of its first position, or of its numbers, says it
         sentences = [f"{self._forms[form]:,} {words}" for form, words in kinds.items() if form in self._forms]
         remarks = [f"column {self.domain.column!r}: read {', '.join(sentences)}"] if sentences else []
         if self.notation.ranges is None and self._ends[0] & self._ends[1]:
@@ -328,7 +328,7 @@ class ColumnReader:
 
 
 def _members(text: str) -> list[str] | None:
-    """Return the members of a list in braces or brackets, None where it is none."""
+    """Return the members of a list in braces or brackets, None if the cell has another form."""
     text = text.strip()
     if len(text) < 2 or text[0] + text[-1] not in ("{}", "[]"):
         return None

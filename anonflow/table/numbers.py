@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
 
 def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
-    """Return values as int64, float64 or datetime64 (of microseconds; of nanoseconds where some are), and of what sort dates are.
+    """Return values as int64, float64 or datetime64 (in microseconds; in nanoseconds if needed), and the kind of dates.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     Raises
     ------
     DataError
-        If some values are no numbers, infinite, of mixed types, or no existing dates.
+        If some values are not numbers, infinite, of mixed types, or dates that do not exist.
     """
     import pandas as pd
 
@@ -148,6 +148,6 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
 
 
 def summable(values: np.ndarray) -> np.ndarray:
-    """Return numbers of which only ratios count: where differences or sums would overflow, all are as much smaller."""
+    """Return numbers of which only ratios matter: if differences or sums would overflow, all are scaled down."""
     largest = np.fmax.reduce(np.abs(values), initial=0.0)  # missing ones are NaN
     return values / _HUGE if largest > _HUGE else values

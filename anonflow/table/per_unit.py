@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import did_you_mean
+from anonflow.table.texts import text_array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OF_NUMBERS", "RECIPES", "Recipe", "capped_rows", "one_row_per_unit"]
+__all__ = [
+    "OF_NUMBERS",
+    "RECIPES",
+    "Recipe",
+    "capped_rows",
+    "check_recipes",
+    "check_unit_column",
+    "combined_rows",
+    "first_labels",
+    "joint_number_type",
+    "kept_by_cap",
+    "number_type",
+    "one_row_per_unit",
+    "refuse_blank_units",
+    "refuse_several",
+]
 
 Recipe = Literal[
     "first", "last", "min", "max", "mean", "median", "sum", "count", "distinct", "common", "all", "same"
 ]
-"""What may become of a unit's cells of a column."""
+"""The recipes that combine a unit's cells of a column."""
 
 RECIPES: tuple[str, ...] = get_args(Recipe)
 """All of them."""
@@ -37,11 +56,12 @@ def one_row_per_unit(
     frame : pandas.DataFrame
         n rows.
     unit : str
-        The column that says whose a row is; it comes first in the result.
+        The column with the unit of a row; it comes first in the result.
     recipes : mapping
-        Column -> one of :data:`RECIPES`; other columns are left out. Cells without a value are passed over; ``first`` and
+        Column -> one of :data:`RECIPES`; other columns are left out. Cells without a value are ignored; ``first`` and
         ``last`` are of the frame's order, of equally common values the first by text is taken, ``all`` joins the different
-        values by " + ", sorted by text.
+        values by " + ", sorted by text. Texts that are all numbers, as those of a CSV file, are compared, added and averaged
+        as numbers; the smallest and the largest stay as they are written.
     rows : str, optional
         A column with the number of rows of each unit: others may know it.
 
@@ -57,13 +77,38 @@ def one_row_per_unit(
     ParameterError
         If a recipe is unknown, or the new column has the name of another.
     """
-    import pandas as pd
+    check_recipes(list(frame.columns), unit, recipes, rows)
+    label = first_labels(frame[unit], unit)
+    numbers = {name: number_type(frame[name]) for name in recipes if name != unit}
+    combined, several = combined_rows(frame, label, unit, recipes, rows, numbers)
+    refuse_several(several)
+    return combined
 
-    label, first = _units(frame, unit)
+
+def check_recipes(
+    names: Sequence[Any], unit: str, recipes: Mapping[str, str], rows: str | None = None
+) -> None:
+    """Refuse unknown recipes and columns.
+
+    Parameters
+    ----------
+    names : sequence
+        Of the frame's columns.
+    unit, recipes, rows
+        As :func:`one_row_per_unit` takes them.
+
+    Raises
+    ------
+    DataError
+        If a column is missing.
+    ParameterError
+        If a recipe is unknown, or the new column has the name of another.
+    """
+    check_unit_column(names, unit)
     for name, recipe in recipes.items():
-        if name not in frame.columns:
+        if name not in names:
             raise DataError(
-                f"column {str(name)!r}: has a recipe, and is not in the table{did_you_mean(name, list(frame.columns))}"
+                f"column {str(name)!r}: has a recipe, and is not in the table{did_you_mean(name, list(names))}"
             )
         if recipe not in RECIPES:
             raise ParameterError(
@@ -73,27 +118,111 @@ def one_row_per_unit(
         raise ParameterError(
             f"column {rows!r}: is in the result already; give the number of rows another name"
         )
+
+
+def number_type(cells: pd.Series) -> str | None:
+    """Return the number type of a column's texts: ``int64``, ``float64``, or None if they are not numbers.
+
+    :func:`joint_number_type` combines those of a column's parts.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return None
+    if not len(cells):
+        return "int64"
+    present = cells[cells.notna()]
+    if not len(present):
+        return "float64"
+    if not all(isinstance(value, str) for value in present.unique()):
+        return None
+    try:
+        values, dates = numbers_of(present, str(cells.name))
+    except DataError:
+        return None
+    if dates is not None:
+        return None
+    return "int64" if len(present) == len(cells) and values.dtype == np.int64 else "float64"
+
+
+def joint_number_type(types: Iterable[str | None]) -> str | None:
+    """Return :func:`number_type` of a column from those of its parts."""
+    parts = set(types)
+    if None in parts:
+        return None
+    return "float64" if "float64" in parts else "int64"
+
+
+def combined_rows(
+    frame: pd.DataFrame,
+    label: np.ndarray,
+    unit: str,
+    recipes: Mapping[str, str],
+    rows: str | None,
+    numbers: Mapping[str, str | None],
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return one row for each unit, and of columns with the recipe ``same`` how many units have several values.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        n rows: all that its units have.
+    label : numpy.ndarray, shape (n,), int64
+        The unit of each row: 0.. in the order in which units first appear.
+    unit, recipes, rows
+        As :func:`one_row_per_unit` takes them.
+    numbers : mapping
+        Column -> :func:`number_type` of the whole column.
+
+    Raises
+    ------
+    DataError
+        If a column's values do not go with its recipe.
+    """
+    import pandas as pd
+
+    first = np.unique(label, return_index=True)[1]
     columns: dict[str, Any] = {unit: frame[unit].iloc[first].array}
+    several = {}
     for name, recipe in recipes.items():
-        if name != unit:
-            columns[name] = _column(frame[name], recipe, label, len(first))
+        if name == unit:
+            continue
+        cells = _Cells(frame[name], label, len(first), numbers[name])
+        columns[name] = cells.combined(recipe)
+        if recipe == "same":
+            several[name] = int((cells.distinct() > 1).sum())
     if rows is not None:
         columns[rows] = np.bincount(label, minlength=len(first))
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns), several
+
+
+def refuse_several(several: Mapping[str, int]) -> None:
+    """Refuse units with several values where the recipe is ``same``.
+
+    Raises
+    ------
+    DataError
+        If there are some.
+    """
+    for name, count in several.items():
+        if count:
+            raise DataError(
+                f"column {name!r}: {count:,} units have several values, and the recipe is same; take another one"
+            )
 
 
 def capped_rows(frame: pd.DataFrame, unit: str, most: int, *, seed: int | None = None) -> pd.DataFrame:
-    """At most some rows of each unit, drawn at random: a bound on what one person contributes.
+    """Return at most some rows of each unit, drawn at random: a bound on the contribution of one person.
 
     Parameters
     ----------
     frame : pandas.DataFrame
     unit : str
-        The column that says whose a row is.
+        The column with the unit of a row.
     most : int
         At least 1.
     seed : int, optional
-        Makes the same choice again.
+        The same seed makes the same choice.
 
     Returns
     -------
@@ -105,77 +234,217 @@ def capped_rows(frame: pd.DataFrame, unit: str, most: int, *, seed: int | None =
     DataError
         If the column is missing, or blank in some row.
     ParameterError
-        If `most` is none.
+        If `most` is not a whole number of at least 1.
+    """
+    check_unit_column(list(frame.columns), unit)
+    return frame.loc[kept_by_cap(first_labels(frame[unit], unit), most, seed)]
+
+
+def kept_by_cap(label: np.ndarray, most: int, seed: int | None) -> np.ndarray:
+    """Return which rows :func:`capped_rows` keeps, shape (n,), bool.
+
+    Parameters
+    ----------
+    label : numpy.ndarray, shape (n,), int64
+        The unit of each row, 0.. .
+    most : int
+    seed : int, optional
+
+    Raises
+    ------
+    ParameterError
+        If `most` is not such a number.
     """
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ParameterError("a cap is a number of rows of at least 1")
-    label, _ = _units(frame, unit)
-    drawn = np.random.default_rng(seed).permutation(len(frame))
+    drawn = np.random.default_rng(seed).permutation(len(label))
     order = np.lexsort([drawn, label])
     start = np.concatenate([[0], np.cumsum(np.bincount(label))[:-1]])
-    rank = np.empty(len(frame), np.int64)
-    rank[order] = np.arange(len(frame)) - start[label[order]]
-    return frame.loc[rank < most]
+    rank = np.empty(len(label), np.int64)
+    rank[order] = np.arange(len(label)) - start[label[order]]
+    return rank < most
 
 
-def _units(frame: pd.DataFrame, unit: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels of units in the order in which they first appear, and where that is."""
+def check_unit_column(names: Sequence[Any], unit: str) -> None:
+    """See that the column that says whose a row is, is there.
+
+    Raises
+    ------
+    DataError
+        If it is not.
+    """
+    if unit not in names:
+        raise DataError(
+            f"column {str(unit)!r}: is to be the unit, and is not in the table{did_you_mean(unit, list(names))}"
+        )
+
+
+def first_labels(cells: Any, unit: str) -> np.ndarray:
+    """Return the unit of each row, labels 0.. in the order in which units first appear, shape (n,), int64.
+
+    Raises
+    ------
+    DataError
+        If a unit is blank.
+    """
     import pandas as pd
 
-    if unit not in frame.columns:
-        raise DataError(
-            f"column {str(unit)!r}: is to be the unit, and is not in the table{did_you_mean(unit, list(frame.columns))}"
-        )
-    label = np.asarray(pd.factorize(frame[unit])[0], np.int64)
-    blank = int(np.count_nonzero(label < 0))
+    label = np.asarray(pd.factorize(cells)[0], np.int64)
+    refuse_blank_units(unit, int(np.count_nonzero(label < 0)))
+    return label
+
+
+def refuse_blank_units(unit: str, blank: int) -> None:
+    """Refuse rows without a unit.
+
+    Raises
+    ------
+    DataError
+        If there are some.
+    """
     if blank:
         raise DataError(
             f"column {unit!r}: {blank:,} rows have no unit; every row needs one: fill them in, or leave these rows out"
         )
-    return label, np.unique(label, return_index=True)[1]
 
 
-def _column(cells: pd.Series, recipe: str, label: np.ndarray, units: int) -> Any:
-    import pandas as pd
+class _Cells:
+    """The cells of a column, by units.
 
-    name = str(cells.name)
-    if recipe in OF_NUMBERS and not pd.api.types.is_numeric_dtype(cells.dtype):
-        raise DataError(f"column {name!r}: the recipe {recipe} needs numbers")
-    groups = cells.reset_index(drop=True).groupby(label)
-    if recipe in ("first", "last", "min", "max", *OF_NUMBERS):
+    Parameters
+    ----------
+    cells : pandas.Series, n cells
+    label : numpy.ndarray, shape (n,), int64
+    units : int
+    numbers : str or None
+        As which numbers texts are read.
+    """
+
+    def __init__(self, cells: pd.Series, label: np.ndarray, units: int, numbers: str | None) -> None:
+        import pandas as pd
+
+        self._cells = cells.reset_index(drop=True)
+        self._label = label
+        self._units = units
+        self._present = np.flatnonzero(self._cells.notna().to_numpy())
+        self._numbers = None
+        if numbers is not None:
+            read = np.full(len(cells), np.nan) if numbers == "float64" else np.zeros(len(cells), np.int64)
+            if len(self._present):
+                read[self._present] = numbers_of(self._cells.iloc[self._present], str(cells.name))[0]
+            self._numbers = pd.Series(read, name=cells.name)
+
+    def combined(self, recipe: str) -> Any:
+        """Return a cell for each unit, as an array of the column's type where cells are chosen."""
+        import pandas as pd
+
+        if recipe in ("first", "last", "same", "common"):
+            return self._at(getattr(self, f"_{recipe}")())
+        if recipe in ("min", "max") and self._numbers is not None:
+            return self._at(self._extreme(largest=recipe == "max"))
+        if recipe == "count":
+            return np.bincount(self._label[self._present], minlength=self._units)
+        if recipe == "distinct":
+            return self.distinct()
+        if recipe == "all":
+            return self._all()
+        cells, name = self._cells, str(self._cells.name)
+        if recipe in OF_NUMBERS:
+            cells = cells if self._numbers is None else self._numbers
+            if not pd.api.types.is_numeric_dtype(cells.dtype):
+                raise DataError(f"column {name!r}: the recipe {recipe} needs numbers")
+        label = self._label
+        if recipe in ("min", "max"):  # before version 3, pandas compares a text with a missing one
+            cells, label = cells.iloc[self._present], label[self._present]
         try:
-            combined = getattr(groups, recipe)()
+            combined = getattr(cells.groupby(label), recipe)()
         except TypeError:
             raise DataError(
                 f"column {name!r}: its values have no order; take another recipe than {recipe}"
             ) from None
-        return combined.reindex(range(units)).array
-    if recipe == "count":
-        return groups.count().reindex(range(units)).to_numpy()
-    distinct = groups.nunique().reindex(range(units))
-    if recipe == "distinct":
-        return distinct.to_numpy()
-    if recipe == "same":
-        several = int((distinct > 1).sum())
-        if several:
-            raise DataError(
-                f"column {name!r}: {several:,} units have several values, and the recipe is same; take another one"
-            )
-        return groups.first().reindex(range(units)).array
-    if recipe == "all":
-        return groups.agg(_joined).reindex(range(units)).array
-    return groups.agg(_common).reindex(range(units)).array
+        return combined.reindex(range(self._units)).array
+
+    def distinct(self) -> np.ndarray:
+        """Return how many values each unit has, shape (units,), int64."""
+        pairs = self._pairs()
+        return np.bincount(pairs.unit, minlength=self._units)
+
+    def _at(self, positions: np.ndarray) -> Any:
+        """Return the cells at some positions; a missing one at -1."""
+        return self._cells.array.take(positions, allow_fill=bool((positions < 0).any()))
+
+    def _first(self) -> np.ndarray:
+        return self._latest(self._present[::-1])
+
+    def _last(self) -> np.ndarray:
+        return self._latest(self._present)
+
+    def _same(self) -> np.ndarray:
+        return self._first()
+
+    def _latest(self, order: np.ndarray) -> np.ndarray:
+        """Return for each unit the last of its positions in an order, -1 without one."""
+        positions = np.full(self._units, -1)
+        positions[self._label[order]] = order
+        return positions
+
+    def _extreme(self, largest: bool) -> np.ndarray:
+        """Return where the smallest or largest number of each unit first is."""
+        assert self._numbers is not None
+        number = self._numbers.to_numpy()[self._present]
+        order = np.lexsort((self._present, -number if largest else number))
+        return self._latest(self._present[order[::-1]])
+
+    def _common(self) -> np.ndarray:
+        """Return where each unit's commonest value first is; the first by text of equally common ones."""
+        pairs = self._pairs()
+        order = np.lexsort((pairs.rank, -pairs.times, pairs.unit))
+        positions = np.full(self._units, -1)
+        positions[pairs.unit[order[::-1]]] = pairs.position[order[::-1]]
+        return positions
+
+    def _all(self) -> Any:
+        """Return the different values as one text, sorted."""
+        pairs = self._pairs()
+        order = np.lexsort((pairs.rank, pairs.unit))
+        texts = pairs.text[order]
+        ends = np.cumsum(np.bincount(pairs.unit, minlength=self._units)).tolist()
+        joined = (
+            " + ".join(dict.fromkeys(texts[start:end].tolist())) or None
+            for start, end in pairwise([0, *ends])
+        )
+        return text_array(joined)
+
+    def _pairs(self) -> _Pairs:
+        """Return each unit's different values."""
+        import pandas as pd
+
+        codes, values = pd.factorize(self._cells)
+        texts = np.array([*(str(value) for value in values), ""], object)[:-1]
+        # equal texts have one rank: 1 and "1" are two values
+        rank = np.unique(texts.astype(str), return_inverse=True)[1] if len(texts) else np.zeros(0, np.int64)
+        at = self._present
+        many = max(len(values), 1)
+        pair, position, times = np.unique(
+            self._label[at] * many + codes[at], return_index=True, return_counts=True
+        )
+        value = pair % many
+        return _Pairs(pair // many, rank[value], texts[value], times, at[position])
 
 
-def _joined(cells: pd.Series) -> Any:
-    """Return the different values, sorted by text."""
-    return " + ".join(sorted({str(cell) for cell in cells.dropna()})) or None
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """A unit and one of its values, each pair once.
 
+    Attributes
+    ----------
+    unit, rank, times, position : numpy.ndarray, shape (pairs,), int64
+        The unit; the value's position among all by text; how often the unit has it, and where first.
+    text : numpy.ndarray, shape (pairs,), object
+    """
 
-def _common(cells: pd.Series) -> Any:
-    """Return the commonest value; the first by text of equally common ones."""
-    times = cells.value_counts()
-    if not len(times):
-        return None
-    best = times.index[times == times.iloc[0]]
-    return min(best, key=str)
+    unit: np.ndarray
+    rank: np.ndarray
+    text: np.ndarray
+    times: np.ndarray
+    position: np.ndarray

@@ -1,32 +1,25 @@
-"""How many people of a population are unique, estimated from the sizes of a sample's classes."""
+"""Estimate how many people of a population are unique, from the sizes of a sample's classes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
-from anonflow.errors import DataError, ParameterError
-from anonflow.table.schema import Schema
-
-if TYPE_CHECKING:
-    import pandas as pd
+from anonflow.errors import ParameterError
 
 __all__ = [
     "NOT_ESTIMABLE",
     "Estimate",
     "check_fraction",
-    "checked_weights",
     "dankar",
     "individual_risk",
     "intrusion",
     "pitman",
-    "sampling_fraction",
     "slide_negative_binomial",
     "zayatz",
 ]
@@ -42,7 +35,7 @@ _REPLICATES = 400
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many people of the population are unique on the key.
+    """An estimate of how many people of the population are unique on the key.
 
     Attributes
     ----------
@@ -52,7 +45,7 @@ class Estimate:
     low, high : float
         With confidence 95%, if the model holds; NaN where there is no interval.
     why : str
-        What was assumed, or why it is not estimable.
+        The assumptions, or why it is not estimable.
     """
 
     model: str
@@ -63,7 +56,7 @@ class Estimate:
 
     @property
     def is_there(self) -> bool:
-        """Whether it could be estimated."""
+        """Whether there is an estimate."""
         return math.isfinite(self.uniques)
 
 
@@ -81,42 +74,6 @@ def check_fraction(fraction: float) -> float:
     return float(fraction)
 
 
-def checked_weights(schema: Schema, frame: pd.DataFrame) -> np.ndarray | None:
-    """Return the weights of a frame's rows, shape (n,), float64; None where the schema has no column of that role, or it is absent.
-
-    Raises
-    ------
-    DataError
-        If one is no number, missing, zero, negative, or below 1: a record stands at least for itself.
-    """
-    import pandas as pd
-
-    name = schema.weight_column
-    if name is None or name not in frame.columns:
-        return None
-    weights = pd.to_numeric(frame[name], errors="coerce").to_numpy(np.float64)
-    for wrong, what in (
-        (~np.isfinite(weights), "missing or no number"),
-        (weights <= 0, "zero or negative"),
-        (weights < 1, "below 1: a record stands at least for itself"),
-    ):
-        if wrong.any():
-            raise DataError(f"column {name!r}: {int(wrong.sum())} weights are {what}; correct them")
-    return weights
-
-
-def sampling_fraction(weights: np.ndarray) -> float | None:
-    """Return the fraction that equal weights say; None where weights are unequal.
-
-    Parameters
-    ----------
-    weights : numpy.ndarray, shape (n,), float64
-        How many people each record stands for, all positive.
-    """
-    least, most = float(weights.min()), float(weights.max())
-    return 1.0 / float(weights.mean()) if most - least <= 1e-9 * most else None
-
-
 def _histogram(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct sizes, ascending, and how many classes have each."""
     return np.unique(np.asarray(sizes, np.int64), return_counts=True)
@@ -127,7 +84,7 @@ def _nothing(model: str, why: str) -> Estimate:
 
 
 def _trivial(model: str, sizes: np.ndarray, fraction: float) -> Estimate | None:
-    """Return where nothing is to be estimated: the whole population, or no records."""
+    """Return the result of trivial cases: the whole population, or no records."""
     if not len(sizes):
         return _nothing(model, "there are no records")
     if fraction == 1.0:
@@ -156,7 +113,7 @@ def zayatz(sizes: np.ndarray, fraction: float) -> Estimate:
     Raises
     ------
     ParameterError
-        If the fraction is none.
+        If the fraction is not above 0 and at most 1.
 
     Notes
     -----
@@ -220,7 +177,7 @@ def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
     Raises
     ------
     ParameterError
-        If the fraction is none.
+        If the fraction is not above 0 and at most 1.
 
     Notes
     -----
@@ -287,13 +244,13 @@ def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
     Returns
     -------
     Estimate
-        ``K P(F = 1)``, K the number of classes of the population: those that are seen, divided by the chance of being
-        seen. The interval is by the delta method.
+        ``K P(F = 1)``, K the number of classes of the population: the observed ones divided by the chance of being
+        observed. The interval is by the delta method.
 
     Raises
     ------
     ParameterError
-        If the fraction is none.
+        If the fraction is not above 0 and at most 1.
 
     Notes
     -----
@@ -313,7 +270,7 @@ def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
         return _nothing("snb", "the classes of the sample have fewer than 3 sizes")
 
     def seen(a: float, b: float) -> tuple[float, float]:
-        """Return parameter of the sample's part, and the chance that a class is not seen."""
+        """Return the parameter of the sample's part, and the chance that a class is not observed."""
         inside = b / (1 - (1 - b) * (1 - fraction))
         return inside, (1 - fraction) * math.exp(a * math.log(inside))
 
@@ -417,7 +374,7 @@ def dankar(sizes: np.ndarray, fraction: float) -> tuple[Estimate, list[Estimate]
     Raises
     ------
     ParameterError
-        If the fraction is none.
+        If the fraction is not above 0 and at most 1.
     """
     fraction = check_fraction(fraction)
     estimates = [zayatz(sizes, fraction), pitman(sizes, fraction), slide_negative_binomial(sizes, fraction)]
@@ -448,11 +405,11 @@ def intrusion(sizes: np.ndarray, fraction: float) -> float:
     Raises
     ------
     ParameterError
-        If the fraction is none.
+        If the fraction is not above 0 and at most 1.
 
     Notes
     -----
-    A record is taken out of the sample at random and put back with probability f. It then matches exactly one record if it
+    A random record is removed from the sample and put back with probability f. It then matches exactly one record if it
     was alone and is back, which is right, or one of two and is not back, which is wrong.
     """
     fraction = check_fraction(fraction)
@@ -493,7 +450,7 @@ def individual_risk(sizes: np.ndarray, people: np.ndarray) -> np.ndarray:
         term[live] *= rest[live] * (step + 1) / (f[live] + 1 + step)
         total[live] += term[live]
         step += 1
-        if step % 16 == 0:  # what is left of a series is at most a few hundred times its last term
+        if step % 16 == 0:  # the rest of the series is at most a few hundred times its last term
             live = live[term[live] > 1e-15 * total[live]] if step < _TERMS else live[:0]
     risk: np.ndarray = p / f * total
     p, rest = p[slow], rest[slow]

@@ -1,7 +1,7 @@
 """Coding steps before a table is anonymized: top and bottom coding, rounding, intervals, recoding, dates, texts, rows.
 
-Each step looks at one cell of one column, and at no other record: so a table in pieces, a register of the population and a
-whole table are prepared alike.
+Each step depends on one cell of one column alone: so a table in pieces, a register of the population and a whole table
+are prepared in the same way.
 """
 
 from __future__ import annotations
@@ -207,9 +207,9 @@ def normalize_text(
     case: Annotated[Literal["keep", "lower", "upper"], Option("Letters")] = "keep",
     accents: Annotated[Literal["keep", "remove"], Option("Accents")] = "keep",
 ) -> pd.Series:
-    """Return texts that differ in spaces only become equal, and in case or accents where asked for.
+    """Normalize texts: those that differ in spaces only become equal; optionally also those that differ in case or accents.
 
-    Outer spaces go, inner ones become one, and letters are composed (Unicode NFC). What is empty then is missing.
+    Outer spaces go, inner ones become one, and letters are composed (Unicode NFC). Texts that are empty then are missing.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ STEPS: dict[str, Callable[..., pd.Series]] = {
     "filter": filter_rows,
     "rename": rename,
 }
-"""Every step by its name in a flow: what a cell of its column becomes."""
+"""Every step by its name in a flow, with its function of a column's cells."""
 
 
 @dataclass(frozen=True)
@@ -380,7 +380,7 @@ class Preparation:
     Raises
     ------
     SchemaError
-        With every problem: no list, unknown steps and options, values that an option may not have, files that cannot be read.
+        With every problem: another form than a list, unknown steps and options, invalid values of options, unreadable files.
     """
 
     def __init__(self, steps: Sequence[Any] | None = (), folder: str | PathLike[str] | None = None) -> None:
@@ -413,7 +413,7 @@ class Preparation:
         return "\n".join(["Preparation", *(f"  {step.words}" for step in self.steps)])
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Return the steps as a flow has them; reads back to the same."""
+        """Return the steps in a flow's form, which reads back to the same steps."""
         return [
             {
                 step.name: {
@@ -439,7 +439,7 @@ class Preparation:
         return {old: name for old, name in now.items() if old != name}
 
     def apply(self, frame: pd.DataFrame, partial: bool = False) -> pd.DataFrame:
-        """Return a frame after all steps; the one that is handed over is not changed.
+        """Return a frame after all steps; the argument is not changed.
 
         Parameters
         ----------
@@ -463,7 +463,7 @@ class Preparation:
         return frame
 
     def changes(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return what each step changes in a frame, one after the other.
+        """Return the changes of each step in a frame, one after the other.
 
         Parameters
         ----------
@@ -602,7 +602,7 @@ def _read_table(path: Path) -> dict[str, str | None]:
 
 
 def _own_problem(step: str, option: str, value: Any) -> str | None:
-    """Return what is wrong with a value that its declared type does not say."""
+    """Return the problem of a value that its declared type does not exclude."""
     if (step, option) in (("round", "to"), ("intervals", "width")) and not value > 0:
         return "must be a positive number"
     if (step, option) == ("recode", "file") and value is not None and (not value or "\0" in value):
@@ -630,7 +630,7 @@ def _own_problem(step: str, option: str, value: Any) -> str | None:
 
 
 def _together(step: str, given: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with options that are each right."""
+    """Return the problem of a combination of options that are valid separately."""
     if step == "recode" and (given.get("values") is None) == (given.get("file") is None):
         return "needs values or a table file, one of the two"
     if step == "date-part" and (given["part"] == "age") != (given.get("on") is not None):
@@ -698,7 +698,7 @@ def _distinct(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[An
 def _numbers(cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bool) -> pd.Series:
     """Return another number for each: numbers stay numbers, and texts of numbers texts.
 
-    The type rests on that of the column alone, never on its values: pieces of a table get the same.
+    The type depends on that of the column alone, never on its values: all pieces of a table get the same.
     """
     import pandas as pd
 

@@ -24,7 +24,7 @@ class Records:
         The code of each value; -1 where a numeric QI has no number. Only the whole domain covers that where the column
         suppresses missing values (``has_missing``); every run does where another QI has its code (``has_codes``).
     units : numpy.ndarray, shape (n,), int64, or None
-        Whose each record is, where people have several: two of one person never share a partition.
+        The unit of each record, if people have several: two records of a person are never in the same partition.
     """
 
     domains: tuple[Domain, ...]
@@ -53,7 +53,7 @@ class Records:
         return Records(self.domains, np.ascontiguousarray(self.codes[index]), units)
 
     def fingerprint(self) -> str:
-        """Return a hash of the values, in their order and whatever other records there are: 64 hexadecimal digits, O(n q)."""
+        """Return a hash of the values in their order, independent of other records: 64 hexadecimal digits, O(n q)."""
         total = hashlib.sha256()
         for domain, codes in zip(self.domains, self.codes.T, strict=True):
             used, places = np.unique(codes, return_inverse=True)
@@ -85,9 +85,9 @@ class Records:
         return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
 
     def at_floor(self) -> Records:
-        """Return the same with one code for all values that are published alike at best, themselves where there are none.
+        """Return the same with one code for all values that have the same lowest published level; unchanged without such values.
 
-        What a method cannot tell apart in its result it need not tell apart at all.
+        A method need not distinguish values that its result cannot distinguish.
         """
         if all(domain.floor is None for domain in self.domains):
             return self

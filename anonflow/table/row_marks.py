@@ -1,4 +1,4 @@
-"""A keyed number for each published row: whether a row is still the one that was published."""
+"""A keyed number for each published row, which shows whether the row was changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Content:
-    """A number for the cells of a table, in their order, whatever pieces it is read in.
+    """A number for the cells of a table in their order, the same for every division into pieces.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Content:
         return cls(n, int((marks * np.cumprod(turns, dtype=np.uint64)).sum(dtype=np.uint64)))
 
     def then(self, other: Content) -> Content:
-        """Return the marks of these rows and of those that follow."""
+        """Return the marks of these rows followed by others."""
         total = (self.total + pow(_TURN, self.rows, 1 << 64) * other.total) & _WORD
         return Content(self.rows + other.rows, total)
 
@@ -78,7 +78,7 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
     names : sequence of str
         Columns of the frame, in any order.
     key : str
-        16 ASCII characters that nobody else knows.
+        16 ASCII characters, secret.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.nd
 
 
 def cell_text(value: Any, numeric: bool) -> str:
-    """Return one text for all ways to write a value down: whatever a file made of it, it reads the same.
+    """Return one text for all spellings of a value, the same for every file format.
 
     Parameters
     ----------

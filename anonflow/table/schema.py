@@ -1,4 +1,4 @@
-"""What the columns of a table are: roles, kinds, weights, boundaries."""
+"""The columns of a table: roles, kinds, weights, boundaries."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["AGGREGATES", "CODE_WEIGHT", "KINDS", "MISSING_RULES", "ROLES", "UNPU
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
 
 UNPUBLISHED = ("identifier", "unit", "household")
-"""Roles of columns that no release has."""
+"""Roles of columns that are never published."""
 
 AGGREGATES = ("mean", "median")
-"""What a numeric quasi-identifier may be published as instead of the range of its class."""
+"""The aggregates that may replace the range of a class for a numeric quasi-identifier."""
 
 KINDS = ("numeric", "categorical", "hierarchy", "suppression", "positions")
 
@@ -39,7 +39,7 @@ MISSING_RULES = {
     "suppression": ("value", "refuse", "drop"),
     "positions": ("refuse", "drop"),
 }
-"""What may be done with records without a value, by kind; the first is done where nothing is said."""
+"""The treatments of records without a value, by kind; the first is the default."""
 
 _QI_KEYS = (
     "kind",
@@ -58,7 +58,7 @@ _QI_KEYS = (
 )
 
 CODE_WEIGHT = 0.5
-"""The share of a column's weight that its codes have where nothing is said."""
+"""The default share of a column's weight that its codes have."""
 
 PUBLIC_HIERARCHY = "hierarchy"
 """What a schema writes under ``domain`` where the hierarchy is public."""
@@ -72,7 +72,7 @@ class Column:
     ----------
     name : str
     role : {"quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household"}
-        A unit says whose a row is, where people have several; a household, to which household its person belongs.
+        A unit column names the person of a row, if people have several; a household column, the household of this person.
         Neither is ever published. A weight says how many people of the population a record stands for; it is published as insensitive columns
         are, and is never a quasi-identifier.
     kind : {"numeric", "categorical", "hierarchy", "suppression", "positions"} or None
@@ -80,7 +80,8 @@ class Column:
     weight : float
         Weight in every information loss, positive.
     hierarchy : Hierarchy, str, mapping or None
-        The tree of kind hierarchy: built, a CSV file, or what :meth:`Hierarchy.from_mapping` takes.
+        The tree of kind hierarchy: built, a CSV file, or what :meth:`Hierarchy.from_mapping` takes. Of a sensitive column:
+        how far its values are from each other, for t-closeness.
     boundary : tuple of str, float or None
         Maximum allowed generalization: node labels (hierarchy), or the width of fixed intervals (numeric).
     missing : str or None
@@ -90,16 +91,16 @@ class Column:
     at_least : int or None
         The level of a hierarchy below which nothing is published: 1 for the parents of its leaves.
     aggregate : {"mean", "median"} or None
-        What the numbers of an equivalence class are published as, instead of their range (microaggregation).
+        The mean or median that replaces the range of an equivalence class (microaggregation).
     notation : Notation or None
-        How another tool wrote the column in a release that is to be checked; what is not said is guessed.
+        The notation of the column in another tool's release; undeclared parts are guessed.
     codes : tuple of str
-        Texts of a numeric column that are no numbers and stand for a reason why there is none, such as ``N``.
+        Texts of a numeric column that are no numbers and stand for a reason why a number is missing, such as ``N``.
     code_weight : float
         Of a numeric column with codes, or with ``missing: value``: the share of the weight that telling numbers from codes
         has, in (0, 1); the range has the rest.
     domain : tuple, "hierarchy" or None
-        What anybody may know of the values there are, and nothing else is told of: (lowest, highest) as texts (numeric);
+        The public domain of the values, and the only part of it that is published: (lowest, highest) as texts (numeric);
         the values, None for a missing one (categorical, suppression); the characters that may stand in each position
         (positions); ``hierarchy`` where its file is public. None: what ``*`` stands for is not published.
     """
@@ -135,7 +136,7 @@ class Column:
 
     @property
     def details(self) -> str:
-        """What else is declared, in a few words; labels of a boundary among them."""
+        """Return the other declarations in a few words; labels of a boundary are among them."""
         parts = []
         if isinstance(self.hierarchy, Hierarchy):
             tree = self.hierarchy
@@ -175,9 +176,8 @@ class Column:
             If the hierarchy was built in memory: write it to a CSV file and name that.
         """
         entry: dict[str, Any] = {"role": self.role}
-        if self.kind is None:
-            return entry
-        entry["kind"] = self.kind
+        if self.kind is not None:
+            entry["kind"] = self.kind
         if self.weight != 1.0:
             entry["weight"] = self.weight
         if isinstance(self.hierarchy, Hierarchy):
@@ -187,6 +187,8 @@ class Column:
             )
         if self.hierarchy is not None:
             entry["hierarchy"] = self.hierarchy if isinstance(self.hierarchy, str) else dict(self.hierarchy)
+        if self.kind is None:
+            return entry
         if isinstance(self.boundary, tuple):
             entry["boundary"] = list(self.boundary)
         elif self.boundary is not None:
@@ -213,7 +215,7 @@ class Column:
 
 
 class Schema(Mapping[str, Column]):
-    """The columns of a table and what they are.
+    """The columns of a table with their roles and kinds.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ class Schema(Mapping[str, Column]):
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
     prepare : list of mapping, or Preparation, optional
-        Coding steps that come before, as under ``prepare`` in a flow; the columns are those after them.
+        Preparation steps, as under ``prepare`` in a flow; the columns are those after them.
 
     Attributes
     ----------
@@ -335,7 +337,7 @@ class Schema(Mapping[str, Column]):
 
     @staticmethod
     def advise(frame: pd.DataFrame) -> pd.DataFrame:
-        """Return what :meth:`infer` guesses, with its reasons: for the owner, who knows what others can know.
+        """Return the guesses of :meth:`infer` with their reasons, for the owner, who knows what others can know.
 
         Parameters
         ----------
@@ -370,7 +372,7 @@ class Schema(Mapping[str, Column]):
         Raises
         ------
         SchemaError
-            If it is none of them, or has problems.
+            If it has another type, or has problems.
         """
         if isinstance(schema, Schema):
             return schema
@@ -397,16 +399,16 @@ class Schema(Mapping[str, Column]):
 
     @property
     def unit_column(self) -> str | None:
-        """The column that says whose a row is, where people may have several."""
+        """The unit column, if people may have several rows."""
         return next((name for name, column in self._columns.items() if column.role == "unit"), None)
 
     @property
     def household_column(self) -> str | None:
-        """The column that says to which household a row's person belongs."""
+        """The household column of a row's person."""
         return next((name for name, column in self._columns.items() if column.role == "household"), None)
 
     def prepared(self) -> Schema:
-        """Return the same columns, with nothing left to do before."""
+        """Return the same columns without preparation steps."""
         return Schema(self._columns, self.folder) if self.preparation else self
 
     def without(self, names: Collection[str]) -> Schema:
@@ -461,7 +463,7 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
 
 
 class _ColumnProblems:
-    """What is wrong with a column."""
+    """The problems of a column."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -489,10 +491,13 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         )
         return None
     if role != "quasi-identifier":
-        extra = [str(key) for key in entry if key != "role"]
+        own = ("role", "hierarchy") if role == "sensitive" else ("role",)
+        extra = [str(key) for key in entry if key not in own]
         if extra:
             noted.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
-        return Column(name, role)
+        if entry.get("hierarchy") is None or noted.problems:
+            return Column(name, role)
+        return Column(name, role, hierarchy=_given_hierarchy(noted, entry))
     for key in entry:
         if key not in ("role", *_QI_KEYS):
             noted.add(f"unknown key {_short(key)}{did_you_mean(key, ('role', *_QI_KEYS))}", str(key))
@@ -557,11 +562,19 @@ def _hierarchy(
         if given is not None:
             noted.add(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
         return None
+    return _given_hierarchy(noted, entry)
+
+
+def _given_hierarchy(
+    noted: _ColumnProblems, entry: Mapping[str, Any]
+) -> Hierarchy | str | Mapping[str, Any] | None:
+    given = entry.get("hierarchy")
     if isinstance(given, PathLike):
         return fspath(given)
     if isinstance(given, Hierarchy | str) or (isinstance(given, Mapping) and given):
         return given
-    noted.add("kind hierarchy needs 'hierarchy': a CSV file, or nested, intervals or positions", "hierarchy")
+    needs = "kind hierarchy needs 'hierarchy'" if "kind" in entry else "hierarchy must be"
+    noted.add(f"{needs}: a CSV file, or nested, intervals or positions", "hierarchy")
     return None
 
 
@@ -742,7 +755,7 @@ def _bounds(noted: _ColumnProblems, given: Any) -> tuple[str, str] | None:
 
 
 def _as_written(end: str | None) -> Any:
-    """Return an end of a declared domain as a schema writes it: a number, or the text of a date."""
+    """Return an end of a declared domain in a schema's form: a number, or the text of a date."""
     try:
         number = float(str(end))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Texts that spreadsheets would execute: how they stand in a published CSV file, and how they are read back."""
+"""Texts that spreadsheets would execute: their form in a published CSV file, and how they are read back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.table.domain import NUMBER
-from anonflow.table.read import read_frame
+from anonflow.table.files.read import read_frame
 from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = [
 
 _CSV = ".csv"
 _EXECUTED = ("=", "+", "-", "@", "\t", "\r")
-"""What a text begins with that a spreadsheet takes for a formula, or reads on after."""
+"""The beginnings of texts that a spreadsheet takes for formulas, or skips."""
 
 _PLAIN = re.compile(rf"[+-]?{NUMBER.removeprefix('-?')}(?:-{NUMBER})?")
 """Numbers and ranges of them, which stay as they are: a spreadsheet computes nothing from them."""
@@ -47,7 +47,7 @@ def guarded_text(text: str) -> str:
 
 
 def unguarded_text(text: str) -> str:
-    """Return the text that :func:`guarded_text` was given."""
+    """Return the original text of :func:`guarded_text`."""
     return text[1:] if text[:1] == "'" and text.lstrip("'").startswith(_EXECUTED) else text
 
 
@@ -63,12 +63,12 @@ def formula_cells(frame: pd.DataFrame) -> int:
 
 
 def formula_warning(frame: pd.DataFrame, path: str | PathLike[str]) -> str | None:
-    """Return what to say of a frame that is written to a CSV file; None of other files, and where no cell is changed."""
+    """Return the warning for a frame that is written to a CSV file; None for other files, and if no cell is changed."""
     return formula_sentence(formula_cells(frame), path) if Path(path).suffix.lower() == _CSV else None
 
 
 def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
-    """Return the same where the cells that begin like a formula have been counted."""
+    """Return the same warning from the number of cells that begin like a formula."""
     if not count or Path(path).suffix.lower() != _CSV:
         return None
     return (
@@ -127,5 +127,5 @@ def read_published(
         unguarded_text(str(name)): changed_texts(frame[name], unguarded_text) for name in frame.columns
     }
     if len(columns) < len(frame.columns):
-        return frame  # names that differ only by what makes them safe: whoever reads on says so
+        return frame  # names that differ only in their guards: the caller reports them
     return pd.DataFrame(columns)

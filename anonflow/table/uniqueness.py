@@ -1,4 +1,4 @@
-"""How many records stand alone: the sizes of classes of equal records, before anything is generalized."""
+"""Uniqueness: the sizes of classes of equal records before any generalization."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pandas as pd
 
 from anonflow.errors import SchemaError
 
-__all__ = ["Uniqueness", "class_labels", "refined", "unique_as_added"]
+__all__ = ["Uniqueness", "at_least_one", "class_labels", "keys_of_owners", "refined", "unique_as_added"]
 
 
 class Uniqueness:
-    """Counts of records whose values on some columns few others share.
+    """Counts of records that share their values on some columns with few others.
 
     Parameters
     ----------
@@ -105,6 +105,52 @@ def _check(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise SchemaError(f"the table has no column {lacking[0]!r}; name one of its {frame.shape[1]} columns")
+
+
+def keys_of_owners(labels: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """Return labels of owners with equal rows: 0.. for the multisets of their rows' classes, shape (owners,), int64.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray, shape (n,), int64
+        The class of each row, 0.. .
+    owner : numpy.ndarray, shape (n,), int64
+        Its owner, 0.. without gaps.
+
+    Notes
+    -----
+    A person's rows, all together, are one quasi-identifier. O(n log n).
+    """
+    order = np.lexsort((labels, owner))
+    own, whose = labels[order], owner[order]
+    rows = np.bincount(whose)
+    start = np.cumsum(rows) - rows
+    keys = np.zeros(len(rows), np.int64)
+    live = np.arange(len(rows))
+    classes = int(labels.max(initial=0)) + 1
+    for place in range(int(rows.max(initial=0))):
+        live = live[rows[live] > place]
+        pairs = keys[live] * classes + own[start[live] + place]
+        keys[live] = np.unique(pairs, return_inverse=True)[1]
+    # keys were compared among owners with at least as many rows: equal ones count with as many
+    return np.unique(np.stack([rows, keys]), axis=1, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def at_least_one(chance: np.ndarray, whose: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+    """For each owner the probability that one of its independent chances comes true: 1 - product of (1 - chance).
+
+    Parameters
+    ----------
+    chance : numpy.ndarray, shape (n,), float64
+        Between 0 and 1.
+    whose : numpy.ndarray, shape (n,), int64
+        Labels 0.. .
+    times : numpy.ndarray, shape (n,), float64, optional
+        For how many such chances each stands; 1 without it.
+    """
+    missed = np.ones(int(whose.max(initial=-1)) + 1)
+    np.multiply.at(missed, whose, 1 - chance if times is None else (1 - chance) ** times)
+    return 1 - missed
 
 
 def refined(labels: np.ndarray, cells: pd.Series | np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ ROWS = 5
 
 
 def schema_view(rows: Sequence[tuple[str, str, str, str]]) -> str:
-    """Return columns with their role, kind and details as HTML; labels of boundaries are shown, so it is the owner's."""
+    """Return columns with their role, kind and details as HTML. It shows labels of boundaries, so it belongs to the owner."""
     return view(f"Schema of {len(rows)} columns", grid(["column", "role", "kind", "more"], rows))
 
 

@@ -1,4 +1,4 @@
-"""What a release is still good for: usefulness, classes, discernibility, query error, beside information loss."""
+"""The utility of a release: usefulness, classes, discernibility and query error, besides information loss."""
 
 from anonflow.utility.measures import (
     MEASURES,

@@ -1,4 +1,4 @@
-"""What no release with a given k can lose less than: certified lower bounds of the information loss."""
+"""Certified lower bounds of the information loss of all releases with a given k."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ __all__ = [
 ]
 
 PAIRS = 2e10
-"""Cells of pairs of records that are priced at most: about ten seconds on two cores."""
+"""The most cells of pairs of records that are priced: about ten seconds on two cores."""
 
 SEARCH = 2e7
-"""Joins that branch and bound prices at most, about: some seconds."""
+"""The most joins that branch and bound prices: some seconds."""
 
 COMBINATIONS = 4e8
-"""Combinations of levels, times records, that are counted at most: about five seconds."""
+"""The most combinations of levels, times records, that are counted: about five seconds."""
 
 BLOCK = 256
 
 
 def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 1.0) -> float | None:
-    """Return what no release with this k can lose less than.
+    """Return a lower bound of the loss of all releases with this k.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
     -----
     It holds for every release whose generalized records each cover at least k originals, their own among
     them: k-anonymity, (k,1)- and (k,k)-anonymity and k-regularity have it, however the table is cut.
-    A suppressed record is published as the whole domain of each QI. That costs the most there is, no less
-    than covering its k nearest, so suppression does not get below the bound either.
+    A suppressed record is published as the whole domain of each QI. That is the highest possible cost, no less than
+    covering its k nearest, so suppression does not get below the bound either.
     """
     own = measure_named(measure)
     if not LOSSES[own].monotone:
@@ -87,7 +87,7 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
 
 
 def least_total(records: Records, k: int, measure: str, effort: float) -> float:
-    """Return what the records of one partition lose at least in all: the sum of :func:`record_bounds`.
+    """Return a lower bound of the total loss of one partition's records: the sum of :func:`record_bounds`.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def covers_at_least(records: Records, generalization: Generalization, k: int) ->
 
 
 def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float = 1.0) -> np.ndarray:
-    """For each record what covering it and at least k - 1 others costs at least.
+    """Return for each record a lower bound of the cost of covering it and at least k - 1 others.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
 
     Notes
     -----
-    Equal records are merged first and counted. Nothing depends on the machine: what is affordable is told by
-    counts. Costs are the kernels', within 1e-11 of the loss.
+    Equal records are merged first and counted. The result does not depend on the machine: counts decide which bounds
+    are computed. Costs are the kernels', within 1e-11 of the loss.
     """
     if not 0 <= effort < float("inf"):
         raise ParameterError("effort is a number of at least 0, 1 being the usual")
@@ -163,7 +163,7 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
 
 
 def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
-    """Return the least cost of levels of the QIs at which k records look alike: exact for suppression and hierarchies.
+    """Return the least cost of levels of the QIs at which k records are equal: exact for suppression and hierarchies.
 
     Parameters
     ----------
@@ -188,10 +188,9 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
     -----
     Murakami 2018, section 4: the degrees of the originals are left out, so each record chooses by itself which of
     its cells to hide, as few as k records allow. Generalized: a hierarchy has a level for each node above the
-    value. A number or a set has two, the value and "more than this", priced as the cheapest there is with a
-    second value; so for these it is a bound only. Where there are too many combinations, hierarchies are
-    treated likewise, then QIs are left out, those of fewest values first.
-    O(c n) for c combinations of levels.
+    value. A number or a set has two, the value and "more than this", priced as the cheapest generalization with a
+    second value; so for these it is only a bound. Where there are too many combinations, hierarchies are treated
+    likewise, then QIs are left out, those of fewest values first. O(c n) for c combinations of levels.
     """
     weighted = _WeightedRecords.of(records, k, measure)
     return _relaxed(weighted, compiled)[0][weighted.label]
@@ -200,7 +199,7 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
 def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
     """Return the k-th smallest cost of covering a record and one original, the record itself counted first.
 
-    Of k originals that are covered one is at least as far as the k-th nearest, and costs never fall. A record
+    Among k covered originals, one is at least as far as the k-th nearest, and costs never fall. A record
     that occurs k times costs nothing.
 
     Parameters
@@ -244,7 +243,7 @@ def cover_costs(
     bounds : numpy.ndarray, shape (n,), float64
         At least those of :func:`pair_costs`.
     exact : numpy.ndarray, shape (n,), bool
-        Whether the search came to its end: then it is the (k,1)-optimum.
+        Whether the search was completed: then it is the (k,1)-optimum.
 
     Raises
     ------
@@ -360,14 +359,14 @@ def _relaxed(weighted: _WeightedRecords, compiled: bool = True) -> tuple[np.ndar
         for row in range(len(level.look)):
             key[start + row] = _numbers(level.look[row], int(start) + row)[codes]
             cost[start + row] = level.cost[row][codes]
-    # everything hidden is what everybody can have
+    # every record can have everything hidden
     best = np.full(n, np.inf)
     (group_bounds_jit if compiled else group_bounds)(key, cost, level_at, weighted.weight, weighted.k, best)
     return best, exact
 
 
 def _levels(weighted: _WeightedRecords, a: int) -> _Levels | None:
-    """Return the levels of QI a, None if it is sure to cost nothing at any."""
+    """Return the levels of QI a, None if they certainly cost nothing."""
     domain = weighted.records.domains[a]
     if domain.size <= 1 or domain.has_codes:  # beside a code, a number costs nothing
         return None
@@ -428,7 +427,7 @@ def _nodes(plan: CostPlan, t: int, size: int) -> _Levels:
 
 
 def _numbers(look: np.ndarray, salt: int) -> np.ndarray:
-    """Return a fixed random 64-bit number for each look at a level (Steele, Lea and Flood's splitmix64)."""
+    """Return a fixed random 64-bit number for each cell at a level (Steele, Lea and Flood's splitmix64)."""
     with np.errstate(over="ignore"):
         z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(
             0x9E3779B97F4A7C15

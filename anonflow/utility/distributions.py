@@ -1,4 +1,4 @@
-"""How the values of a quasi-identifier are distributed in a table, and in what is published of it."""
+"""The distribution of a quasi-identifier's values in a table and in its release."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["MISSING", "Distribution", "distribution"]
+__all__ = ["MISSING", "Distribution", "distribution", "missing_of"]
 
 BINS = 30
 """Numbers with more distinct values than this are put into as many intervals of equal width."""
 
 MOST = 40
-"""More categories than this are not shown one by one: the rarest are summed up."""
+"""The most categories that are shown one by one: the rarest others are summed up."""
 
 MISSING = "(missing)"
 
@@ -33,7 +33,7 @@ class Distribution:
     name : str
         The quasi-identifier (QI).
     labels : tuple of str, length b
-        What each bar stands for: values, so the owner's.
+        The labels of the bars: they are values, so they belong to the owner.
     original, published : numpy.ndarray, shape (b,), float64
         Shares of all records; each adds up to 1.
     edges : numpy.ndarray, shape (b + 1,), float64, or None
@@ -41,7 +41,7 @@ class Distribution:
     dates : bool
         Whether the numbers are days since 1970-01-01.
     ordered : bool
-        Whether the labels stand in an order of their own, as numbers do, so that a line may join them.
+        Whether the labels are ordered, as numbers are, so that a line may connect them.
     """
 
     name: str
@@ -54,8 +54,23 @@ class Distribution:
 
     @property
     def distance(self) -> float:
-        """Total variation distance: the share of records that would have to move, between 0 and 1."""
+        """The total variation distance: the share of records that would have to move, between 0 and 1."""
         return float(np.abs(self.original - self.published).sum() / 2)
+
+
+def missing_of(records: Records) -> dict[str, np.ndarray]:
+    """Return which originals have no value, for each column of QIs where some have none: bool, shape (n,); O(n q)."""
+    missing: dict[str, np.ndarray] = {}
+    for at, domain in enumerate(records.domains):
+        if domain.kind in ("positions", "codes"):
+            continue
+        codes = records.codes[:, at]
+        without = codes < 0
+        if domain.kind != "numeric" and "" in domain.labels:
+            without = without | (codes == list(domain.labels).index(""))
+        if without.any():
+            missing[domain.column] = without
+    return missing
 
 
 def distribution(records: Records, generalization: Generalization, name: str) -> Distribution:
@@ -150,7 +165,11 @@ def _spread_widths(low: np.ndarray, high: np.ndarray, count: np.ndarray, edges: 
 
 def _spread_sets(bits: np.ndarray, domain: Domain) -> np.ndarray:
     """Return each set's count, evenly over its members, shape (domain.size,)."""
-    distinct, count = np.unique(bits, axis=1, return_counts=True)
+    if len(bits) == 1:  # one word: sorting rows of numbers is many times slower than sorting numbers
+        distinct, count = np.unique(bits[0], return_counts=True)
+        distinct = distinct[np.newaxis]
+    else:
+        distinct, count = np.unique(bits, axis=1, return_counts=True)
     total = np.zeros(domain.size)
     step = max(1, (1 << 22) // max(1, domain.size))
     for start in range(0, distinct.shape[1], step):

@@ -1,4 +1,4 @@
-"""The risk-utility frontier: results that no other beats in both."""
+"""The risk-utility frontier: the results that no other result beats in both."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["frontier"]
 
 
 def frontier(risks: Sequence[float], losses: Sequence[float]) -> np.ndarray:
-    """Return which points no other point beats: with at most their risk and loss, and less of one of the two.
+    """Return the points for which no other point has at most their risk and loss, and less of one of the two.
 
     Parameters
     ----------
     risks, losses : sequence of float, length n
-        What is to be small; a point with a value that is no number is on no frontier.
+        Risk and loss, the less the better; a point with a NaN is on no frontier.
 
     Returns
     -------
     numpy.ndarray, shape (m,), int64
-        Positions, by increasing risk (and so by decreasing loss); equal points all stand there. O(n log n).
+        Positions, by increasing risk (and so by decreasing loss); equal points are all included. O(n log n).
 
     Raises
     ------

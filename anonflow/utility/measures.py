@@ -1,4 +1,4 @@
-"""The measures by name, each as work on partitions that is combined and finished once."""
+"""The measures by name. Each computes a part for each partition, combines the parts, and finishes once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure: what it needs of the whole table, what a partition adds, and the number in the end.
+    """One measure: its data from the whole table, the part of a partition, and the final number.
 
     Attributes
     ----------
@@ -61,15 +61,15 @@ class Measure:
     finish : callable
         ``finish(prepared, chunks)``.
     sentence : str
-        What it is.
+        What it measures.
     better : {"lower", "higher", ""}
-        Which of two numbers is better; neither where it judges nothing by itself.
+        Which of two numbers is better; neither if the measure alone does not decide it.
     adds_up : bool
-        Whether a partition's chunk is a few numbers, wherever its rows are.
+        Whether a partition's chunk is only a few numbers.
     cost : str
         How its work grows.
     extra : str
-        What must be installed for it besides the base.
+        The extra that it needs besides the base install.
     needs : str
         An option that must be given.
     parts : tuple of str
@@ -127,7 +127,7 @@ class _AnalysisMeasure(Measure):
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """Measures that were asked for, ready for partitions of their table (it can be pickled).
+    """Requested measures, prepared for partitions of their table (it can be pickled).
 
     Attributes
     ----------
@@ -156,14 +156,14 @@ def measure(
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
     **options: Any,
 ) -> dict[str, float | int]:
-    """Measure what an anonymization or a release is still good for.
+    """Measure the utility of an anonymization or a release.
 
     Parameters
     ----------
     table : Table, or frame
         n originals; a frame, of pandas or one that speaks Arrow's PyCapsule interface, with its `schema`.
     subject : Anonymization, Release, Generalization or frame
-        What was made of them.
+        Their anonymization or release.
     measures : str, sequence or mapping
         Names, or ``{name: {option: value}}``; see Notes.
     k : int, optional
@@ -181,7 +181,7 @@ def measure(
     Raises
     ------
     ParameterError
-        If a name or an option is unknown, a measure is asked for twice, or needs a k that nobody says; if a formula
+        If a name or an option is unknown, a measure is asked for twice, or needs an unknown k; if a formula
         or a condition names columns that are not there, or a subgroup has too few people.
     DataError
         If the subject does not go with the table.
@@ -218,10 +218,10 @@ def measure(
         ``|answer - truth| / max(truth, 1)``. Options ``queries`` (200) and ``seed`` (0). Values are counted, not
         widths: a range over a gap is not spread into the gap.
     ``lower-bound``
-        What no release of the table with this k can have as its GCP
+        A lower bound of the GCP of all releases of the table with this k
         (:func:`anonflow.utility.bounds.lower_bound`). Options ``loss`` (``ncp``; not entropy) and ``effort`` (1).
     ``partition-lower-bound``
-        The same for this partitioning only: the mean over records of what their partition alone can lose least; a
+        The same for this partitioning only: the mean over records of the least loss of their partition; a
         record in no partition is suppressed. Of an anonymization, whose partitions are known. The same options;
         without effort (0, the usual), records are compared in pairs only.
     ``suppressed``, ``stars``
@@ -231,9 +231,8 @@ def measure(
         or wider than ``max-width`` or ``max-set``; one (record, QI) cell counts once, suppressed records not
         at all. Of an anonymization, whose rows know their originals; a release's do not.
     ``usefulness-of-all-rows``
-        What ``usefulness`` becomes when hidden rows count: each suppressed row is a class of its own, as diverse as the
-        whole table. ``usefulness`` takes all of them for one class among many, so that a run that hides most rows may
-        look best.
+        ``usefulness`` with suppressed rows: each is a class of its own, as diverse as the whole table. ``usefulness``
+        counts all of them as one class among many, so a run that hides most rows may have the best number.
 
     The following are computed from plausible tables (:func:`anonflow.plausible`), as many as the option ``tables`` says
     (5), drawn with the option ``seed`` (0); of an anonymization, a draw of its own stands for the release. Every
@@ -250,11 +249,12 @@ def measure(
         (:func:`anonflow.utility.analyses.association.matrices`); ``-worst`` the largest.
     ``propensity``
         pMSE of a classification tree that tells originals and release apart (Woo and others, 2009; Snoke and others,
-        2018): 0 to 0.25; ``-null``, what it is between pairs of plausible tables. Extra ``utility``.
+        2018): 0 to 0.25; ``-null``, the same between pairs of plausible tables. Extra ``utility``.
     ``regression``
         Option ``formula``, such as ``income ~ age + education``: the overlap of the 95% intervals of its coefficients
         (Karr and others, 2006), of originals and release; ``-coverage``, the share of the originals' coefficients that
-        lie in the release's intervals for them. Extra ``utility``.
+        lie in the release's intervals for them; ``-signs``, of the coefficients whose sign the originals tell, the share that
+        keeps it. Extra ``utility``.
     ``classification``
         The accuracy of a random forest that learned from the release, on originals that it has not seen; ``-originals``
         if it learned from originals, ``-majority`` always the most frequent value. Option ``target``: the column, the
@@ -327,7 +327,7 @@ def asked(
 def partial(
     ready: MeasureRequest, records: Records, subject: Any, partitions: Sequence[np.ndarray] | None = None
 ) -> dict[str, list[Any]]:
-    """Return what a partition adds to each measure.
+    """Return the part of a partition for each measure.
 
     Parameters
     ----------
@@ -354,14 +354,14 @@ def partial(
 
 
 def combine(ready: MeasureRequest, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
-    """Put what several partitions add together, in their order; also of what was combined before."""
+    """Combine the parts of several partitions in their order; combined parts can be combined again."""
     return {name: [chunk for part in parts for chunk in part[name]] for name in ready.prepared}
 
 
 def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str, float | int]:
     """Return the measures of the whole table.
 
-    Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
+    Classes of different partitions with equal cells are one class: the result is that of :func:`measure` on
     the whole table (sums of floats up to their order).
     """
     numbers: dict[str, float | int] = {}
@@ -375,7 +375,7 @@ def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str,
 
 
 def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
-    """Return what some classes add to the measures of :func:`measures_by_class`, each of them here with all its parts.
+    """Return the sums of some classes for the measures of :func:`measures_by_class`; each class has all its parts here.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def measures_by_record() -> tuple[str, ...]:
 
 
 def measures_by_class() -> tuple[str, ...]:
-    """Return the names of the measures that add up over classes, wherever these were made."""
+    """Return the names of the measures that add up over classes."""
     return tuple(_BY_CLASS)
 
 
@@ -411,7 +411,7 @@ def measures_of_analyses() -> tuple[str, ...]:
 
 
 def numbers_of_measure(name: str, numbers: Mapping[str, float | int]) -> dict[str, float | int]:
-    """Of all numbers that were measured those of one measure: its own, and its further ones."""
+    """Return the numbers of one measure, its own and its further ones, from all measured numbers."""
     own = {f"{name}-{part}" for part in MEASURES[name].parts}
     return {
         key: value
@@ -548,7 +548,7 @@ def _of_sizes(
 
 def _needed_k(measure: str, k: int | None) -> int:
     if k is None:
-        raise ParameterError(f"measure {measure!r} needs k; say which, for example k=10")
+        raise ParameterError(f"measure {measure!r} needs k; give it, for example k=10")
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ParameterError("k must be a whole number of at least 1")
     return int(k)
@@ -678,7 +678,7 @@ def _partition_bound(prepared: _Bound, part: Part) -> tuple[float, int]:
     for at in part.partitions:
         beyond[at] = False
         total += bounds.least_total(part.records.take(at), prepared.k, prepared.loss, prepared.effort)
-    # who lies in no partition is suppressed
+    # records in no partition are suppressed
     hidden = part.generalization.take(np.flatnonzero(beyond)).with_suppressed(
         np.ones(int(beyond.sum()), bool)
     )
@@ -690,8 +690,8 @@ _MODEL = "a model of the release: O((60 + 8 tables) n columns classes)"
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What a measure of an analysis is asked for."""
+class _AnalysisRequest:
+    """The options of a measure of an analysis."""
 
     tables: int
     seed: int
@@ -711,21 +711,21 @@ _BY = Annotated[
 ]
 
 
-def _checked(name: str, tables: int, seed: int, by: str | None, settings: dict[str, Any]) -> _Asked:
+def _checked(name: str, tables: int, seed: int, by: str | None, settings: dict[str, Any]) -> _AnalysisRequest:
     options = MEASURES[name].options
     for option, value in (("tables", tables), ("seed", seed), ("by", by)):
         problem = options[option].problem(value)
         if problem:
             raise ParameterError(f"measure {name!r}: {option} {problem}")
-    return _Asked(tables, seed, by, settings)
+    return _AnalysisRequest(tables, seed, by, settings)
 
 
-def _asked_of(name: str) -> Callable[..., _Asked]:
+def _asked_of(name: str) -> Callable[..., _AnalysisRequest]:
     """Return what takes the options that all measures of an analysis have."""
 
     def prepare(
         records: Records, k: int | None, *, tables: _TABLES = TABLES, seed: _SEED = 0, by: _BY = None
-    ) -> _Asked:
+    ) -> _AnalysisRequest:
         return _checked(name, tables, seed, by, {})
 
     return prepare
@@ -741,7 +741,7 @@ def _regression_asked(
     tables: _TABLES = TABLES,
     seed: _SEED = 0,
     by: _BY = None,
-) -> _Asked:
+) -> _AnalysisRequest:
     if not isinstance(formula, str):
         raise ParameterError(
             "measure 'regression' needs a formula, such as {regression: {formula: 'income ~ age + education'}}"
@@ -760,7 +760,7 @@ def _classification_asked(
     tables: _TABLES = TABLES,
     seed: _SEED = 0,
     by: _BY = None,
-) -> _Asked:
+) -> _AnalysisRequest:
     return _checked("classification", tables, seed, by, {"target": target})
 
 
@@ -784,7 +784,7 @@ def _question_asked(
     tables: _TABLES = TABLES,
     seed: _SEED = 0,
     by: _BY = None,
-) -> _Asked:
+) -> _AnalysisRequest:
     if where is None:
         raise ParameterError(
             "measure 'question' needs a condition, such as {question: {where: {age: {from: 30, to: 39}}}}"
@@ -792,7 +792,7 @@ def _question_asked(
     return _checked("question", tables, seed, by, {"where": where, "among": among})
 
 
-def _classified(comparison: Comparison, request: _Asked, part: Part) -> dict[str, float]:
+def _classified(comparison: Comparison, request: _AnalysisRequest, part: Part) -> dict[str, float]:
     target = request.settings["target"]
     if target is None:
         assert part.table is not None
@@ -808,7 +808,7 @@ def _classified(comparison: Comparison, request: _Asked, part: Part) -> dict[str
 
 def _of_analysis(
     name: str,
-    value: Callable[[Comparison, _Asked, Part], dict[str, float]],
+    value: Callable[[Comparison, _AnalysisRequest, Part], dict[str, float]],
     sentence: str,
     better: Literal["lower", "higher"],
     *,
@@ -816,11 +816,11 @@ def _of_analysis(
     parts: tuple[str, ...] = (),
     extra: str = "",
     needs: str = "",
-    prepare: Callable[..., _Asked] | None = None,
+    prepare: Callable[..., _AnalysisRequest] | None = None,
 ) -> Measure:
     """Return a measure that compares originals and plausible tables: it needs all rows at once."""
 
-    def chunk(request: _Asked, part: Part) -> dict[str, float]:
+    def chunk(request: _AnalysisRequest, part: Part) -> dict[str, float]:
         comparison = comparison_of(part, request.tables, request.seed)
         return by_group(comparison, request.by, lambda compared: value(compared, request, part), better)
 
@@ -879,7 +879,7 @@ MEASURES: dict[str, Measure] = {
         _usefulness_prepare,
         _all_rows_chunk,
         _all_rows,
-        "What usefulness becomes when hidden rows count: each suppressed row is a class as diverse as the table.",
+        "Usefulness with hidden rows counted: each suppressed row is a class as diverse as the table.",
     ),
     "row-types": _of_sizes(
         lambda prepared, counted: sum(part[0] for part in counted), "Number of classes.", "higher"
@@ -912,14 +912,14 @@ MEASURES: dict[str, Measure] = {
         _bound_prepare,
         lambda prepared, part: None,
         lambda prepared, chunks: prepared,
-        "What no release of the table with this k can have as its GCP.",
+        "A number that the GCP of no release of the table with this k can be below.",
         "",
     ),
     "partition-lower-bound": Measure(
         _partition_bound_prepare,
         _partition_bound,
         _mean_of_totals,
-        "What no release with this k can have as its GCP if the table is cut into these partitions.",
+        "A number that the GCP of no release with this k can be below if the table is cut into these partitions.",
         "",
         adds_up=True,
     ),
@@ -993,7 +993,7 @@ MEASURES: dict[str, Measure] = {
         "Overlap of the confidence intervals of a regression, from the release and from the originals: 0 to 1.",
         "higher",
         cost=_MODEL + ", and a regression for each table",
-        parts=("coverage",),
+        parts=("coverage", "signs"),
         extra="statsmodels",
         needs="formula",
         prepare=_regression_asked,
@@ -1022,4 +1022,4 @@ MEASURES: dict[str, Measure] = {
 """Every measure by name."""
 
 _BY_CLASS = {name: measure for name, measure in MEASURES.items() if isinstance(measure, _ClassMeasure)}
-"""Those that add up over classes, wherever these were made."""
+"""The measures that add up over classes."""

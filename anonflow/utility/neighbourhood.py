@@ -1,4 +1,4 @@
-"""One record and those it is hidden among: the part of the generalization graph around it."""
+"""One record and the records that hide it: the part of the generalization graph around it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.utility.distributions import MISSING, missing_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,24 +22,24 @@ MOST = 40
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """The records around one record: the owner's.
+    """The records around one record; for the owner's eyes only.
 
     Attributes
     ----------
     record : int
         Its position in the table.
     kind : {"matches", "class", "covers", "suppressed"}
-        What an edge is: a match of a k-regular graph, a place in the same equivalence class, or only that the
-        row covers the original (k-concealment). A suppressed record has one edge, to itself.
+        The meaning of an edge: a match of a k-regular graph, a record of the same equivalence class, or only a cover
+        (k-concealment). A suppressed record has one edge, to itself.
     originals : numpy.ndarray, shape (a,), int64
         Positions of original records, `record` first: those that its generalized record stands for.
     rows : numpy.ndarray, shape (b,), int64
-        Generalized records, each by the position of its own original, `record` first: those that may be published
-        with what belongs to it. Of a class one stands for all, for they are equal.
+        Generalized records, each by the position of its own original, `record` first: those that may be published with
+        its other columns. One row represents a class, because its rows are equal.
     edges : numpy.ndarray, shape (e, 2), int64
         Where in `originals` and where in `rows` each edge ends.
     originals_in_all, rows_in_all : int
-        How many there are; more than are listed where there are very many.
+        Their number, which may exceed that of the listed ones.
     """
 
     record: int
@@ -52,20 +53,28 @@ class Neighbourhood:
     def texts(self, anonymization: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the originals as they would be published ungeneralized, and the rows as they are published.
 
+        Where an original has no value, it is called missing, and so is an empty cell that is published as one.
+
         Returns
         -------
         originals, rows : pandas.DataFrame
             A row for each of :attr:`originals` and :attr:`rows`, text.
         """
-        own = Generalization.of(anonymization.table.records.take(self.originals))
-        generalization = anonymization.published.take(self.rows)
-        return own.decode(), generalization.decode(
+        records = anonymization.table.records.take(self.originals)
+        own = Generalization.of(records).decode()
+        rows = anonymization.published.take(self.rows).decode(
             suppressed=np.asarray(anonymization.suppressed, bool)[self.rows]
         )
+        for name, without in missing_of(records).items():
+            own.loc[without, name] = MISSING
+        for domain in records.domains:
+            if domain.kind not in ("positions", "codes", "numeric") and "" in domain.labels:
+                rows[domain.column] = rows[domain.column].replace("", MISSING)
+        return own, rows
 
 
 def neighbourhood(anonymization: Any, record: int, most: int = MOST) -> Neighbourhood:
-    """Return who a record is hidden among.
+    """Return the records among which a record is hidden.
 
     Parameters
     ----------
@@ -116,7 +125,7 @@ def _of_covers(anonymization: Any, i: int, most: int) -> Neighbourhood:
     others = np.flatnonzero(
         generalization.covers(Generalization.of(records.take(np.full(generalization.n, i))))
     )
-    # the other way round: whom does the generalized record of i cover
+    # the other direction: the originals that the generalized record of i covers
     originals = Generalization.of(records)
     own = np.flatnonzero(generalization.take(np.full(generalization.n, i)).covers(originals))
     left, right = _first(i, own, most), _first(i, others, most)

@@ -1,4 +1,4 @@
-"""Query error: how well COUNT queries can be answered from what is published."""
+"""Query error: the accuracy of COUNT queries that are answered from the release."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """What a query asks of one coded QI.
+    """The condition of a query on one coded QI.
 
     Attributes
     ----------
@@ -72,12 +72,12 @@ def draw_queries(records: Records, queries: int = 200, seed: int = 0) -> tuple[Q
     queries : int
         How many.
     seed : int
-        The same workload for the same table: releases compared with it are asked the same.
+        The workload depends on the table alone, so compared releases have the same queries.
 
     Raises
     ------
     ParameterError
-        If `queries` is no positive or `seed` no non-negative whole number.
+        If `queries` is not a positive whole number, or `seed` not a non-negative one.
     """
     return prepared(
         records.take(anchors(records.domains, records.n, queries, seed)), records.n, queries, seed
@@ -103,7 +103,7 @@ def anchors(domains: Sequence[Domain], n: int, queries: int = 200, seed: int = 0
     for name, number, least in (("queries", queries, 1), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
             raise ParameterError(f"query-error: {name} must be a whole number of at least {least}")
-    codes = np.zeros((queries, len(domains)), np.int32)  # which values they have changes no later position
+    codes = np.zeros((queries, len(domains)), np.int32)  # their values change no later position
     rng = np.random.default_rng(seed)
     return np.array([_draw_query(domains, n, codes[at], rng)[0] for at in range(queries)], np.int64)
 
@@ -159,7 +159,7 @@ def exact(queries: Sequence[Query], records: Records) -> np.ndarray:
 
 
 def estimates(queries: Sequence[Query], generalization: Generalization) -> np.ndarray:
-    """Return how many records are to be expected to meet each query, shape (queries,), float64.
+    """Return the expected number of records that meet each query, shape (queries,), float64.
 
     A generalized record counts with the product over the conditions of the share of its run's or set's
     values that meet them: each value of the domain in it is taken to be as likely as the others, and QIs

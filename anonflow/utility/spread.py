@@ -1,4 +1,4 @@
-"""What publishing takes away from the spread of numbers: squared distances, and the variance that is left."""
+"""How publishing changes the variance of numbers: squared distances, and the remaining variance."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SpreadOf:
 
 
 def chunk(numbers: SpreadOf, part: Part) -> np.ndarray:
-    """Return what a partition adds, for each numeric QI: shape (QIs, 7), float64.
+    """Return the part of a partition, for each numeric QI: shape (QIs, 7), float64.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def chunk(numbers: SpreadOf, part: Part) -> np.ndarray:
 
     Notes
     -----
-    O(n) for each QI. Of a shuffled release rows and originals are added up apart, and distances are NaN.
+    O(n) for each QI. For a shuffled release, rows and originals are summed separately, and distances are NaN.
     """
     sums = np.zeros((len(numbers.qis), _SUMS))
     published = part.generalization

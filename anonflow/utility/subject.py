@@ -1,4 +1,4 @@
-"""What is measured: originals, their generalized records, and which originals each of these stands for."""
+"""The subject of a measurement: originals, generalized records, and the originals of each of these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Part", "part_of"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The records of a table, or of a partition of it, and what is published in their place.
+    """The records of a table or of a partition, and their generalized records.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Part:
     own : bool
         Whether row i is original i's, as in an anonymization; a release is shuffled.
     hidden : numpy.ndarray, shape (n,), bool, or None
-        Which records are suppressed; None where nobody says.
+        Which records are suppressed; None if unknown.
     partitions : sequence of numpy.ndarray, int64, or None
-        Positions of each partition's records; None where nobody says.
+        Positions of each partition's records; None if unknown.
     table : Table or None
         The whole table, and
     subject : object
@@ -70,7 +70,7 @@ class Part:
 
     @cached_property
     def keys(self) -> np.ndarray:
-        """What tells classes of different partitions apart: the cells of each class, shape (rows, m), int64."""
+        """The keys by which classes of different partitions are compared: the cells of each class, shape (rows, m), int64."""
         _, first = np.unique(self.labels, return_index=True)
         generalization = self.generalization.take(first)
         rows = [
@@ -89,7 +89,7 @@ class Part:
 
 
 def part_of(records: Records | Table, subject: Any) -> Part:
-    """Tell what a subject offers to be measured.
+    """Return the measurable parts of a subject.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def part_of(records: Records | Table, subject: Any) -> Part:
     )
     if isinstance(generalization, Generalization):
         _check_rows(generalization.n, own.n)
-        # a generalization alone says nothing of matches and classes: its own `classes` is a method
+        # a generalization alone has no matches or classes: its attribute `classes` is a method
         return _anonymization(own, generalization, None if subject is generalization else subject)
     frame = subject if isinstance(subject, pd.DataFrame) else getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):

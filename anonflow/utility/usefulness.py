@@ -1,4 +1,4 @@
-"""Usefulness: how far apart the originals are that one published record stands for (Loukides and Shao)."""
+"""Usefulness: how diverse the originals behind one published record are (Loukides and Shao)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORDS = 4
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """One published quasi-identifier column, as usefulness looks at it.
+    """One published quasi-identifier column, in the form that usefulness needs.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Attribute:
     least, width : float
         Least number in the table, and greatest minus least.
     radix : numpy.ndarray, shape (positions,), uint64
-        What a code of several positions is made into one number with.
+        The factors that combine a code of several positions into one number.
     present : numpy.ndarray, shape (u, positions), int32
         The distinct values that occur in the table.
     """
@@ -94,7 +94,7 @@ def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[
     for name in numeric or ():
         if name not in columns:
             raise ParameterError(
-                f"usefulness: {name!r} is no quasi-identifier{did_you_mean(name, tuple(columns))}"
+                f"usefulness: {name!r} is not a quasi-identifier{did_you_mean(name, tuple(columns))}"
             )
     result = []
     for name, at in columns.items():
@@ -107,7 +107,7 @@ def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[
 
 
 def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
-    """Return what a partition adds to usefulness: each class's distinct values, or their ends.
+    """Return the part of a partition for usefulness: each class's distinct values, or their ends.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``keys`` (rows, m) tells m classes apart; ``found`` has for each attribute ``(least, greatest)``
+        ``keys`` (rows, m) identifies m classes; ``found`` has for each attribute ``(least, greatest)``
         (m,) if it is numeric, else the bits (words, m) of its values, or, where there are many values,
         ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only what is covered is known.
         O(E q) for E matches, O(E q log E) with many values.
@@ -204,7 +204,7 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
     label = equal_columns(codes.T, len(codes))
     _, first = np.unique(label, return_index=True)
     present = codes[first]
-    # odd multipliers of 64 bits: different codes meet with a chance of 1 in 2^64, or never where they fit
+    # odd multipliers of 64 bits: different codes collide with a chance of 1 in 2^64, or never if they fit
     sizes = [records.domains[a].size for a in at]
     radix = np.cumprod([1, *sizes[:-1]], dtype=np.float64)
     if radix[-1] * sizes[-1] < 2.0**62:
@@ -242,7 +242,7 @@ def _numbers(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
 
 
 def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarray]:
-    """Return least and greatest number that each original may have: a missing one may be any, a code has none."""
+    """Return least and greatest number that each original may have: a missing number may be any number, a code has none."""
     assert attribute.values is not None
     codes = records.codes[:, attribute.at[0]]
     if records.domains[attribute.at[0]].has_codes:

@@ -1,4 +1,4 @@
-"""Constraint violations: cells generalized beyond what their own original's value allows (Miller 2008)."""
+"""Constraint violations: cells generalized further than their own original's value allows (Miller 2008)."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Exploration:
     Raises
     ------
     ParameterError
-        If `table` is neither, or a method or k is none that there is.
+        If `table` has another type, or a method or k is unknown.
     SchemaError, DataError
         If a frame has no column to begin with.
 
@@ -304,7 +304,7 @@ class Exploration:
             for flow in flows:
                 if self._stop.is_set():
                     break
-                result = self._one(flow)
+                result = self._run_one(flow)
                 if result is not None:
                     self.finished = (*self.finished, Finished(len(self.finished) + 1, result))
                     self._tell()
@@ -319,7 +319,7 @@ class Exploration:
             self._thread = None
             self._tell()
 
-    def _one(self, flow: engine.Flow) -> engine.RunResult | None:
+    def _run_one(self, flow: engine.Flow) -> engine.RunResult | None:
         run = flow.runs[0]
         assert self.table is not None
         with self._lock:

@@ -60,7 +60,7 @@ def explorer(
     Raises
     ------
     ParameterError
-        If `table` is neither, or a method or k is none that there is.
+        If `table` has another type, or a method or k is unknown.
     SchemaError, DataError
         If a frame cannot be used as a table.
     """
@@ -80,7 +80,7 @@ class Explorer:
         self._busy = threading.RLock()
         self._hushed = False
         self._drawn: tuple[Any, ...] = ()
-        self._told = 0.0
+        self._last_shown = 0.0
         self._bars: dict[str, Any] = {}
         self._make()
         self._refresh()
@@ -258,7 +258,7 @@ class Explorer:
             try:
                 what(*values)
             except AnonflowError as error:
-                self.status.value = _said(*error.problems)
+                self.status.value = _paragraphs(*error.problems)
 
     def _take_methods(self) -> None:
         self.exploration.methods = [name for name, box in self.boxes.items() if box.value]
@@ -270,11 +270,11 @@ class Explorer:
     def _changed(self) -> None:
         """Show the model's progress, now and then; called from any thread."""
         model = self.exploration
-        if model.running and model.progress and time.monotonic() - self._told < PAUSE:
+        if model.running and model.progress and time.monotonic() - self._last_shown < PAUSE:
             same = (model.status, len(model.finished)) == self._drawn[:2]
             if same:
                 return
-        self._told = time.monotonic()
+        self._last_shown = time.monotonic()
         self._refresh()
 
     def _refresh(self) -> None:
@@ -303,7 +303,7 @@ class Explorer:
         self.run.disabled = model.running or bool(problems)
         self.stop.disabled = not model.running
         self.hint.value = self._hint()
-        self.status.value = _said(*(problems or (model.status,)))
+        self.status.value = _paragraphs(*(problems or (model.status,)))
         if set(self._bars) != set(model.progress):
             self._bars = {
                 name: w.FloatProgress(description=name, max=1.0, style=_WIDE, layout=w.Layout(width="auto"))
@@ -319,7 +319,7 @@ class Explorer:
         if unique is None or not unique.n:
             return ""
         risk = unique.at_risk(model.k)
-        return _said(
+        return _paragraphs(
             f"{unique.unique:,} of {unique.n:,} records ({share(unique.unique, unique.n)}) are unique on these "
             f"quasi-identifiers; {risk:,} ({share(risk, unique.n)}) share theirs with fewer than k - 1 others."
         )
@@ -381,7 +381,7 @@ def _title(text: str, more: str = "") -> Any:
 
 def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if not finished:
-        return _said("Results appear here, a row for each run.")
+        return _paragraphs("Results appear here, a row for each run.")
     hidden = any(run.result.suppressed for run in finished)
     rows = []
     for run in finished:
@@ -408,7 +408,7 @@ def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     return view("", table, *problems)
 
 
-def _said(*sentences: str) -> str:
+def _paragraphs(*sentences: str) -> str:
     """Return sentences with lines as far apart as those of a text, which those of widgets are not."""
     lines = Markup("").join(
         Markup('<div class="anonflow-said">{}</div>').format(sentence) for sentence in sentences
@@ -426,13 +426,13 @@ def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
         name = f"{run.result.algorithm}, columns {number}" if len(kinds) > 1 else run.result.algorithm
         series.setdefault(name, []).append((run.result.k, run.result.measures["gcp"]))
     if not series:
-        return _said("Run something first.")
+        return _paragraphs("Run something first.")
     drawn = plots.lines(
         {name: sorted(points) for name, points in series.items()}, "Information loss against k", "k", "GCP"
     )
     if len(kinds) == 1:
         return drawn
-    return drawn + _said(*(f"Columns {at}: {', '.join(names)}." for at, names in enumerate(kinds, 1)))
+    return drawn + _paragraphs(*(f"Columns {at}: {', '.join(names)}." for at, names in enumerate(kinds, 1)))
 
 
 def _columns_of(run: Finished) -> tuple[str, ...]:
@@ -442,9 +442,9 @@ def _columns_of(run: Finished) -> tuple[str, ...]:
 
 def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if shown is None:
-        return _said("Run something first.")
+        return _paragraphs("Run something first.")
     columns = shown.result.columns
-    return _said(f"Run {shown.name}: 0 % is the value itself, 100 % is published as *.") + plots.bars(
+    return _paragraphs(f"Run {shown.name}: 0 % is the value itself, 100 % is published as *.") + plots.bars(
         [column_loss.column for column_loss in columns],
         [column_loss.loss for column_loss in columns],
         "Information loss by column",
@@ -453,7 +453,7 @@ def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:
 
 def _by_size(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if shown is None:
-        return _said("Run something first.")
+        return _paragraphs("Run something first.")
     sizes, anonymization = shown.result.sizes, shown.result.anonymization
     unit = (
         "matches"
@@ -461,10 +461,12 @@ def _by_size(finished: tuple[Finished, ...], shown: Finished | None) -> str:
         else "records in the class"
     )
     if not sizes:
-        return _said(f"Run {shown.name}: this method has neither matches nor classes.")
+        return _paragraphs(f"Run {shown.name}: this method has neither matches nor classes.")
     if len(sizes) == 1:
-        return _said(f"Run {shown.name}: each of the {sizes[0][1]:,} records has {sizes[0][0]:,} {unit}.")
-    return _said(f"Run {shown.name}") + plots.columns(sizes, "How many records have how many", unit)
+        return _paragraphs(
+            f"Run {shown.name}: each of the {sizes[0][1]:,} records has {sizes[0][0]:,} {unit}."
+        )
+    return _paragraphs(f"Run {shown.name}") + plots.columns(sizes, "How many records have how many", unit)
 
 
 _PLOTS = {"loss against k": _against_k, "loss by column": _by_column, "class sizes": _by_size}

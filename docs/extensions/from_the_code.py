@@ -18,7 +18,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from anonflow import datasets, errors, risk, utility
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.cli.commands import app as shell
+from anonflow.cli.command_line import app as shell
 from anonflow.criteria import CRITERIA
 from anonflow.engine.flows.json_schema import flow_schema
 from anonflow.table.schema import KINDS, MISSING_RULES
@@ -132,6 +132,8 @@ def flow_keys() -> Lines:
         "PublishSpec": "`publish`",
         "ReportSpec": "`publish: report`",
         "RunSpec": "`run`",
+        "TargetSpec": "`target`",
+        "TriedSpec": "`target: tried`",
     }
     unknown = set(parts) - set(titles) - {"DrawSpec"}
     if unknown:

@@ -50,7 +50,7 @@ def schema(**age: Any) -> dict[str, Any]:
     }
 
 
-def made(table: af.Table, name: str = "mdav", k: int = 3, **more: Any) -> af.Anonymization:
+def anonymized(table: af.Table, name: str = "mdav", k: int = 3, **more: Any) -> af.Anonymization:
     options = {"limit": 0.3} if name == "full-domain" else {}
     return af.anonymize(table, name, k=k, seed=SEED, **options, **more)
 
@@ -58,7 +58,7 @@ def made(table: af.Table, name: str = "mdav", k: int = 3, **more: Any) -> af.Ano
 @pytest.mark.parametrize("name", OF_CLASSES)
 def test_every_method_of_classes_publishes_them(name: str) -> None:
     table = people(16)
-    anon = made(table, name)
+    anon = anonymized(table, name)
     cells, release = anon.frame(), anon.release(seed=SEED)
     assert anon.classes is not None
     for column, aggregate in (("age", "mean"), ("income", "median")):
@@ -91,7 +91,7 @@ def test_numbers_are_exact_whatever_the_order(numbers: list[float], aggregate: s
             "x": {**QI, "kind": "numeric", "aggregate": aggregate},
             "same": {**QI, "kind": "suppression"},
         }
-        anon = made(af.Table(frame, columns), "mondrian", k=len(numbers))
+        anon = anonymized(af.Table(frame, columns), "mondrian", k=len(numbers))
         texts.append(set(anon.frame()["x"]))
         order.shuffle(numbers)
     assert texts[0] == texts[1]
@@ -107,7 +107,7 @@ def test_ranges_are_what_is_lost() -> None:
     plain = af.Table(
         table.frame, {**schema(), "age": {**QI, "kind": "numeric"}, "income": {**QI, "kind": "numeric"}}
     )
-    means, ranges = made(table), made(plain)
+    means, ranges = anonymized(table), anonymized(plain)
     assert (means.classes == ranges.classes).all()
     for measure in ("ncp", "lm", "entropy"):
         assert means.loss(measure) == ranges.loss(measure)
@@ -120,23 +120,23 @@ def test_ranges_are_what_is_lost() -> None:
 def test_what_it_does_to_variances() -> None:
     table = people(60)
     only = {"age": schema()["age"], "ill": {"role": "sensitive"}}
-    means = made(af.Table(table.frame[["age", "ill"]], only))
+    means = anonymized(af.Table(table.frame[["age", "ill"]], only))
     before, after = table.frame["age"].tolist(), means.frame()["age"].astype(float).tolist()
-    told = af.measure(means.table, means, ["sse", "variance-kept"])
-    assert told["sse"] == pytest.approx(squared_distance(before, after))
-    assert told["variance-kept"] == pytest.approx(variance(after) / variance(before))
+    measures = af.measure(means.table, means, ["sse", "variance-kept"])
+    assert measures["sse"] == pytest.approx(squared_distance(before, after))
+    assert measures["variance-kept"] == pytest.approx(variance(after) / variance(before))
     # of means the one is what the other leaves
-    assert told["sse"] + told["variance-kept"] == pytest.approx(1)
-    assert told["variance-kept"] < 1
-    assert told["sse"] == pytest.approx(means.facts["sse"] / means.facts["sst"])
-    ranges = made(af.Table(table.frame[["age"]], {"age": {**QI, "kind": "numeric"}}))
+    assert measures["sse"] + measures["variance-kept"] == pytest.approx(1)
+    assert measures["variance-kept"] < 1
+    assert measures["sse"] == pytest.approx(means.facts["sse"] / means.facts["sst"])
+    ranges = anonymized(af.Table(table.frame[["age"]], {"age": {**QI, "kind": "numeric"}}))
     middles = [sum(map(float, (text.split("-") * 2)[:2])) / 2 for text in ranges.frame()["age"]]
     assert af.measure(ranges.table, ranges, ["sse"])["sse"] == pytest.approx(
         squared_distance(before, middles)
     )
     release = means.release(seed=SEED)
     assert af.measure(means.table, release, ["variance-kept"]) == pytest.approx(
-        {"variance-kept": told["variance-kept"]}
+        {"variance-kept": measures["variance-kept"]}
     )
     with pytest.raises(ParameterError, match="give the anonymization"):
         af.measure(means.table, release, ["sse"])
@@ -144,7 +144,7 @@ def test_what_it_does_to_variances() -> None:
 
 def test_diverse_classes_have_their_own_means() -> None:
     table = people()
-    plain = made(table)
+    plain = anonymized(table)
     anon = af.diversify(plain, "p-sensitivity", p=3)
     assert anon.classes is not None
     assert len(set(anon.classes.tolist())) < len(set(plain.classes.tolist()))  # type: ignore[union-attr]
@@ -158,7 +158,7 @@ def test_a_missing_number_and_suppressed_records_show_none() -> None:
     frame = people(12).frame.astype({"age": float})
     frame.loc[[0, 5], "age"] = np.nan
     table = af.Table(frame, schema(missing="suppress"))
-    anon = made(table, k=4)
+    anon = anonymized(table, k=4)
     hidden = set(anon.classes[[0, 5]].tolist())  # type: ignore[index]
     cells = anon.frame()["age"]
     assert {text == "*" for text, label in zip(cells, anon.classes, strict=True) if label in hidden} == {True}  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def tampered(release: af.Release, change: dict[str, str]) -> pd.DataFrame:
 
 def test_a_wrong_mean_is_found() -> None:
     table = people()
-    release = made(table).release(seed=SEED)
+    release = anonymized(table).release(seed=SEED)
     text = release.frame["age"].iloc[0]
     low, high = str(float(text) + 0.25), str(table.frame["age"].max() + 40)
     rows = int((release.frame["age"] == text).sum())
@@ -204,7 +204,7 @@ def test_a_wrong_mean_is_found() -> None:
 def test_swapped_means_need_the_certificate() -> None:
     """Two classes of equal size whose means are exchanged: the rows alone cannot show it, and the verifier says so."""
     table = people(60)
-    release = made(table, "k-member").release(seed=SEED)
+    release = anonymized(table, "k-member").release(seed=SEED)
     sizes: dict[int, list[str]] = defaultdict(list)
     for text, size in release.frame["age"].value_counts().items():
         sizes[int(size)].append(str(text))
@@ -213,13 +213,47 @@ def test_swapped_means_need_the_certificate() -> None:
     alone = af.verify(table, wrong, k=3)
     assert alone
     assert any("only the owner's certificate shows" in remark for remark in alone.remarks)
-    (asked,) = af.verify(table, wrong, ["aggregates"], k=3).findings
-    assert asked.holds is None
+    (request,) = af.verify(table, wrong, ["aggregates"], k=3).findings
+    assert request.holds is None
     listed = af.verify(table, wrong, ["aggregates"], k=3, certificate=release.certificate)
     assert [(each.criterion, each.failed) for each in listed.findings] == [
         ("aggregates", 6),
         ("certificate", 6),
     ]
+
+
+def test_medians_of_one_person_each_are_no_k_regular_release() -> None:
+    """Attack: publish everybody's own number as the median of a class of one; every median could cover everybody."""
+    table = af.Table(people().frame, {**schema(), "age": {**QI, "kind": "numeric"}})
+    release = anonymized(table).release(seed=SEED)
+    assert release.truth is not None
+    numbers = table.frame["income"].to_numpy()[release.truth]
+    own = release.frame.assign(income=[np.format_float_positional(number, trim="-") for number in numbers])
+    check = af.verify(table, own, k=3)
+    assert not check
+    assert [each.criterion for each in check.findings if each.holds] == ["covers"]
+    names = ["k-regular", "k-concealment", "(1,k)", "(k,1)", "(k,k)", "linkable-columns(threshold=0.9)"]
+    without = af.verify(table, release.frame, names, k=3)
+    assert not any(each.holds for each in without.findings)
+    assert af.verify(table, release, names[:-1], k=3)
+    with pytest.raises(ParameterError, match="only classes can be judged"):
+        af.verify(table, release.frame, ["p-sensitivity(p=2, column=ill, per=matches)"], k=3)
+
+
+def test_attackers_who_need_to_know_whom_a_mean_covers_need_the_certificate() -> None:
+    """Whoever a cell could cover by its number alone would be a candidate, and the figures far too small."""
+    table = people()
+    release = anonymized(table).release(seed=SEED)
+    tried = af.attack(table, release.frame, k=3)["attacker"].tolist()
+    assert "linkable-columns" in af.attack(table, release)["attacker"].tolist()
+    assert "prosecutor" in tried
+    assert "linkable-columns" not in tried
+    with pytest.raises(ParameterError, match="needs the certificate"):
+        af.attack(table, release.frame, "linkable-columns", k=3)
+    register = table.frame[["age", "income", "city"]]
+    for attacker in ("journalist", "presence"):
+        with pytest.raises(ParameterError, match="a register does not say whom one covers"):
+            af.attack(table, release, attacker, register=register)
 
 
 def test_without_such_a_column_there_is_nothing_to_check() -> None:
@@ -235,7 +269,7 @@ def test_without_such_a_column_there_is_nothing_to_check() -> None:
 def test_a_mean_tells_which_numbers_its_class_can_have(ages: list[int], k: int) -> None:
     frame = pd.DataFrame({"age": ages})
     table = af.Table(frame, {"age": {**QI, "kind": "numeric", "aggregate": "mean"}})
-    cells = made(table, k=min(k, len(ages))).frame()
+    cells = anonymized(table, k=min(k, len(ages))).frame()
     read = Generalization.parse(cells, table.domains)
     domain = table.domains[0]
     for row, text in enumerate(cells["age"]):
@@ -248,8 +282,8 @@ def test_a_mean_tells_which_numbers_its_class_can_have(ages: list[int], k: int) 
 def test_attackers_know_who_is_in_a_class() -> None:
     """A mean hides the range from who reads it, not from who runs the method again, or looks for the nearest mean."""
     table = people()
-    release = made(table).release(seed=SEED)
-    plain = made(
+    release = anonymized(table).release(seed=SEED)
+    plain = anonymized(
         af.Table(table.frame, {**schema(), **{n: {**QI, "kind": "numeric"} for n in ("age", "income")}})
     )
     ranges = plain.release(seed=SEED)
@@ -265,7 +299,7 @@ def test_attackers_know_who_is_in_a_class() -> None:
 def test_whoever_knows_the_others_learns_the_last_number() -> None:
     """What the documentation warns of: of k - 1 known members the mean gives away the last."""
     table = people()
-    anon = made(table)
+    anon = anonymized(table)
     assert anon.classes is not None
     inside = np.flatnonzero(anon.classes == anon.classes[0])
     mean = float(anon.frame()["age"].iloc[0])
@@ -278,7 +312,7 @@ def test_whoever_knows_the_others_learns_the_last_number() -> None:
 
 def test_the_description_says_what_a_cell_is(tmp_path: Path) -> None:
     table = people()
-    release = made(table).release(seed=SEED)
+    release = anonymized(table).release(seed=SEED)
     release.write(tmp_path / "r.csv")
     described = json.loads((tmp_path / "r.csv-metadata.json").read_text())
     columns = {entry["name"]: entry for entry in described["tableSchema"]["columns"]}

@@ -46,10 +46,10 @@ def people(n: int = 60) -> Table:
 def test_bits_do_not_depend_on_workers(name: str) -> None:
     table = people()
     runs = [anonymize(table, name, k=3, partition_size=12, seed=11, workers=workers) for workers in (1, 3)]
-    one, three = (run.generalization for run in runs)
-    assert (one.lo == three.lo).all()
-    assert (one.hi == three.hi).all()
-    assert (one.bits == three.bits).all()
+    item, three = (run.generalization for run in runs)
+    assert (item.lo == three.lo).all()
+    assert (item.hi == three.hi).all()
+    assert (item.bits == three.bits).all()
     assert runs[0].loss() == runs[1].loss()
 
 

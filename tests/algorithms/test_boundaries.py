@@ -203,8 +203,8 @@ def test_violations_are_the_verifiers(name: str) -> None:
     free = af.anonymize(table, name, k=4, seed=1, boundaries=False)
     counted = af.measure(table, free, ["violations"])["violations"]
     detail = af.verify(table, free, ["boundary"], k=4)["boundary"].detail
-    found = detail.split("cells beyond: ")[1].split(", ")
-    assert counted == sum(int(cell.rsplit(" ", 1)[1]) for cell in found) > 2
+    parts = detail.split("cells beyond: ")[1].split(", ")
+    assert counted == sum(int(cell.rsplit(" ", 1)[1]) for cell in parts) > 2
     assert counted == cells_beyond_of(table, free.generalization, free.suppressed)
     within = af.anonymize(table, name, k=4, seed=1)
     assert af.measure(table, within, "violations") == {"violations": 0}
@@ -233,9 +233,9 @@ def test_figure_4_counts_three_cells_against_none() -> None:
     }
     table = Table(datasets.location_example(), schema)
     for which, rows in (("MM1", [2, 3, 6]), ("MM2", [])):
-        made = Generalization.parse(datasets.location_example_masked(which), table.domains)
-        assert af.measure(table, made, "violations") == {"violations": len(rows)}
-        assert np.flatnonzero(beyond_cells(table.records, made).any(axis=0)).tolist() == rows
+        parsed = Generalization.parse(datasets.location_example_masked(which), table.domains)
+        assert af.measure(table, parsed, "violations") == {"violations": len(rows)}
+        assert np.flatnonzero(beyond_cells(table.records, parsed).any(axis=0)).tolist() == rows
 
 
 def test_violations_of_limits_are_counted() -> None:
@@ -245,15 +245,15 @@ def test_violations_of_limits_are_counted() -> None:
         "job": {"role": "quasi-identifier", "kind": "categorical", "max-set": 2},
     }
     table = Table(frame, schema)
-    made = Generalization.join_of(table.records, np.array([[0, 1], [0, 2], [0, 3], [1, 3]]))
-    assert af.measure(table, made, "violations") == {"violations": 3}
+    boxes = Generalization.join_of(table.records, np.array([[0, 1], [0, 2], [0, 3], [1, 3]]))
+    assert af.measure(table, boxes, "violations") == {"violations": 3}
     whole = Generalization.join_of(table.records, np.array([[0, 1, 2, 3]] * 4))
     assert af.measure(table, whole, "violations") == {"violations": 0}  # suppressed rows
 
 
 @pytest.mark.parametrize("name", ["greedy-cka", "mondrian", "greedy", "k-concealment", "pattern-guided"])
-@pytest.mark.parametrize("said", [("p-sensitivity", {"p": 2}), ("l-diversity", {"l": 1.5})])
-def test_constrained_p_sensitive_and_l_diverse(name: str, said: tuple[str, dict[str, Any]]) -> None:
+@pytest.mark.parametrize("text", [("p-sensitivity", {"p": 2}), ("l-diversity", {"l": 1.5})])
+def test_constrained_p_sensitive_and_l_diverse(name: str, text: tuple[str, dict[str, Any]]) -> None:
     """Inside the classes of the maximum allowed microdata; one that cannot reach p or l is suppressed."""
     table = people(200)
     frame = table.frame.copy()
@@ -264,18 +264,18 @@ def test_constrained_p_sensitive_and_l_diverse(name: str, said: tuple[str, dict[
     assert 4 <= poor.sum() < 40
     frame.loc[poor, "pay"] = "low"
     table = Table(frame, table.schema)
-    criterion, parameters = said
+    criterion, parameters = text
     anon = af.anonymize(table, name, k=3, seed=1)
     assert not anon.suppressed[poor].all()
-    made = af.diversify(anon, criterion, **parameters, seed=2)
-    assert made.suppressed[poor].all()
-    assert not made.suppressed.all()
-    assert af.verify(table, made, ["covers", "boundary"], k=3)
-    assert af.measure(table, made, "violations") == {"violations": 0}
-    if made.classes is not None:
+    diverse = af.diversify(anon, criterion, **parameters, seed=2)
+    assert diverse.suppressed[poor].all()
+    assert not diverse.suppressed.all()
+    assert af.verify(table, diverse, ["covers", "boundary"], k=3)
+    assert af.measure(table, diverse, "violations") == {"violations": 0}
+    if diverse.classes is not None:
         shown = frame["pay"].to_numpy()
-        for label in set(made.classes[~made.suppressed].tolist()):
-            values = shown[made.classes == label]
+        for label in set(diverse.classes[~diverse.suppressed].tolist()):
+            values = shown[diverse.classes == label]
             assert len(set(values)) >= 2
             if criterion == "l-diversity":
                 assert max((values == v).mean() for v in ("low", "high")) <= 1 / 1.5 + 1e-9

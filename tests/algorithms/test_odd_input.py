@@ -16,12 +16,12 @@ from anonflow.errors import AnonflowError, DataError, ParameterError, SchemaErro
 from anonflow.hierarchy import Hierarchy
 from anonflow.risk import Journalist
 from anonflow.table import Table
-from anonflow.table.read import read_frame
+from anonflow.table.files.read import read_frame
 
 QI = {"role": "quasi-identifier"}
 
 
-def one(values: Any, kind: str = "numeric", **more: Any) -> Table:
+def table_of(values: Any, kind: str = "numeric", **more: Any) -> Table:
     return Table(pd.DataFrame({"x": values}), {"x": {**QI, "kind": kind, **more}})
 
 
@@ -47,7 +47,7 @@ def one(values: Any, kind: str = "numeric", **more: Any) -> Table:
     ],
 )  # fmt: skip
 def test_numbers_and_dates_of_every_sort_publish_and_read_back(values: Any, text: str) -> None:
-    table = one(values)
+    table = table_of(values)
     domain = table.domains[0]
     assert domain.run_texts(np.array([0]), np.array([1])) == [text]
     assert domain.read_run(text) == (0, 1)
@@ -58,17 +58,17 @@ def test_numbers_and_dates_of_every_sort_publish_and_read_back(values: Any, text
 
 @pytest.mark.parametrize("values", [[2**60, 2**60 + 1, 2**60 + 3], [0.0, 5e-324]])
 def test_numbers_that_floats_cannot_tell_apart_cost_by_rank(values: list[Any]) -> None:
-    table = one(values)
+    table = table_of(values)
     anon = af.anonymize(table, "mondrian", k=len(values))
     assert anon.loss("gcp") == 1.0
     assert af.verify(table, anon.release().frame, ["covers", "k-anonymity"], k=len(values))
-    narrow = af.anonymize(one([*values, *values]), "greedy", k=2)
+    narrow = af.anonymize(table_of([*values, *values]), "greedy", k=2)
     assert narrow.loss("gcp") == 0.0
 
 
 def test_a_range_upside_down_covers_nothing() -> None:
     for values, text in (([1, 5, 9], "9-1"), (["2020-01-01", "2020-01-02"], "2020-01-02/2020-01-01")):
-        domain = one(values).domains[0]
+        domain = table_of(values).domains[0]
         assert domain.read_run(text) == (domain.size, -1)
 
 
@@ -85,13 +85,13 @@ def test_a_range_upside_down_covers_nothing() -> None:
 )
 def test_what_is_no_number_is_refused(values: Any, says: str) -> None:
     with pytest.raises(DataError, match=rf"column 'x': .*{says}") as caught:
-        one(pd.Series(values))
+        table_of(pd.Series(values))
     assert "2020" not in str(caught.value)
 
 
 def test_text_that_is_no_unicode_is_refused() -> None:
     with pytest.raises(DataError, match="column 'x': has characters that no file can hold"):
-        one(pd.Series(["\ud800", "a"], dtype=object), "categorical")
+        table_of(pd.Series(["\ud800", "a"], dtype=object), "categorical")
     table = Table(
         pd.DataFrame({"x": [1, 2], "s": pd.Series(["\ud800", "a"], dtype=object)}),
         {"x": {**QI, "kind": "numeric"}, "s": {"role": "sensitive"}},
@@ -104,23 +104,23 @@ def test_text_that_is_no_unicode_is_refused() -> None:
 @pytest.mark.parametrize("workers", [0, -1, "x", 1.5, True])
 def test_workers_are_a_count(workers: Any) -> None:
     with pytest.raises(ParameterError, match="workers must be"):
-        af.anonymize(one([1, 2]), "mondrian", k=2, workers=workers)
+        af.anonymize(table_of([1, 2]), "mondrian", k=2, workers=workers)
 
 
 @pytest.mark.parametrize("k", [np.int64(2), np.array([2, 3]), (2,), range(2, 4)])
 def test_compare_takes_any_whole_numbers(k: Any) -> None:
-    runs = af.compare(one(range(6)), ["mondrian"], k=k)
+    runs = af.compare(table_of(range(6)), ["mondrian"], k=k)
     assert runs["k"].tolist() == np.atleast_1d(np.array(k)).tolist()
 
 
 @pytest.mark.parametrize("k", [None, 2.5, "5", [2.0], [], [True]])
 def test_compare_refuses_other_k(k: Any) -> None:
     with pytest.raises(ParameterError, match="k must be whole numbers"):
-        af.compare(one(range(6)), ["mondrian"], k=k)
+        af.compare(table_of(range(6)), ["mondrian"], k=k)
 
 
 def test_arguments_of_another_sort() -> None:
-    table = one(range(6))
+    table = table_of(range(6))
     anon = af.anonymize(table, "mondrian", k=2)
     calls: list[tuple[type[AnonflowError], Any]] = [
         (ParameterError, lambda: af.anonymize(table, ["greedy"], k=2)),  # type: ignore[arg-type]
@@ -137,10 +137,10 @@ def test_arguments_of_another_sort() -> None:
 
 def test_the_journalist_knows_hierarchies_built_in_memory() -> None:
     tree = Hierarchy.from_nested({"*": {"A": ["a", "b"], "C": ["c", "d"]}})
-    table = one(list("aabbccdd"), "hierarchy", hierarchy=tree)
+    table = table_of(list("aabbccdd"), "hierarchy", hierarchy=tree)
     anon = af.anonymize(table, "mondrian", k=2)
-    found = af.attack(table, anon, Journalist(pd.DataFrame({"x": list("abcd") * 4})))
-    assert found["success"].tolist() == [0.25]
+    attacks = af.attack(table, anon, Journalist(pd.DataFrame({"x": list("abcd") * 4})))
+    assert attacks["success"].tolist() == [0.25]
 
 
 def test_a_quote_that_is_never_closed_swallows_nobody(tmp_path: Path) -> None:
@@ -169,12 +169,12 @@ def test_values_that_cost_the_same_stay_within_limits(option: dict[str, Any]) ->
         anon = af.anonymize(table, name, k=2, seed=1)
         assert af.verify(table, anon, ["covers", "boundary", "guarantee"])
         if "boundary" in option:
-            made = af.diversify(anon, "p-sensitivity", p=2, seed=1)
-            assert af.verify(table, made, ["covers", "boundary", "guarantee"])
+            diverse = af.diversify(anon, "p-sensitivity", p=2, seed=1)
+            assert af.verify(table, diverse, ["covers", "boundary", "guarantee"])
 
 
 def test_all_that_is_generalized_without_boundaries_is_a_violation() -> None:
-    table = one([1, 30, 60, 90], boundary={"width": 10})
+    table = table_of([1, 30, 60, 90], boundary={"width": 10})
     anon = af.anonymize(table, "k-member", k=4, boundaries=False)
     assert anon.frame()["x"].tolist() == ["*"] * 4
     assert af.measure(table, anon, "violations") == {"violations": 4}

@@ -66,8 +66,8 @@ def alone(part: Partition, k: int) -> Outcome:
     matches = ring(part.n, k)
     matches[3, 1:] = -1
     suppressed = np.arange(part.n) == 3
-    made = Generalization.join_of(part.records, matches).with_suppressed(suppressed)
-    return Outcome(made, matches=matches, suppressed=suppressed)
+    boxes = Generalization.join_of(part.records, matches).with_suppressed(suppressed)
+    return Outcome(boxes, matches=matches, suppressed=suppressed)
 
 
 def small_class(part: Partition, k: int) -> Outcome:
@@ -86,20 +86,20 @@ def generalized(right: Method, change: Callable[[Partition, Generalization], Gen
     return run
 
 
-def own(part: Partition, made: Generalization) -> Generalization:
+def own(part: Partition, boxes: Generalization) -> Generalization:
     return Generalization.of(part.records)
 
 
-def wider(part: Partition, made: Generalization) -> Generalization:
-    return made.with_suppressed(np.ones(made.n, bool))
+def wider(part: Partition, boxes: Generalization) -> Generalization:
+    return boxes.with_suppressed(np.ones(boxes.n, bool))
 
 
-def turned(part: Partition, made: Generalization) -> Generalization:
-    return made.take(np.roll(np.arange(made.n), made.n // 2))
+def turned(part: Partition, boxes: Generalization) -> Generalization:
+    return boxes.take(np.roll(np.arange(boxes.n), boxes.n // 2))
 
 
-def beyond(part: Partition, made: Generalization) -> Generalization:
-    return replace(made, hi=made.hi + part.records.domains[0].size)
+def beyond(part: Partition, boxes: Generalization) -> Generalization:
+    return replace(boxes, hi=boxes.hi + part.records.domains[0].size)
 
 
 def costly(part: Partition, k: int) -> Outcome:
@@ -165,8 +165,8 @@ def table(n: int = 40) -> af.Table:
 )
 def test_what_is_right_passes(name: str, method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, name, method)
-    made = af.anonymize(table(), name, k=3)
-    assert made.n == 40
+    anon = af.anonymize(table(), name, k=3)
+    assert anon.n == 40
 
 
 @pytest.mark.parametrize("fault", BROKEN)

@@ -48,11 +48,13 @@ def test_counts_are_those_of_the_values_one_by_one(rows: Any, ages: tuple[int, i
         }
     )
     own = sorted({value for _, job in rows for value in job})
-    found = af.count(frame, {"age": ages, "job": sorted(jobs)}, classes=2)
-    told = naive.count([{"age": age, "job": job & set(own)} for age, job in rows], {"age": ages, "job": jobs})
-    assert (found.certain, found.possible) == told[:2]
-    assert found.uniform == pytest.approx(told[2])
-    assert found.certain - 1e-9 <= found.fitted <= found.possible + 1e-9
+    counts = af.count(frame, {"age": ages, "job": sorted(jobs)}, classes=2)
+    answer = naive.count(
+        [{"age": age, "job": job & set(own)} for age, job in rows], {"age": ages, "job": jobs}
+    )
+    assert (counts.certain, counts.possible) == answer[:2]
+    assert counts.uniform == pytest.approx(answer[2])
+    assert counts.certain - 1e-9 <= counts.fitted <= counts.possible + 1e-9
 
 
 @settings(max_examples=25)
@@ -72,8 +74,8 @@ def test_the_truth_is_between_the_bounds(table: af.Table, data: st.DataObject) -
         truth, where = int((cells == value).sum()), [value]
     if (release[name] == "*").all():  # nothing is known of it
         return
-    found = af.count(release, {name: where}, schema=table.schema)
-    assert found.certain <= truth <= found.possible
+    counts = af.count(release, {name: where}, schema=table.schema)
+    assert counts.certain <= truth <= counts.possible
 
 
 @given(
@@ -205,15 +207,15 @@ def test_bounds_of_hidden_rows_are_infinite() -> None:
     ]
     groups = tables.group_means("x", by="g")
     assert groups["least"].tolist() == [-np.inf, 3]
-    assert np.isnan(tables.share(lambda one: (one["x"] > 1).to_numpy())["least"]).all()
+    assert np.isnan(tables.share(lambda item: (item["x"] > 1).to_numpy())["least"]).all()
 
 
 def test_a_count_is_told_with_its_share() -> None:
     frame = pd.DataFrame({"age": ["20-29", "25", "30-39", "*"], "sex": ["f", "m", "f", "f"]})
-    found = af.count(frame, {"age": {"to": 29}, "sex": "f"})
-    assert (found.rows, found.certain, found.possible) == (4, 1, 2)
-    assert found.uniform == 1.5
-    assert found.frame().loc["possible"].tolist() == [2, 0.5]
+    counts = af.count(frame, {"age": {"to": 29}, "sex": "f"})
+    assert (counts.rows, counts.certain, counts.possible) == (4, 1, 2)
+    assert counts.uniform == 1.5
+    assert counts.frame().loc["possible"].tolist() == [2, 0.5]
     dates = pd.DataFrame({"day": ["2020-01-01/2020-01-31", "2020-02-10"]})
     assert af.count(dates, {"day": ("2020-01-01", "2020-02-01")}).certain == 1
 
@@ -265,30 +267,30 @@ def test_a_round_of_em_is_the_one_by_hand(cells: list[list[set[int]]], classes: 
     start = mixture.Mixture(
         rng.dirichlet(np.ones(classes)), tuple(rng.dirichlet(np.full(d, 5.0), classes).T for d in sizes)
     )
-    found = mixture.Model(candidates, classes).fit(rng, rounds=1, start=start)
+    size = mixture.Model(candidates, classes).fit(rng, rounds=1, start=start)
     shares, chances = naive.em_round(
-        coded, start.shares.tolist(), [one.tolist() for one in start.chances], mixture.PRIOR
+        coded, start.shares.tolist(), [chance.tolist() for chance in start.chances], mixture.PRIOR
     )
-    np.testing.assert_allclose(found.shares, shares, rtol=1e-4)
-    for own, one in zip(found.chances, chances, strict=True):
-        np.testing.assert_allclose(own, one, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(size.shares, shares, rtol=1e-4)
+    for own, item in zip(size.chances, chances, strict=True):
+        np.testing.assert_allclose(own, item, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_ends_of_a_hull_are_as_likely_as_draws_say(k: int) -> None:
     chances = np.array([0.1, 0.5, 0.15, 0.25])
     weight = mixture._range_weights(chances, np.array([0]), np.array([4]), k)
-    told = weight * chances / (weight * chances).sum()
-    np.testing.assert_allclose(told, naive.chance_of_hull(chances.tolist(), k), rtol=1e-12)
+    answer = weight * chances / (weight * chances).sum()
+    np.testing.assert_allclose(answer, naive.chance_of_hull(chances.tolist(), k), rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [3, 5, 6])
 def test_members_of_a_set_are_nearly_as_likely_as_draws_say(k: int) -> None:
     chances = np.array([0.7, 0.25, 0.05])
     weight = mixture._set_weights(chances, np.array([0]), np.array([3]), k)
-    told = weight * chances / (weight * chances).sum()
-    np.testing.assert_allclose(told, naive.chance_of_set(chances.tolist(), k), atol=0.03)
-    assert told.min() >= 1 / k - 0.01  # each is there at least once
+    answer = weight * chances / (weight * chances).sum()
+    np.testing.assert_allclose(answer, naive.chance_of_set(chances.tolist(), k), atol=0.03)
+    assert answer.min() >= 1 / k - 0.01  # each is there at least once
 
 
 def test_a_set_of_k_members_has_each_once() -> None:
@@ -331,8 +333,8 @@ def contradicted(release: pd.DataFrame, table: pd.DataFrame) -> int:
 
 def test_no_cell_is_contradicted(small: tuple[af.Table, Release]) -> None:
     _, release = small
-    for made in (release, release.frame):
-        for table in af.plausible(made, m=2, seed=3):
+    for result in (release, release.frame):
+        for table in af.plausible(result, m=2, seed=3):
             assert contradicted(release.frame, table) == 0
             assert list(table.columns) == list(release.frame.columns)
 
@@ -342,8 +344,8 @@ def test_nothing_but_the_release_is_looked_at(small: tuple[af.Table, Release]) -
     _, release = small
     own = af.plausible(release, m=2, seed=3)
     bare = af.plausible(Release(release.frame), m=2, seed=3, k=5)
-    for one, two in zip(own, bare, strict=True):
-        pd.testing.assert_frame_equal(one, two)
+    for item, two in zip(own, bare, strict=True):
+        pd.testing.assert_frame_equal(item, two)
     assert not own[0].equals(own[1])
     assert not own[0].equals(af.plausible(release, m=2, seed=4)[0])
 
@@ -443,8 +445,8 @@ NUMBERS = st.lists(st.floats(-50, 50).map(lambda x: round(x, 3)), min_size=2, ma
 
 @given(NUMBERS, st.floats(0.1, 9), st.sampled_from([None, 20, 5000]))
 def test_pooling_is_by_the_rules(estimates: list[float], variance: float, rows: int | None) -> None:
-    told = naive.pooled(estimates, [variance] * len(estimates), rows)
-    for target, df in (("originals", len(estimates) - 1), ("population", told["df"])):
+    answer = naive.pooled(estimates, [variance] * len(estimates), rows)
+    for target, df in (("originals", len(estimates) - 1), ("population", answer["df"])):
         (row,) = af.combine(
             estimates,
             [variance] * len(estimates),
@@ -452,8 +454,8 @@ def test_pooling_is_by_the_rules(estimates: list[float], variance: float, rows: 
             rows=rows,  # type: ignore[arg-type]
         ).itertuples()
         assert row.estimate == pytest.approx(np.mean(estimates))
-        assert row.error**2 == pytest.approx(told[target], rel=1e-6)
-        assert row.missing == pytest.approx(told["missing"], rel=1e-6)
+        assert row.error**2 == pytest.approx(answer[target], rel=1e-6)
+        assert row.missing == pytest.approx(answer["missing"], rel=1e-6)
         reach = stats.t.ppf(0.975, df) * row.error
         assert (row.low, row.high) == pytest.approx((row.estimate - reach, row.estimate + reach), rel=1e-6)
         assert row.note == ("mostly assumption" if row.missing > 0.5 else "")
@@ -499,7 +501,7 @@ def test_what_does_not_differ_between_tables_is_known() -> None:
     [
         (([1.0],), "at least two plausible tables"),
         (([1.0, 2.0], [1.0]), "a variance for each estimate"),
-        (([{"a": 1}, {"b": 1}],), "of different things"),
+        (([{"a": 1}, {"b": 1}],), "have different names"),
         ((["x", "y"],), "an estimate is a number"),
     ],
 )
@@ -521,7 +523,7 @@ def test_analyses_of_exact_columns_are_those_of_the_originals(small: tuple[af.Ta
     (row,) = tables.share({"Salary-class": "10K to 20K"}).itertuples()
     assert row.estimate == (table.frame["Salary-class"] == "10K to 20K").mean()
     assert row.error == 0
-    (row,) = tables.share(lambda one: (one["Age"] > 0).to_numpy(), target="population").itertuples()
+    (row,) = tables.share(lambda item: (item["Age"] > 0).to_numpy(), target="population").itertuples()
     assert row.estimate == 1
 
 
@@ -548,7 +550,7 @@ def test_words_for_columns_that_are_not_there(small: tuple[af.Table, Release]) -
         (lambda: tables.mean("Gender"), "has no numbers; take shares"),
         (lambda: tables.quantiles("Age", [1.5]), "numbers between 0 and 1"),
         (lambda: tables.crosstab("Gender", "x"), "no column 'x'"),
-        (lambda: tables.share(lambda one: 3), "one truth value for each row"),
+        (lambda: tables.share(lambda item: 3), "True or False for each row"),
     ):
         with pytest.raises(ParameterError) as error:
             call()
@@ -559,7 +561,7 @@ def test_bits_do_not_depend_on_the_matrix_library(small: tuple[af.Table, Release
     """Products of many numbers are sparse ones, which run on one thread."""
     model = mixture.Model(CandidateTable.of(small[1]), 3)
     fitted = model.fit(np.random.default_rng(0), rounds=3)
-    assert all(sparse.issparse(one) for one in model.weights(fitted))
+    assert all(sparse.issparse(weight) for weight in model.weights(fitted))
 
 
 @pytest.mark.slow

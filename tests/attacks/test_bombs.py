@@ -17,8 +17,8 @@ import pytest
 
 from anonflow.errors import DataError
 from anonflow.release import Certificate, read_release
-from anonflow.table import read
-from anonflow.table.read import read_frame
+from anonflow.table.files import read
+from anonflow.table.files.read import read_frame
 
 SCHEMA = {"x": {"role": "quasi-identifier", "kind": "categorical"}}
 

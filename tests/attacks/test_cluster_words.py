@@ -154,20 +154,20 @@ def test_a_cluster_knows_no_value(tmp_path: Path, logged: tuple[str, list[Path]]
     from distributed import Client
 
     address, logs = logged
-    said: list[str] = []
+    messages: list[str] = []
     assert engine.run(write_marked_flow(tmp_path, 5), seed=SEED, scheduler=address, fresh=True).ok
     with pytest.raises(AnonflowError, match="KeyError") as caught:
         engine.run(write_marked_flow(tmp_path, 4), seed=SEED, scheduler=address, fresh=True)
-    said.append("".join(traceback.format_exception(caught.value)))
+    messages.append("".join(traceback.format_exception(caught.value)))
     done = subprocess.run(
         [sys.executable, "-m", "anonflow", "run", str(tmp_path / "flow.yaml"), "--scheduler", address],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
-    said.append(done.stdout + done.stderr)
+    messages.append(done.stdout + done.stderr)
     with Client(address, timeout=30, set_as_default=False) as client:
         kept = client.run_on_scheduler(remembered)
     assert "match" in kept or "verify" in kept  # keys are there
-    said += [kept, *(log.read_text(errors="replace") for log in logs)]
-    assert sum(map(len, said)) > 2000
-    assert [words(text) for text in said] == [[]] * len(said)
+    messages += [kept, *(log.read_text(errors="replace") for log in logs)]
+    assert sum(map(len, messages)) > 2000
+    assert [words(text) for text in messages] == [[]] * len(messages)

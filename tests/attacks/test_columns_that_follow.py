@@ -48,6 +48,10 @@ def columns(frame: pd.DataFrame) -> dict[str, Any]:
         "band": [f"{10 * (age // 10)}s" for age in frame["age"]],
         "code": frame["education"].str[6:].astype(int) * 7,
         "note": [f"seen at {age} years, {sex}" for age, sex in zip(frame["age"], frame["sex"], strict=True)],
+        "time": pd.Timestamp("1990-01-01T12:00") - pd.to_timedelta(365 * frame["age"], "D"),
+        "zoned": (
+            pd.Timestamp("1990-01-01T12:00+05:30") - pd.to_timedelta(365 * frame["age"], "D")
+        ).dt.as_unit("us"),
         "noise": rng.integers(20, 60, len(frame)),
     }
 
@@ -60,7 +64,7 @@ def drawn(names: list[str], k: int = K, method: str = "greedy") -> tuple[af.Tabl
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         release = anonymization.release(seed=2**127 + 1)
-    return table, anonymization, release, [str(one.message) for one in caught]
+    return table, anonymization, release, [str(warning.message) for warning in caught]
 
 
 def naive(table: af.Table, release: Release, follows: dict[Any, Any], name: str, of: str) -> float:
@@ -90,31 +94,40 @@ def test_the_model_is_as_strong_as_the_attack(name: str, of: str) -> None:
 
 
 def test_linkage_wins_by_a_copy_where_other_attackers_see_nothing() -> None:
-    table, _, release, told = drawn(["copy"])
+    table, _, release, answer = drawn(["copy"])
     risks = af.attack(table, release, k=K).set_index("attacker")
     assert risks.loc["linker", "success"] <= 1 / K + 1e-9
     assert risks.loc["linkable-columns", "success"] > 0.5
-    assert any("'copy' follows from 'age'" in sentence for sentence in told)
+    assert any("'copy' follows from 'age'" in sentence for sentence in answer)
 
 
 @pytest.mark.parametrize("method", ["greedy", "mondrian", "k-concealment"])
 def test_the_draw_warns_with_the_number(method: str) -> None:
-    _, _, _, told = drawn(["copy", "noise"], method=method)
-    said = [sentence for sentence in told if "follows" in sentence]
-    assert len(said) == 1
-    assert "'copy'" in said[0]
-    assert "instead of 0.20" in said[0]
+    _, _, _, answer = drawn(["copy", "noise"], method=method)
+    messages = [sentence for sentence in answer if "follows" in sentence]
+    assert len(messages) == 1
+    assert "'copy'" in messages[0]
+    assert "instead of 0.20" in messages[0]
+
+
+def test_times_follow_with_a_zone_or_without() -> None:
+    _, _, plain, warnings_seen = drawn(["time"])
+    _, _, zoned, same = drawn(["zoned"])
+    for name, sentences in (("time", warnings_seen), ("zoned", same)):
+        assert any(f"'{name}' follows from 'age'" in sentence for sentence in sentences)
+        assert not any("timezones" in sentence for sentence in sentences)
+    assert sorted(plain.frame["time"] + "+05:30") == sorted(zoned.frame["zoned"])
 
 
 def test_free_text_that_repeats_a_quasi_identifier() -> None:
-    table, _, release, told = drawn(["note"])
-    assert any("'note' follows from 'age'" in sentence for sentence in told)
+    table, _, release, answer = drawn(["note"])
+    assert any("'note' follows from 'age'" in sentence for sentence in answer)
     assert af.attack(table, release, "linkable-columns", k=K)["success"][0] > 0.5
 
 
 def test_a_column_that_says_nothing_is_not_named() -> None:
-    table, _, release, told = drawn(["noise"])
-    assert told == []
+    table, _, release, answer = drawn(["noise"])
+    assert answer == []
     row = af.attack(table, release, "linkable-columns", k=K).iloc[0]
     assert row["success"] < 0.25
     assert row["at_risk"] == 0
@@ -128,14 +141,14 @@ def test_the_criterion_and_the_attacker_are_one_model() -> None:
     assert checked.findings[-1].failed == rows["at_risk"] > 0
     assert not checked
     assert f"{rows['success']:.3f} on average" in checked.findings[-1].detail
-    one = af.verify(table, release, "linkable-columns(threshold=1, column=code)", k=K)
-    assert one
-    assert len(one) == 1
+    check = af.verify(table, release, "linkable-columns(threshold=1, column=code)", k=K)
+    assert check
+    assert len(check) == 1
     with pytest.raises(af.errors.ParameterError, match=r"at least 0\.2"):
         af.verify(table, release, {"linkable-columns": 0.1}, k=K)
     with pytest.raises(af.errors.ParameterError, match="needs threshold"):
         af.verify(table, release, "linkable-columns", k=K)
-    with pytest.raises(af.errors.ParameterError, match="no published column"):
+    with pytest.raises(af.errors.ParameterError, match="not a published column"):
         af.verify(table, release, "linkable-columns(threshold=0.5, column=age)", k=K)
     with pytest.raises(af.errors.ParameterError, match="draw it first"):
         af.verify(table, anonymization, {"linkable-columns": 0.5}, k=K)
@@ -183,14 +196,14 @@ def sentences(**cells: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         anonymization.release(seed=2**127)
-    return [str(one.message) for one in caught]
+    return [str(warning.message) for warning in caught]
 
 
 def test_four_columns_that_are_unique_together() -> None:
     rng = np.random.default_rng(5)
-    told = sentences(**{f"c{i}": rng.integers(12, size=N) for i in range(4)})
-    assert len(told) == 1
-    assert "together are nearly unique" in told[0]
+    answer = sentences(**{f"c{i}": rng.integers(12, size=N) for i in range(4)})
+    assert len(answer) == 1
+    assert "together are nearly unique" in answer[0]
     assert sentences(**{f"c{i}": rng.integers(2, size=N) for i in range(4)}) == []
 
 
@@ -198,13 +211,13 @@ def test_sorted_but_for_one_exchange() -> None:
     cells = np.arange(N) // 60
     cells[[5, 500]] = cells[[500, 5]]
     assert any(
-        "'ward' is monotone: its 10 values" in told and "but for 4 breaks" in told
-        for told in sentences(ward=cells)
+        "'ward' is monotone: its 10 values" in sentence and "but for 4 breaks" in sentence
+        for sentence in sentences(ward=cells)
     )
     assert sentences(ward=np.random.default_rng(6).permutation(cells)) == []
 
 
 def test_names_unique_for_49_percent() -> None:
     names = np.array([f"n{i}" for i in range(294)] + [f"m{i % 100}" for i in range(306)])
-    told = sentences(name=np.random.default_rng(7).permutation(names))
-    assert any("'name' is nearly unique: 294 records" in sentence for sentence in told)
+    answer = sentences(name=np.random.default_rng(7).permutation(names))
+    assert any("'name' is nearly unique: 294 records" in sentence for sentence in answer)

@@ -53,7 +53,7 @@ def definetti(people: af.Table, release: af.release.Release) -> float:
         for row in range(n):
             fit = share[bins[lists[row]], shown[row]]
             weight[row] = fit / fit.sum()
-    return float(np.mean([one.max() for one in weight]))
+    return float(np.mean([item.max() for item in weight]))
 
 
 def test_what_is_learnt_from_the_release_is_not_overlooked() -> None:

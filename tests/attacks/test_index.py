@@ -22,9 +22,9 @@ def test_every_attack_is_in_the_index() -> None:
 def test_an_attack_says_its_figure_and_holds_its_bound(name: str) -> None:
     attack, figure, bound = ROWS[name]
     text = (HOME / name).read_text(encoding="utf-8")
-    said = ast.get_docstring(ast.parse(text)) or ""
-    assert re.search(r"Figures?[:,]|Before:", said), "the file says what the attack reached"
-    assert re.search(r"\b(must|may|Now)\b", said), "and what it must stay under"
+    texts = ast.get_docstring(ast.parse(text)) or ""
+    assert re.search(r"Figures?[:,]|Before:", texts), "the file says what the attack reached"
+    assert re.search(r"\b(must|may|Now)\b", texts), "and what it must stay under"
     assert re.search(r"\d|before", figure), attack
     for code in re.findall(r"`([^`]+)`", bound):
         assert code in text, code

@@ -51,6 +51,6 @@ def test_nobody_else_can_submit_code() -> None:
 
 
 def test_two_clusters_do_not_trust_each_other() -> None:
-    one, two = guarded()["security"], guarded()["security"]
-    assert one.tls_ca_file != two.tls_ca_file
+    item, two = guarded()["security"], guarded()["security"]
+    assert item.tls_ca_file != two.tls_ca_file
     assert security_of("tcp://192.0.2.1:8786") is None

@@ -44,9 +44,9 @@ def right(weights: np.ndarray, truth: int) -> float:
 
 def test_people_in_both_are_named_more_often() -> None:
     frame = people()
-    (one, first), (two, second) = released(frame.iloc[:300]), released(frame.iloc[100:])
+    (item, first), (two, second) = released(frame.iloc[:300]), released(frame.iloc[100:])
     values = sorted(set(frame["ill"]))
-    earlier, later = shares(one, first, values), shares(two, second, values)
+    earlier, later = shares(item, first, values), shares(two, second, values)
     prior = np.array([(second.frame["ill"] == value).mean() for value in values])
     rates = []
     for label in two.frame.index:
@@ -57,7 +57,7 @@ def test_people_in_both_are_named_more_often() -> None:
     assert len(shared) == 200
     assert shared[:, 1].mean() > shared[:, 0].mean() + 0.02
     by_hand = np.mean([rate[2] for rate in rates])
-    row = af.attack(two, second, "linker", k=5, earlier=[(one, first)]).iloc[-1]
+    row = af.attack(two, second, "linker", k=5, earlier=[(item, first)]).iloc[-1]
     assert by_hand - 0.02 <= row["success"] <= by_hand + 0.02
     assert row["baseline"] == pytest.approx(np.mean([rate[1] for rate in rates]))
 

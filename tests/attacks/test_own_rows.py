@@ -164,14 +164,14 @@ def test_the_shell_runs_the_method_again(tmp_path: Path, capsys: pytest.CaptureF
     assert status == 0  # a remark, and no verdict
     assert "records that they were made from" in err
     assert any("made from" in remark for remark in json.loads(out)["remarks"])
-    for more, said in (
+    for more, text in (
         (["--algorithm", "gredy"], "unknown algorithm"),
         (["--algorithm", "mondrian"], "freeform"),
         (["--algorithm", "greedy", "--another-tool"], "--original"),
     ):
         status, _, err = shell(capsys, *command, *more)
         assert status == 2
-        assert said in err
+        assert text in err
     shorter = written(tmp_path, people, undrawn(people)[1:])
     assert shell(capsys, *shorter, "--k", 4, "--algorithm", "greedy")[0] == 1
 
@@ -229,7 +229,7 @@ def test_one_process_publishes_and_another_one_verifies_from_files_alone(tmp_pat
     status, out, err = process(*command[:-2], "--certificate", tmp_path / "c.npz")
     answer = json.loads(out)
     assert (status, answer["holds"]) == (1, False)
-    assert [one["holds"] for one in answer["checks"]] == [True, True, None]
+    assert [item["holds"] for item in answer["checks"]] == [True, True, None]
     assert "certificate: not checked" in err
 
     status, _, err = process("-c", PUBLISH, tmp_path, "undrawn")

@@ -33,13 +33,13 @@ def test_a_second_release_warns_in_another_process(tmp_path: Path) -> None:
     af.anonymize(af.Table(frame, NAMED), "mondrian", k=5).release(seed=2**127, owner=tmp_path / "owner")
     frame.iloc[20:].assign(age=lambda f: f["age"] + 1).to_csv(tmp_path / "later.csv", index=False)
     (tmp_path / "schema.yaml").write_text("columns: " + json.dumps(NAMED))
-    said = subprocess.run(
+    text = subprocess.run(
         [sys.executable, "-c", RELEASE, tmp_path / "later.csv", tmp_path / "schema.yaml", tmp_path / "owner"],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    assert "40 of 40 people are in an earlier release" in said
-    assert "0.48 from two" in said
-    assert "'name'" in said
+    assert "40 of 40 people are in an earlier release" in text
+    assert "0.48 from two" in text
+    assert "'name'" in text
 
 
 def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
@@ -58,15 +58,15 @@ def test_the_shell_the_dashboards_and_python_know_of_each_other(tmp_path: Path) 
     flow = write_flow(tmp_path)
     other = flow.with_name("again.yaml")
     other.write_text(flow.read_text().replace("flow: test", "flow: again"))
-    said = [
+    messages = [
         subprocess.run(
             [sys.executable, "-m", "anonflow", "run", str(path), "--quiet"],
             capture_output=True, text=True, check=True,
         ).stderr
         for path in (flow, other)
     ]  # fmt: skip
-    assert "earlier release" not in said[0]
-    assert "60 of 60 people are in an earlier release" in " ".join(said[1].split())
+    assert "earlier release" not in messages[0]
+    assert "60 of 60 people are in an earlier release" in " ".join(messages[1].split())
     pytest.importorskip("panel", reason="the dashboards are an extra")
     from anonflow.dashboards.publish.model import PublishModel
     from anonflow.dashboards.server.server import ServerSettings

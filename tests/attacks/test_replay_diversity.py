@@ -67,8 +67,8 @@ def replayed(table: af.Table, release: Release, column: str) -> tuple[np.ndarray
         for i in listed[listed >= 0]:
             values[i].add(int(of_record[j]))
     own = pd.factorize(pd.concat([release.frame[column], table.frame[column]]))[0][table.n :]
-    sure = np.array([len(one) == 1 for one in values])
-    right = np.array([own[i] in one for i, one in enumerate(values)])
+    sure = np.array([len(value) == 1 for value in values])
+    right = np.array([own[i] in item for i, item in enumerate(values)])
     beside: list[set[int]] = [set() for _ in range(table.n)]
     for listed in matches.tolist():
         for i in listed:
@@ -84,7 +84,9 @@ def replayed(table: af.Table, release: Release, column: str) -> tuple[np.ndarray
 def test_blind_is_refused_where_values_follow_the_quasi_identifiers(data_folder: Path) -> None:
     frame = datasets.adult(complete=True).iloc[:600].reset_index(drop=True)
     anon = af.anonymize(af.Table(frame, datasets.schema("adult")), "greedy", K)
-    with pytest.raises(InfeasibleError, match=r"throwaway draws would be refused with 43 rows for everybody"):
+    with pytest.raises(
+        InfeasibleError, match=r"throwaway draws would be refused with 43 rows for each person"
+    ):
         af.diversify(anon, "p-sensitivity", p=2, seed=1, way="blind")
 
 
@@ -96,8 +98,8 @@ def test_a_replay_names_no_values(table: tuple[af.Table, str], way: str) -> None
     anon = af.anonymize(people, "greedy", K)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = af.diversify(anon, "p-sensitivity", p=2, column=column, seed=1, way=way)
-        release = made.release(seed=SEED)
+        diverse = af.diversify(anon, "p-sensitivity", p=2, column=column, seed=1, way=way)
+        release = diverse.release(seed=SEED)
     # who runs all of it again knows the lists that were drawn along
     assert release.certificate is not None
     lists = [release.certificate.of(row) for row in range(people.n)]
@@ -109,8 +111,8 @@ def test_a_replay_names_no_values(table: tuple[af.Table, str], way: str) -> None
     # the verifier and the attacker say the same
     claim = {"p-sensitivity": {"p": 2, "column": column}}
     assert af.verify(people, release, ["covers", "k-regular", claim])
-    found = af.attack(people, release, {"homogeneity": {"column": column}}).iloc[0]
-    assert found["at_risk"] == 0
+    result = af.attack(people, release, {"homogeneity": {"column": column}}).iloc[0]
+    assert result["at_risk"] == 0
     # who runs the method alone is sure of some people, and right about them as about those beside them
     sure, right, share = replayed(people, release, column)
     if sure.sum() >= 20:
@@ -130,8 +132,8 @@ def test_without_diversity_the_attacker_and_the_verifier_agree(table: tuple[af.T
     assert (sure == right).all()
     claim = {"p-sensitivity": {"p": 2, "column": column}}
     finding = af.verify(people, release, claim).findings[0]
-    found = af.attack(people, release, {"homogeneity": {"column": column}}).iloc[0]
-    assert finding.failed == found["at_risk"] == sure.sum()
+    result = af.attack(people, release, {"homogeneity": {"column": column}}).iloc[0]
+    assert finding.failed == result["at_risk"] == sure.sum()
 
 
 def test_from_covers_alone_the_verifier_says_what_that_is_worth(
@@ -140,8 +142,8 @@ def test_from_covers_alone_the_verifier_says_what_that_is_worth(
     people, column = table
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = af.diversify(af.anonymize(people, "greedy", K), "p-sensitivity", p=2, column=column, seed=1)
-        release = made.release(seed=SEED)
+        diverse = af.diversify(af.anonymize(people, "greedy", K), "p-sensitivity", p=2, column=column, seed=1)
+        release = diverse.release(seed=SEED)
     path = tmp_path / "release.csv"
     release.write(path)
     claim = {"p-sensitivity": {"p": 2, "column": column}}

@@ -20,11 +20,11 @@ from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
 from anonflow.dashboards.server.accounts import Accounts, SignedIn, add_account, network_of
-from tests.dashboards.server.test_serving import PASSWORD, Running, sign_in
+from tests.dashboards.server.running import PASSWORD, Running, sign_in
 
 
 @pytest.fixture
-def one(tmp_path: Path) -> Iterator[Running]:
+def server(tmp_path: Path) -> Iterator[Running]:
     add_account(tmp_path / "users", "anna", PASSWORD)
     add_account(tmp_path / "users", "ben", PASSWORD)
     server = Running(users=tmp_path / "users", workers=0)
@@ -37,31 +37,33 @@ def cookie(answer: tuple[int, dict[str, str], str]) -> str:
     return answer[1]["Set-Cookie"].partition(";")[0]
 
 
-def here(one: Running) -> str:
-    return f"http://127.0.0.1:{one.port}"
+def here(server: Running) -> str:
+    return f"http://127.0.0.1:{server.port}"
 
 
-def test_a_cookie_is_worth_nothing_after_signing_out(one: Running) -> None:
-    signed = cookie(sign_in(one))
-    token = one.token(Cookie=signed)
-    other = cookie(sign_in(one))
-    assert one.ask("POST", "/logout", "", Cookie=signed, Origin=here(one))[0] == 303
-    assert one.ask(Cookie=signed)[0] == 302
-    assert one.websocket(token, Cookie=signed, Origin=here(one)) == "403"
-    assert one.ask(path="/static/js/bokeh.min.js", Cookie=other)[0] == 200  # another browser of the same user
+def test_a_cookie_is_worth_nothing_after_signing_out(server: Running) -> None:
+    signed = cookie(sign_in(server))
+    token = server.token(Cookie=signed)
+    other = cookie(sign_in(server))
+    assert server.ask("POST", "/logout", "", Cookie=signed, Origin=here(server))[0] == 303
+    assert server.ask(Cookie=signed)[0] == 302
+    assert server.websocket(token, Cookie=signed, Origin=here(server)) == "403"
+    assert (
+        server.ask(path="/static/js/bokeh.min.js", Cookie=other)[0] == 200
+    )  # another browser of the same user
 
 
-def test_signing_out_closes_what_is_open(one: Running) -> None:
+def test_signing_out_closes_what_is_open(server: Running) -> None:
     """A page that stays open in another window is cut off: its websocket had gone on for as long as it was open."""
-    signed = cookie(sign_in(one))
-    token = one.token(Cookie=signed)
-    sent = {"Cookie": "; ".join(filter(None, (signed, one.cookie))), "Origin": here(one)}
+    signed = cookie(sign_in(server))
+    token = server.token(Cookie=signed)
+    sent = {"Cookie": "; ".join(filter(None, (signed, server.cookie))), "Origin": here(server)}
 
     async def go() -> bool:
-        request = HTTPRequest(f"ws://127.0.0.1:{one.port}/ws", headers=sent)
+        request = HTTPRequest(f"ws://127.0.0.1:{server.port}/ws", headers=sent)
         connection = await websocket_connect(request, subprotocols=["bokeh", token])
         hello = await connection.read_message()
-        out = await asyncio.to_thread(one.ask, "POST", "/logout", "", Cookie=signed, Origin=here(one))
+        out = await asyncio.to_thread(server.ask, "POST", "/logout", "", Cookie=signed, Origin=here(server))
         assert out[0] == 303
         while await asyncio.wait_for(connection.read_message(), 30) is not None:
             pass  # what was under way
@@ -71,37 +73,37 @@ def test_signing_out_closes_what_is_open(one: Running) -> None:
     assert asyncio.run(go())
 
 
-def test_no_other_page_signs_anybody_out(one: Running) -> None:
-    signed = cookie(sign_in(one))
-    assert one.ask(path="/logout", Cookie=signed)[0] == 200
-    assert one.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
-    assert one.ask("POST", "/logout", "", Cookie=signed, Sec_Fetch_Site="cross-site")[0] == 403
-    assert one.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
+def test_no_other_page_signs_anybody_out(server: Running) -> None:
+    signed = cookie(sign_in(server))
+    assert server.ask(path="/logout", Cookie=signed)[0] == 200
+    assert server.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
+    assert server.ask("POST", "/logout", "", Cookie=signed, Sec_Fetch_Site="cross-site")[0] == 403
+    assert server.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
 
 
-def test_an_id_that_a_browser_brings_is_not_taken_over(one: Running) -> None:
-    planted = cookie(sign_in(one, name="ben"))
-    own = cookie(sign_in(one, Cookie=planted))
+def test_an_id_that_a_browser_brings_is_not_taken_over(server: Running) -> None:
+    planted = cookie(sign_in(server, name="ben"))
+    own = cookie(sign_in(server, Cookie=planted))
     assert own != planted
     assert (
-        one.ask(path="/static/js/bokeh.min.js", Cookie=planted)[0] == 403
+        server.ask(path="/static/js/bokeh.min.js", Cookie=planted)[0] == 403
     )  # ended when anna signed in with it
-    assert one.ask(path="/static/js/bokeh.min.js", Cookie=own)[0] == 200
+    assert server.ask(path="/static/js/bokeh.min.js", Cookie=own)[0] == 200
 
 
 def test_guesses_from_elsewhere_lock_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Accounts, "allow", lambda self, name, password: password == PASSWORD)
     add_account(tmp_path / "users", "anna", PASSWORD)
-    one = Running(users=tmp_path / "users", workers=0, proxied=True)
+    server = Running(users=tmp_path / "users", workers=0, proxied=True)
     try:
         for guess in range(150):
-            sign_in(one, password="wrong", X_Real_IP=f"192.0.2.{guess % 250}")
-        assert sign_in(one, X_Real_IP="198.51.100.1")[0] == 303
+            sign_in(server, password="wrong", X_Real_IP=f"192.0.2.{guess % 250}")
+        assert sign_in(server, X_Real_IP="198.51.100.1")[0] == 303
         # and one network that guesses waits, whatever address of it
-        answers = {sign_in(one, password="wrong", X_Real_IP=f"2001:db8::{n:x}")[0] for n in range(12)}
+        answers = {sign_in(server, password="wrong", X_Real_IP=f"2001:db8::{n:x}")[0] for n in range(12)}
         assert answers == {403, 429}
     finally:
-        one.stop()
+        server.stop()
 
 
 def test_the_time_of_an_answer_names_nobody(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def rate(n: int, replays: int, start: str | None = None, seed: int = 2**90) -> f
     people = table(n)
     anonymization = af.anonymize(people, "k-concealment", k=K, seed=seed, start=start)
     release = anonymization.release(seed=seed)
-    found = af.attack(people, release, risk.Simulator(replays, anonymization), k=K)
-    return float(found["success"][0])
+    attacks = af.attack(people, release, risk.Simulator(replays, anonymization), k=K)
+    return float(attacks["success"][0])
 
 
 def test_few_replays() -> None:
@@ -74,8 +74,8 @@ def test_a_method_without_randomness_is_seen_through() -> None:
     anonymization = af.anonymize(people, "k-concealment", k=K, randomized=False)
     with pytest.warns(af.release.ReleaseWarning, match="randomized"):
         release = anonymization.release(seed=2**90)
-    found = af.attack(people, release, risk.Simulator(2, anonymization), k=K)
-    assert found["success"][0] > 0.7  # equal rows are guessed among
+    attacks = af.attack(people, release, risk.Simulator(2, anonymization), k=K)
+    assert attacks["success"][0] > 0.7  # equal rows are guessed among
 
 
 def test_exchanged_rows_are_the_same_rows() -> None:
@@ -83,8 +83,8 @@ def test_exchanged_rows_are_the_same_rows() -> None:
     people = table(120)
     anonymization = af.anonymize(people, "k-concealment", k=K, seed=2**90)
     assert af.verify(people, anonymization, ["covers", "k-concealment"], k=K)
-    made = anonymization.generalization
-    widths = (made.hi - made.lo).sum(axis=0)
+    boxes = anonymization.generalization
+    widths = (boxes.hi - boxes.lo).sum(axis=0)
     again = anonymization.again(2**90)
     pd.testing.assert_frame_equal(anonymization.frame(), again.frame())
     assert widths.min() >= 0
@@ -139,7 +139,7 @@ def test_an_exact_choice_in_a_run_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
         expansion.optimal(expansion.DistinctRecords.of(part), 39)
     assert 0 < heard[-1].done < heard[-1].of == 40
-    assert all(one.loss <= other.loss for one, other in pairwise(heard))
+    assert all(item.loss <= other.loss for item, other in pairwise(heard))
 
 
 def test_an_interrupted_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,8 +148,8 @@ def test_an_interrupted_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -
     whole = expansion.optimal(expansion.DistinctRecords.of(part), 4)
     monkeypatch.setattr(expansion, "STEPS", 1)
     halting = expansion.optimal(expansion.DistinctRecords.of(part), 4)
-    for one, other in zip(whole, halting, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(whole, halting, strict=True):
+        np.testing.assert_array_equal(item, other)
 
 
 def test_an_exact_choice_ends() -> None:

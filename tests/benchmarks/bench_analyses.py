@@ -51,7 +51,7 @@ def _tables(n: int) -> dict[str, tuple[af.Table, str | None, str | None]]:
     schema = dict(af.datasets.schema("nursery"))
     if classified is not None:
         schema[classified] = {"role": "sensitive"}
-    found = {
+    results = {
         "census-like": (
             af.Table(census, af.datasets.schema("census_like")), "Education ~ Age + Gender", "Salary-class",
         ),
@@ -63,7 +63,7 @@ def _tables(n: int) -> dict[str, tuple[af.Table, str | None, str | None]]:
         cmc = some(af.datasets.cmc())
         heart = heart_levels(folder, 20 * n)
         own = heart.frame.iloc[:: max(1, heart.n // n)][:n].reset_index(drop=True)
-        found |= {
+        results |= {
             "Adult": (af.Table(adult, af.datasets.schema("adult")), "salary-class ~ age + sex", "salary-class"),
             "CMC": (
                 af.Table(cmc, af.datasets.schema("cmc")), "children_born ~ wife_age + media_exposure",
@@ -73,7 +73,7 @@ def _tables(n: int) -> dict[str, tuple[af.Table, str | None, str | None]]:
                 af.Table(own, heart.schema), "HeartDisease ~ BMI + Sex + Smoking", "HeartDisease",
             ),
         }  # fmt: skip
-    return found
+    return results
 
 
 def compared(n: int, k: int = K, tables: int = 5) -> pd.DataFrame:
@@ -81,45 +81,45 @@ def compared(n: int, k: int = K, tables: int = 5) -> pd.DataFrame:
     lines = []
     for name, (table, formula, target) in _tables(n).items():
         for method, shape in METHODS.items():
-            made = af.anonymize(table, method, k=k, partition_size=250, seed=1 << 100)
+            anon = af.anonymize(table, method, k=k, partition_size=250, seed=1 << 100)
             requests: list[Any] = list(PLAIN)
             if importlib.util.find_spec("sklearn") is not None:
-                requests += [one for one in LEARNED if one != "classification"]
+                requests += [item for item in LEARNED if item != "classification"]
                 requests += [{"classification": {"target": target}}] if target is not None else []
             if formula is not None and importlib.util.find_spec("statsmodels") is not None:
                 requests.append({"regression": {"formula": formula}})
-            numbers = af.measure(table, made, requests, tables=tables)
+            numbers = af.measure(table, anon, requests, tables=tables)
             lines.append({"table": name, "rows": table.n, "method": method, "shape": shape, **numbers})
     return pd.DataFrame(lines)
 
 
 def run(small: bool) -> list[dict[str, object]]:
     """Rows of name, figure, unit, goal, met."""
-    found = compared(120, 4, 2) if small else compared(ROWS)
+    result = compared(120, 4, 2) if small else compared(ROWS)
     return [
         row(
-            f"{one['table']}, {one['rows']:,} rows, {one['method']} ({one['shape']}): {label}",
-            float(one[key]),
+            f"{item['table']}, {item['rows']:,} rows, {item['method']} ({item['shape']}): {label}",
+            float(item[key]),
             "",
         )
-        for _, one in found.iterrows()
+        for _, item in result.iterrows()
         for key, label in SHOWN.items()
-        if key in one and not pd.isna(one[key])
+        if key in item and not pd.isna(item[key])
     ]
 
 
-def pictures(folder: str | Path, found: pd.DataFrame) -> None:
+def pictures(folder: str | Path, frame: pd.DataFrame) -> None:
     """Write the pictures of the documentation: marginals by method, and associations before and after."""
     drawn = {}
     for key, label in (
         ("k-marginals", "Tables of two columns that agree"),
         ("k-marginals-3", "of three columns"),
     ):
-        labels = [f"{one['table']}, {one['method']}" for _, one in found.iterrows()]
-        drawn[key] = plots.bars(labels, [value / 1000 for value in found[key]], label)
+        labels = [f"{item['table']}, {item['method']}" for _, item in frame.iterrows()]
+        drawn[key] = plots.bars(labels, [value / 1000 for value in frame[key]], label)
     table, _, _ = _tables(ROWS)["census-like"]
-    made = af.anonymize(table, "greedy", k=K, partition_size=250, seed=1 << 100)
-    part = replace(part_of(table, made), table=table, subject=made)
+    anon = af.anonymize(table, "greedy", k=K, partition_size=250, seed=1 << 100)
+    part = replace(part_of(table, anon), table=table, subject=anon)
     names, before, after = association.matrices(comparison_of(part, 5, 0))
     drawn["association"] = heat_map(names, before, after, "Association of columns before and after")
     for name, picture in drawn.items():

@@ -24,24 +24,24 @@ def run(small: bool) -> list[dict[str, Any]]:
             table = af.Table(table.frame.iloc[:300], table.schema)
         af.anonymize(af.Table(table.frame.iloc[:60], table.schema), "k-member", k=2, loss="height", seed=1)
         for k in (4,) if small else (2, 4, 6, 8, 10):
-            made: list[af.algorithms.Anonymization] = []
-            said: dict[str, Any] = {"k": k, "loss": "height", "seed": 1, "workers": 1}
+            anonymizations: list[af.algorithms.Anonymization] = []
+            settings: dict[str, Any] = {"k": k, "loss": "height", "seed": 1, "workers": 1}
             free = seconds(
-                lambda said=said, made=made, table=table: made.append(
-                    af.anonymize(table, "k-member", boundaries=False, **said)
+                lambda settings=settings, anonymizations=anonymizations, table=table: anonymizations.append(
+                    af.anonymize(table, "k-member", boundaries=False, **settings)
                 ),
                 1,
             )
             within = seconds(
-                lambda said=said, made=made, table=table: made.append(
-                    af.anonymize(table, "greedy-cka", **said)
+                lambda settings=settings, anonymizations=anonymizations, table=table: anonymizations.append(
+                    af.anonymize(table, "greedy-cka", **settings)
                 ),
                 1,
             )
             limit = None if small else 20.0
             name = f"Adult {table.n} x 8, boundaries on {len(bounded)}, k = {k}"
-            violations = [af.measure(table, one, "violations")["violations"] for one in made]
-            hidden = int(made[1].suppressed.sum())
+            violations = [af.measure(table, item, "violations")["violations"] for item in anonymizations]
+            hidden = int(anonymizations[1].suppressed.sum())
             rows += [
                 row(f"{name}: k-member", free, "s", most=limit),
                 row(f"{name}: greedy-cka", within, "s", most=limit),
@@ -53,7 +53,7 @@ def run(small: bool) -> list[dict[str, Any]]:
                     "records",
                     most=None if small else 0 if len(bounded) == 1 else 500,
                 ),
-                row(f"{name}: IL by height, k-member", made[0].loss("height"), ""),
-                row(f"{name}: IL by height, greedy-cka", made[1].loss("height"), ""),
+                row(f"{name}: IL by height, k-member", anonymizations[0].loss("height"), ""),
+                row(f"{name}: IL by height, greedy-cka", anonymizations[1].loss("height"), ""),
             ]
     return rows

@@ -115,10 +115,10 @@ def processed(
     futures = [pool.submit(work, name, [table.records.take(part) for part in share]) for share in shares]
     done = [future.result() for future in futures]
     joined = np.empty((table.n, K), np.int32)
-    for share, (_, _, found) in zip(shares, done, strict=True):
-        for part, matches in zip(share, found, strict=True):
+    for share, (_, _, result) in zip(shares, done, strict=True):
+        for part, matches in zip(share, result, strict=True):
             joined[part] = part[matches]
-    return max(one[0] for one in done), max(one[1] for one in done), joined
+    return max(item[0] for item in done), max(entry[1] for entry in done), joined
 
 
 def flow(n: int, scheduler: str) -> list[dict[str, Any]]:

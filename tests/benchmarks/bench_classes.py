@@ -69,15 +69,15 @@ def measured(
 ) -> list[dict[str, Any]]:
     """Seconds and GCP of one run, and whether it is k-anonymous."""
     af.anonymize(af.Table(table.frame.iloc[:200], table.schema), method, k=k, seed=1, **options)
-    made: list[Any] = []
+    items: list[Any] = []
     taken = seconds(
-        lambda: made.append(af.anonymize(table, method, k=k, seed=1, partition_size=size, **options)), 1
+        lambda: items.append(af.anonymize(table, method, k=k, seed=1, partition_size=size, **options)), 1
     )
     name = f"{method} in {size or 'one'}, k = {k}, {effort}"
-    good = bool(af.verify(table, made[-1], ["covers", "k-anonymity"], k=k))
+    good = bool(af.verify(table, items[-1], ["covers", "k-anonymity"], k=k))
     return [
         row(name, taken, "s", most=None if most is None else 5.0),
-        row(f"{name}: GCP", made[-1].loss("gcp"), "", most=most),
+        row(f"{name}: GCP", items[-1].loss("gcp"), "", most=most),
         row(f"{name}: verified", float(good), "", least=1),
     ]
 

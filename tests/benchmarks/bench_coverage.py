@@ -73,7 +73,7 @@ def coverage(rows: int, repeats: int, size: int) -> pd.DataFrame:
     """A row for each table, method, estimate and target: the share of intervals that cover, and their mean missing."""
     lines = []
     for name, (population, schema, answers) in _populations(size).items():
-        names = [one for one in population.columns if one in af.Schema.of(schema)]
+        names = [column for column in population.columns if column in af.Schema.of(schema)]
         truth = answers(population[names])
         for repeat in range(repeats):
             rng = np.random.default_rng([repeat, rows])
@@ -84,12 +84,12 @@ def coverage(rows: int, repeats: int, size: int) -> pd.DataFrame:
             for method in METHODS:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", af.errors.AnonflowWarning)
-                    made = af.anonymize(table, method, k=K, partition_size=250, seed=(1 << 100) + repeat)
-                    release = made.release(seed=(1 << 100) + repeat)
-                drawn = [answers(one) for one in af.plausible(release, m=TABLES, seed=repeat)]
+                    anon = af.anonymize(table, method, k=K, partition_size=250, seed=(1 << 100) + repeat)
+                    release = anon.release(seed=(1 << 100) + repeat)
+                drawn = [answers(entry) for entry in af.plausible(release, m=TABLES, seed=repeat)]
                 for target, true in (("originals", own), ("population", truth)):
                     for estimate in own:
-                        (found,) = af.combine([one[estimate] for one in drawn], target=target).itertuples()  # type: ignore[arg-type]
+                        (result,) = af.combine([item[estimate] for item in drawn], target=target).itertuples()  # type: ignore[arg-type]
                         value = true[estimate][0]
                         slack = 1e-9 * max(1.0, abs(value))
                         lines.append(
@@ -98,8 +98,8 @@ def coverage(rows: int, repeats: int, size: int) -> pd.DataFrame:
                                 method,
                                 estimate,
                                 target,
-                                found.low - slack <= value <= found.high + slack,
-                                found.missing,
+                                result.low - slack <= value <= result.high + slack,
+                                result.missing,
                             )
                         )
     frame = pd.DataFrame(lines, columns=["table", "method", "estimate", "target", "covered", "missing"])

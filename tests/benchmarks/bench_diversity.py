@@ -3,11 +3,13 @@
 Adult's complete rows, `greedy`, k = 5: the information loss before and after, beside that of diverse `k-member`, how
 many people's values are known before, how many records become classes, and the bound of the refusal rate. The
 sensitive column is the salary class (75% have one value; eight quasi-identifiers), or the occupation (14 values; seven).
+Beside it `greedy-cka`, whose classes are united afterwards or take different values first.
 """
 
 from __future__ import annotations
 
 import warnings
+from itertools import product
 from typing import Any
 
 import anonflow as af
@@ -16,7 +18,7 @@ from anonflow.algorithms.diversity.within_partition import components
 from anonflow.errors import InfeasibleError
 from tests.benchmarks.measuring import data_folder, row, seconds
 
-ASKED: dict[str, list[tuple[str, dict[str, float]]]] = {
+REQUESTS: dict[str, list[tuple[str, dict[str, float]]]] = {
     "salary-class": [
         ("p-sensitivity", {"p": 2}),
         ("entropy-l-diversity", {"l": 1.5}),
@@ -29,10 +31,10 @@ ASKED: dict[str, list[tuple[str, dict[str, float]]]] = {
 
 def run(small: bool) -> list[dict[str, Any]]:
     """Rows of name, figure, unit, goal, met."""
+    rows = first(small)
     if data_folder() is None:
-        return []
-    rows = []
-    for column, asked in ASKED.items():
+        return rows
+    for column, request in REQUESTS.items():
         for n, sizes in (
             ((200, (100,)),) if small else ((600, (None,)), (2_000, (None, 250)), (30_162, (250,)))
         ):
@@ -46,8 +48,22 @@ def run(small: bool) -> list[dict[str, Any]]:
                     row(f"{where}: GCP before", anon.loss(), ""),
                     row(f"{where}: known", known(anon, column), ""),
                 ]
-                for criterion, parameters in asked[:1] if small else asked if n < 30_000 else asked[:2]:
+                for criterion, parameters in request[:1] if small else request if n < 30_000 else request[:2]:
                     rows += both(f"{where}, {criterion}", anon, criterion, column, parameters)
+    return rows
+
+
+def first(small: bool) -> list[dict[str, Any]]:
+    """GCP of greedy-cka that takes different sensitive values first, and of uniting its classes afterwards, on generated people."""
+    rows = []
+    for n, k, p in ((100, 4, 3),) if small else product((300, 1_000), (5, 10), (3, 5)):
+        people = af.Table(datasets.census_like(n, seed=1), datasets.schema("census_like"))
+        for name, option in (("classes united afterwards", False), ("different values first", True)):
+            anon = af.anonymize(people, "greedy-cka", k, distinct_first=option, seed=1)
+            diverse = af.diversify(anon, "p-sensitivity", column="Salary-class", p=p, seed=1)
+            rows.append(
+                row(f"census-like {n:,}, greedy-cka, k = {k}, p = {p}: GCP, {name}", diverse.loss(), "")
+            )
     return rows
 
 
@@ -63,23 +79,23 @@ def adult(column: str, n: int) -> af.Table:
 def known(anon: Any, column: str) -> float:
     """Share of people whose value is known from a release for sure, since all rows that list them show it."""
     release = af.release.publish(anon, 2**127, rehearsal=True)
-    found = af.attack(anon.table, release, {"homogeneity": {"column": column}}).iloc[0]
-    return float(found["success"])
+    result = af.attack(anon.table, release, {"homogeneity": {"column": column}}).iloc[0]
+    return float(result["success"])
 
 
 def both(
     where: str, anon: Any, criterion: str, column: str, parameters: dict[str, float]
 ) -> list[dict[str, Any]]:
     """Figures of both ways."""
-    rows, made = [], []
+    rows, result = [], []
 
     def ask(way: str) -> None:
-        made.append(af.diversify(anon, criterion, column=column, seed=1, way=way, **parameters))
+        result.append(af.diversify(anon, criterion, column=column, seed=1, way=way, **parameters))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         taken = seconds(lambda: ask("classes"), 1)
-        closed = made[-1]
+        closed = result[-1]
         matches = closed.matches
         label, complete = components(matches)
         rows += [
@@ -94,7 +110,7 @@ def both(
         except InfeasibleError:
             rows.append(row(f"{where}: blind, refused", 1, ""))
         else:
-            blind = made[-1]
+            blind = result[-1]
             rows += [
                 row(f"{where}: GCP, blind", blind.loss(), ""),
                 row(f"{where}: blind, rows for everybody", int((blind.matches[0] >= 0).sum()), "rows"),

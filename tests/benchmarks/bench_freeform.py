@@ -88,9 +88,9 @@ def measured(
         name = f"reciprocal, {name}"
     options.setdefault("partition_size", None)
     af.anonymize(af.Table(table.frame.iloc[:100], table.schema), algorithm, k=k, seed=1, **options)
-    made = []
-    taken = seconds(lambda: made.append(af.anonymize(table, algorithm, k=k, seed=1, **options)), 1)
+    results = []
+    taken = seconds(lambda: results.append(af.anonymize(table, algorithm, k=k, seed=1, **options)), 1)
     return [
         row(f"{algorithm}, {name}, k = {k}", taken, "s", most=None if small else limit),
-        row(f"{algorithm}, {name}, k = {k}: GCP", made[-1].loss("gcp"), "", most=None if small else most),
+        row(f"{algorithm}, {name}, k = {k}: GCP", results[-1].loss("gcp"), "", most=None if small else most),
     ]

@@ -61,23 +61,23 @@ def run(small: bool) -> list[dict[str, Any]]:
         table = adult(folder)
         if small:
             table = af.Table(table.frame.iloc[:1_000], table.schema)
-        one = {"partition_size": 250, "k": K}
+        settings = {"partition_size": 250, "k": K}
         rows += [
             row(
                 "greedy, Adult in 250s, one thread",
-                seconds(lambda: af.anonymize(table, "greedy", workers=1, **one)),
+                seconds(lambda: af.anonymize(table, "greedy", workers=1, **settings)),
                 "s",
                 most=1,
             ),
             row(
                 "greedy, Adult in 250s, all threads",
-                seconds(lambda: af.anonymize(table, "greedy", **one)),
+                seconds(lambda: af.anonymize(table, "greedy", **settings)),
                 "s",
                 most=1,
             ),
             row(
                 "greedy, Adult in 250s: GCP",
-                af.anonymize(table, "greedy", **one).loss("gcp"),
+                af.anonymize(table, "greedy", **settings).loss("gcp"),
                 "",
                 most=None if small else 0.045,
             ),

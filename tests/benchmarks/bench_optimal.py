@@ -90,9 +90,9 @@ def eight(table: af.Table, samples: int) -> list[dict[str, Any]]:
     for number in range(samples):
         for k in range(2, 6):
             begin = time.perf_counter()
-            made = af.anonymize(sample(table, 8, number), "optimal", k=k, time_limit=10)
+            anon = af.anonymize(sample(table, 8, number), "optimal", k=k, time_limit=10)
             longest = max(longest, time.perf_counter() - begin)
-            proved += bool(made.facts["proven"])
+            proved += bool(anon.facts["proven"])
     share = proved / (4 * samples)
     return [
         row(f"optimal, {samples} samples of 8, k = 2 to 5: share proved", share, "", least=1),
@@ -108,30 +108,30 @@ def losses(
     given: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
     """GCP of every method, or of those `given` with their options, (samples, ks); optimal's proofs and seconds."""
-    said = given if given is not None else {name: {} for name in FREEFORM + OTHERS if name in REGISTRY}
-    methods = ["optimal", *said]
+    text = given if given is not None else {name: {} for name in FREEFORM + OTHERS if name in REGISTRY}
+    methods = ["optimal", *text]
     shape = (len(numbers), len(ks))
-    found = {name: np.empty(shape) for name in methods}
+    results = {name: np.empty(shape) for name in methods}
     proved, taken = np.zeros(shape, bool), np.empty(shape)
     for a, number in enumerate(numbers):
-        one = sample(table, 14, number)
+        item = sample(table, 14, number)
         for b, k in enumerate(ks):
             for name in methods:
-                options = {"time_limit": limit} if name == "optimal" else said[name]
+                options = {"time_limit": limit} if name == "optimal" else text[name]
                 begin = time.perf_counter()
-                made = af.anonymize(one, name, k=k, seed=number, **options)
+                anon = af.anonymize(item, name, k=k, seed=number, **options)
                 if name == "optimal":
                     taken[a, b] = time.perf_counter() - begin
-                    proved[a, b] = made.facts["proven"]
-                found[name][a, b] = made.loss()
-    return found, proved, taken
+                    proved[a, b] = anon.facts["proven"]
+                results[name][a, b] = anon.loss()
+    return results, proved, taken
 
 
 def fourteen(table: af.Table, numbers: range, ks: Any, limit: float, small: bool) -> list[dict[str, Any]]:
     """Excess and gain of every method for each k."""
-    found, proved, taken = losses(table, numbers, ks, limit)
-    freeform = [name for name in found if name not in OTHERS]
-    best = np.min([found[name] for name in freeform], axis=0)
+    result, proved, taken = losses(table, numbers, ks, limit)
+    freeform = [name for name in result if name not in OTHERS]
+    best = np.min([result[name] for name in freeform], axis=0)
     rows = []
     what = f"{len(numbers)} samples of 14"
     for b, k in enumerate(ks):
@@ -144,15 +144,15 @@ def fourteen(table: af.Table, numbers: range, ks: Any, limit: float, small: bool
             )
         )
         rows.append(row(f"optimal, {what}, k = {k}: longest", taken[:, b].max(), "s", most=60))
-    for name, loss in found.items():
+    for name, loss in result.items():
         excess = 100 * (loss / best - 1)
         goal = 1e-6 if name == "optimal" else 100 * MOST if name == "two-phase" and not small else None
         rows.append(row(f"{name}, {what}: mean excess", float(excess.mean()), "%", most=goal))
         rows += [row(f"{name}, {what}, k = {k}: excess", excess[:, b].mean(), "%") for b, k in enumerate(ks)]
-    worst = found["k-concealment"].mean(axis=0)
+    worst = result["k-concealment"].mean(axis=0)
     rows += [
         row(f"{name}, {what}, k = {k}: gain", float((worst[b] - loss[:, b].mean()) / span), "")
-        for name, loss in found.items()
+        for name, loss in result.items()
         for b, k in enumerate(ks)
         if (span := worst[b] - best[:, b].mean()) > 0
     ]

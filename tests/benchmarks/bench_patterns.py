@@ -30,8 +30,8 @@ def run(small: bool) -> list[dict[str, object]]:
             folder / "large" / "heart_2020_cleaned.csv.gz", dtype=str, nrows=2_000 if small else None
         )
         people = table(heart.iloc[:, :12])
-        made: list[Any] = []
-        taken = seconds(lambda: made.append(af.anonymize(people, "pattern-guided", k=10, seed=1)), 1)
+        items: list[Any] = []
+        taken = seconds(lambda: items.append(af.anonymize(people, "pattern-guided", k=10, seed=1)), 1)
         rows.append(
             row(f"pattern-guided, {people.n:,} x 12, 4,096 patterns", taken, "s", most=None if small else 8)
         )
@@ -62,11 +62,11 @@ def solved(
         people, "pattern-guided-optimal", k=k, patterns=patterns, time_limit=limit, seed=1
     ).facts
     taken = time.perf_counter() - start
-    said = f"{name}, k = {k}"
+    text = f"{name}, k = {k}"
     return [
-        row(f"{said}: heuristic", facts["heuristic"], "entries"),
-        row(f"{said}: with local search", facts["local_search"], "entries", most=facts["heuristic"]),
-        row(f"{said}: integer program", facts["cost"], "entries", most=most, least=most),
-        row(f"{said}: proven gap", 100 * facts["gap"], "%"),
-        row(f"{said}: time for a limit of {limit:g} s", taken, "s", most=limit + 1),
+        row(f"{text}: heuristic", facts["heuristic"], "entries"),
+        row(f"{text}: with local search", facts["local_search"], "entries", most=facts["heuristic"]),
+        row(f"{text}: integer program", facts["cost"], "entries", most=most, least=most),
+        row(f"{text}: proven gap", 100 * facts["gap"], "%"),
+        row(f"{text}: time for a limit of {limit:g} s", taken, "s", most=limit + 1),
     ]

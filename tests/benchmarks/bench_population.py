@@ -32,9 +32,13 @@ def run(small: bool) -> list[dict[str, Any]]:
             rng = np.random.default_rng(21)
             sizes = np.bincount(rng.permutation(cells)[: round(len(cells) * fraction)])
             for model, estimator in MODELS.items():
-                found = estimator(sizes[sizes > 0], fraction)
-                if found.is_there:
+                estimate = estimator(sizes[sizes > 0], fraction)
+                if estimate.is_there:
                     figures.append(
-                        row(f"population {name}: {model} from {fraction:.0%}", float(found.uniques), "people")
+                        row(
+                            f"population {name}: {model} from {fraction:.0%}",
+                            float(estimate.uniques),
+                            "people",
+                        )
                     )
     return figures

@@ -31,13 +31,13 @@ def run(small: bool) -> list[dict[str, object]]:
             start = time.process_time()
             anon = af.anonymize(table, "full-domain", k=K, limit=limit)
             taken = time.process_time() - start
-            said = f"full-domain, {name} {table.n:,} x {table.q}, limit {limit:g}"
+            text = f"full-domain, {name} {table.n:,} x {table.q}, limit {limit:g}"
             rows += [
-                row(f"{said}: the optimum", taken, "s", most=None if small else goal),
-                row(f"{said}: optimal", float(anon.facts["optimal"]), "yes 1, no 0", least=1),
-                row(f"{said}: nodes", anon.facts["nodes"], "nodes"),
-                row(f"{said}: checked", anon.facts["checked"], "nodes"),
-                row(f"{said}: GCP", anon.loss("gcp"), ""),
-                row(f"{said}: suppressed", float(anon.suppressed.sum()), "records"),
+                row(f"{text}: the optimum", taken, "s", most=None if small else goal),
+                row(f"{text}: optimal", float(anon.facts["optimal"]), "yes 1, no 0", least=1),
+                row(f"{text}: nodes", anon.facts["nodes"], "nodes"),
+                row(f"{text}: checked", anon.facts["checked"], "nodes"),
+                row(f"{text}: GCP", anon.loss("gcp"), ""),
+                row(f"{text}: suppressed", float(anon.suppressed.sum()), "records"),
             ]
     return rows

@@ -83,9 +83,9 @@ def run(small: bool) -> list[dict[str, Any]]:
                     continue
                 kind, partition, anonymize = METHODS[name]
                 folder = Path(home) / f"{number}-{n}"
-                found = measured(folder, source, kind, partition, anonymize, "1000" if small else "true")
-                rows += figures(f"{name}, {n:,} x {COLUMNS}", name, n, found, small)
-                times[name].append((n, found["wall"]))
+                result = measured(folder, source, kind, partition, anonymize, "1000" if small else "true")
+                rows += figures(f"{name}, {n:,} x {COLUMNS}", name, n, result, small)
+                times[name].append((n, result["wall"]))
             source.unlink()
         for name, points in times.items():
             if len(points) > 1 and not small:
@@ -93,21 +93,21 @@ def run(small: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def figures(title: str, name: str, n: int, found: dict[str, Any], small: bool) -> list[dict[str, Any]]:
+def figures(title: str, name: str, n: int, settings: dict[str, Any], small: bool) -> list[dict[str, Any]]:
     """The figures of one run."""
     goal = None
     if not small and n == SIZES[-1]:
         goal = 90 * 60 if "two-phase" in name else 20 * 60 if "greedy" in name else None
-    (result,) = found["runs"]
+    (result,) = settings["runs"]
     return [
-        row(f"{title}: whole run", found["wall"], "s", most=goal),
-        row(f"{title}: step anonymize", found["steps"]["anonymize"], "s"),
-        row(f"{title}: time for a record", 1e6 * found["wall"] / n, "us"),
+        row(f"{title}: whole run", settings["wall"], "s", most=goal),
+        row(f"{title}: step anonymize", settings["steps"]["anonymize"], "s"),
+        row(f"{title}: time for a record", 1e6 * settings["wall"] / n, "us"),
         row(f"{title}: GCP", result["gcp"], ""),
-        row(f"{title}: client's peak memory", found["peak-memory-bytes"] / GIB, "GiB"),
+        row(f"{title}: client's peak memory", settings["peak-memory-bytes"] / GIB, "GiB"),
         row(
             f"{title}: a worker's peak memory",
-            found["peak-memory-of-a-worker-bytes"] / GIB,
+            settings["peak-memory-of-a-worker-bytes"] / GIB,
             "GiB",
             most=None if small else LIMIT / GIB,
         ),

@@ -86,25 +86,25 @@ class Simulated(OnDisk):
     def begin(self, plan: Any) -> None:
         pass
 
-    def place(self, one: Any, batch: Batch) -> Any:
+    def place(self, item: Any, batch: Batch) -> Any:
         return None
 
-    def arrived(self, one: Any, batch: Batch, done: BatchDone | BatchFailed) -> None:
+    def arrived(self, item: Any, batch: Batch, done: BatchDone | BatchFailed) -> None:
         self.batches += 1
 
     def take(self, positions: np.ndarray) -> Records:
         return self.table.records.take(positions % self.table.n)
 
-    def needs_workers(self, one: Any) -> bool:
+    def needs_workers(self, item: Any) -> bool:
         return False
 
-    def completed(self, one: Any, totals: Any, result: Any) -> Any:
+    def completed(self, item: Any, totals: Any, result: Any) -> Any:
         return result
 
-    def diversified(self, executor: Any, one: Any, totals: Any, shared: Any) -> Any:
+    def diversified(self, executor: Any, item: Any, totals: Any, shared: Any) -> Any:
         return totals
 
-    def class_calls(self, one: Any, names: Sequence[str], ready: Any) -> list[Call]:
+    def class_calls(self, item: Any, names: Sequence[str], ready: Any) -> list[Call]:
         return [Call(utility.class_sums, ({name: [self.last.classes[name][0]] for name in names},))]
 
     last: Any = None
@@ -175,7 +175,7 @@ def run(small: bool) -> list[dict[str, Any]]:
 
     peaks: list[int] = []
 
-    def arrived(own: Any, one: Any, batch: Batch, done: Any) -> None:
+    def arrived(own: Any, item: Any, batch: Batch, done: Any) -> None:
         own.batches += 1
         if own.batches in (200, 1000) or own.batches % 5000 == 0:
             peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

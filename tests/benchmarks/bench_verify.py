@@ -87,8 +87,8 @@ def publish(frame: pd.DataFrame, schema: dict[str, Any], k: int, path: Path) -> 
     table = Table(frame, schema)
     rng = np.random.default_rng(1)
     matches = matches_in_blocks(table.records, k)
-    made = Generalization.join_of(table.records, matches)
-    shown = made.decode()
+    boxes = Generalization.join_of(table.records, matches)
+    shown = boxes.decode()
     column = np.zeros(table.n, np.int64)  # one column of the matches will do for a benchmark
     column[:] = k // 2
     for name in table.other_columns:
@@ -142,7 +142,7 @@ def from_certificate(n: int, most: float) -> list[dict]:
     place = np.arange(n)
     matches = np.stack([(place + t) % n for t in range(K)], axis=1)
     matches = np.sort(lexicographic_order(records)[matches], axis=1).astype(np.int32)
-    made = Generalization.join_of(records, matches)
+    boxes = Generalization.join_of(records, matches)
     start = np.arange(n + 1, dtype=np.int64) * K
 
     def check() -> None:
@@ -151,7 +151,7 @@ def from_certificate(n: int, most: float) -> list[dict]:
 
         none = np.zeros(n, bool)
         listing = Listing(start, matches.reshape(-1))
-        evidence = Evidence(None, records, made, False, None, none, listing, True, K)  # type: ignore[arg-type]
+        evidence = Evidence(None, records, boxes, False, None, none, listing, True, K)  # type: ignore[arg-type]
         assert regular_by_listing(evidence, listing).holds
 
     seconds = measuring.seconds(check)

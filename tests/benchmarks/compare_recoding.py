@@ -39,11 +39,11 @@ def line(table: af.Table, method: str, size: int | None, options: dict[str, Any]
     anon = af.anonymize(table, method, k=K, partition_size=size, seed=1, workers=1, **options)
     taken = time.process_time() - start
     figures = af.measure(table, anon, ["gcp", "usefulness", "query-error"])
-    told = ", ".join([f"`{method}`", *(f"`{name}: {value:g}`" for name, value in options.items())])
-    told += f", in partitions of {size:,}" if size else ""
+    text = ", ".join([f"`{method}`", *(f"`{name}: {value:g}`" for name, value in options.items())])
+    text += f", in partitions of {size:,}" if size else ""
     cells = " · ".join(str(cell) for cell in anon.frame().iloc[0])
     return (
-        f"| {told} | {figures['gcp']:.3f} | {figures['usefulness']:.3f} | {figures['query-error']:.3f} | "
+        f"| {text} | {figures['gcp']:.3f} | {figures['usefulness']:.3f} | {figures['query-error']:.3f} | "
         f"{int(anon.suppressed.sum()):,} | {taken:.2g} | {cells} |"
     )
 

@@ -65,3 +65,15 @@ def test_it_runs_where_it_is_installed(capsys: pytest.CaptureFixture[str]) -> No
         pytest.skip("anonymeter is not installed there")
     assert compare_attackers.main(["--python", python, "--small"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_ours_alone_need_no_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        row
+        for method in compare_attackers.RECODING
+        for row in compare_attackers.lines(None, 40, 10, method, 4)
+    ]
+    assert len(rows) == 2 * len(compare_attackers.QUESTIONS)
+    assert all("| not run | not run |" in row for row in rows)
+    assert compare_attackers.main(["--small"]) == 0
+    assert "mondrian, k = 20" in capsys.readouterr().out

@@ -13,7 +13,18 @@ import pytest
 from tests import ROOT
 from tests.benchmarks import measuring
 
-SLOW = {"analyses", "census", "chains", "client", "coverage", "optimal", "quickstart", "reciprocal", "scale"}
+SLOW = {
+    "analyses",
+    "census",
+    "chains",
+    "client",
+    "coverage",
+    "optimal",
+    "quickstart",
+    "reciprocal",
+    "scale",
+    "sessions",
+}
 """Over five seconds, small as they are: processes and solvers have to start."""
 
 

@@ -37,10 +37,10 @@ READY = """() => {
 
 def outside(urls: list[str]) -> list[str]:
     """What was asked of another host."""
-    asked = [urlsplit(url) for url in urls]
+    requests = [urlsplit(url) for url in urls]
     return sorted(
-        {one.geturl() for one in asked if one.scheme in ("http", "https", "ws", "wss")
-         and one.hostname not in ("127.0.0.1", "localhost")}
+        {item.geturl() for item in requests if item.scheme in ("http", "https", "ws", "wss")
+         and item.hostname not in ("127.0.0.1", "localhost")}
     )  # fmt: skip
 
 
@@ -72,11 +72,11 @@ class Served:
                 env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "PYTHONFAULTHANDLER": "1"},
             )
         until = time.monotonic() + 90
-        while "the dashboards are at" not in (said := self.text()):
-            assert self.process.poll() is None, said
-            assert time.monotonic() < until, said
+        while "the dashboards are at" not in (text := self.text()):
+            assert self.process.poll() is None, text
+            assert time.monotonic() < until, text
             time.sleep(0.1)
-        self.url = said.partition("the dashboards are at ")[2].split()[0]
+        self.url = text.partition("the dashboards are at ")[2].split()[0]
 
     def text(self) -> str:
         """What it has said."""
@@ -126,9 +126,9 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
         context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
-        page.asked, page.errors = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("websocket", lambda socket: page.asked.append(socket.url))
+        page.requested, page.errors = [], []
+        page.on("request", lambda request: page.requested.append(request.url))
+        page.on("websocket", lambda socket: page.requested.append(socket.url))
         page.on("pageerror", lambda error: page.errors.append(str(error)))
         page.on(
             "console",
@@ -158,8 +158,19 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
         return running[arguments]
 
     yield start
-    for one in running.values():
-        one.stop()
+    for item in running.values():
+        item.stop()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core: fetched for the tests, and no part of this project."""
+    given = os.environ.get("ANONFLOW_AXE")
+    if not given or not Path(given).is_file():
+        pytest.skip(
+            "ANONFLOW_AXE names no axe.min.js: npm pack axe-core, unpack it, and name package/axe.min.js"
+        )
+    return Path(given).read_text(encoding="utf-8")
 
 
 def upload(page: Any, path: Path) -> None:

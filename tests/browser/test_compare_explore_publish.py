@@ -10,83 +10,46 @@ from typing import Any
 import pandas as pd
 import pytest
 
+pytest.importorskip("playwright", reason="browsers are for developers")
+from playwright.sync_api import TimeoutError
+
 from tests.browser.conftest import outside, ready, shot
+from tests.browser.steps import flow, press, run_all, seen, step
 
 pytestmark = pytest.mark.browser
 
-FLOW = """
-flow: census
-version: 1
-table:
-  source: {{dataset: census_like, n: {n}, seed: 3}}
-  columns:
-    Age:          {{role: quasi-identifier, kind: numeric}}
-    Gender:       {{role: quasi-identifier, kind: categorical}}
-    Education:    {{role: quasi-identifier, kind: numeric}}
-    Marital:      {{role: quasi-identifier, kind: categorical}}
-    Salary-class: {{role: sensitive}}
-partition: {{order: lexicographic, size: {size}}}
-steps:
-  - anonymize: {{algorithm: {first}, k: 5}}
-  - draw: {{}}
-  - verify: [covers, guarantee]
-  - measure: [gcp, usefulness]
-matrix:
-  anonymize.algorithm: [{methods}]
-  anonymize.k: [5, 10]
-"""
 
-
-MARK = """name => {
-  // where on the page the last mark of the frontier is drawn: its place, and the id of its run
+MARK = """([css, run]) => {
+  // where in the window the mark of a run is drawn in a figure; null while the figure is drawn anew
   const views = [];
-  const walk = (view) => { views.push(view); for (const one of view.child_views || []) walk(one); };
+  const walk = (view) => { views.push(view); for (const child of view.child_views || []) walk(child); };
   for (const root of Object.values(Bokeh.index.roots ? Bokeh.index.roots : Bokeh.index)) walk(root);
-  const plot = views.find((view) => view.model && view.model.css_classes && view.model.css_classes.includes(name));
-  const inner = views.find((view) => view.renderer_views && view.model.css_classes && view.model.css_classes.includes(name))
-    || (plot.child_views || []).find((view) => view.renderer_views);
-  const marks = inner.model.renderers.filter((one) => one.data_source.data.id && one.glyph.size.value === 13);
-  const last = marks[marks.length - 1];
-  const at = last.data_source.data.id.length - 1;
-  const frame = inner.frame;
-  const box = inner.el.getBoundingClientRect();
-  const x = frame.x_scale.compute(last.data_source.data.x[at]), y = frame.y_scale.compute(last.data_source.data.y[at]);
-  return { x: box.left + x, y: box.top + y, id: last.data_source.data.id[at] };
+  const pane = views.find((view) => view.model && view.model.css_classes && view.model.css_classes.includes(css));
+  const plot = pane && [pane, ...(pane.child_views || [])].find((view) => view.renderer_views && view.frame);
+  if (!plot) return null;
+  const marks = plot.model.renderers.map((renderer) => renderer.data_source.data);
+  const mark = marks.find((data) => data.id && data.name.includes(run));
+  if (!mark) return null;
+  const at = mark.name.indexOf(run);
+  const box = plot.el.getBoundingClientRect();
+  return { x: box.left + plot.frame.x_scale.compute(mark.x[at]), y: box.top + plot.frame.y_scale.compute(mark.y[at]) };
 }"""
 
 
-def flow(folder: Path, n: int = 400, size: int = 100, methods: str = "greedy, mondrian") -> str:
-    path = folder / "census.yaml"
-    path.write_text(
-        FLOW.format(n=n, size=size, methods=methods, first=methods.split(",")[0]), encoding="utf-8"
-    )
-    return str(path)
-
-
-def step(page: Any, name: str) -> None:
-    page.locator("nav li button", has_text=name).click()
-    page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
-    page.wait_for_timeout(500)
-    ready(page)
-
-
-def press(page: Any, css: str, until: Callable[[], Any]) -> None:
-    """Click a button until it was heard: one that comes while the layout moves may be lost."""
+def tap_mark(page: Any, css: str, run: str, until: Callable[[], Any]) -> None:
+    """Tap the mark of a run until it was heard: each choice of a run draws the figures anew."""
     for _ in range(5):
-        page.locator(f"{css} button").first.click()
-        try:
-            until()
-        except Exception:
-            continue
-        return
+        page.locator(css).first.scroll_into_view_if_needed()
+        page.wait_for_timeout(500)
+        mark = page.evaluate(MARK, [css.removeprefix("."), run])
+        if mark is not None:
+            page.mouse.click(mark["x"], mark["y"])
+            try:
+                until()
+            except TimeoutError:
+                continue
+            return
     until()
-
-
-def run_all(page: Any, said: str) -> None:
-    """Press Run, and wait for the end."""
-    heard = page.locator(".af-progress progress").or_(page.get_by_text(said)).first
-    press(page, ".af-run", lambda: heard.wait_for(timeout=10_000))
-    page.get_by_text(said).first.wait_for(timeout=120_000)
 
 
 @pytest.fixture(scope="module")
@@ -99,37 +62,30 @@ def test_run_tap_explore_and_download(page: Any, serve: Any, folder: Path, tmp_p
     page.goto(served.url)
     ready(page)
     step(page, "Compare")
-    page.get_by_text("No run yet").first.wait_for()
+    seen(page, "No run yet").wait_for()
     run_all(page, "Done: 4 runs")
     rows = page.locator(".af-runs .tabulator-row")
     rows.nth(3).wait_for()
     assert rows.count() == 4
     assert page.locator(".af-runs .tabulator-row svg").count() >= 12, "marks and two sparklines in each row"
     shot(page, "compare-light", full_page=True)
-    # a row loads its run
-    rows.nth(1).click()
-    page.locator("nav li button", has_text="Explore").get_by_text("greedy k=10").or_(
-        page.locator("nav li button", has_text="Explore").get_by_text("mondrian")
-    ).first.wait_for()
+    # a row loads its run; runs are listed as they end, in whatever order
+    rows.filter(has_text="greedy k=10").click()
+    page.locator("nav li button", has_text="Explore").get_by_text("greedy k=10").first.wait_for()
     # and so does a mark of the frontier
-    page.locator(".af-frontier").first.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)
-    mark = page.evaluate(MARK, "af-frontier")
-    page.mouse.click(mark["x"], mark["y"])
-    page.locator("nav li button", has_text="Publish").get_by_text("mondrian").first.wait_for()
+    taken = page.locator("nav li button", has_text="Publish").get_by_text("mondrian k=10").first
+    tap_mark(page, ".af-frontier", "mondrian k=10", lambda: taken.wait_for(timeout=10_000))
 
     step(page, "Explore")
-    page.get_by_text("Owner's view").first.wait_for()
+    seen(page, "Owner's view").wait_for()
     page.locator(".af-records .tabulator-row").first.wait_for()
     assert page.locator(".af-graph svg").count() == 1
-    press(
-        page, ".af-attack", lambda: page.get_by_text("How often each one wins").first.wait_for(timeout=30_000)
-    )
-    page.get_by_text("with confidence 95 %").first.wait_for()
+    press(page, ".af-attack", lambda: seen(page, "How often each one wins").wait_for(timeout=30_000))
+    seen(page, "with confidence 95 %").wait_for()
     shot(page, "explore-light", full_page=True)
 
     step(page, "Publish")
-    press(page, ".af-draw", lambda: page.get_by_text("Every check passed").first.wait_for(timeout=30_000))
+    press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=30_000))
     got = {}
     for what in ("csv", "parquet", "report", "certificate", "flow"):
         with page.expect_download() as waiting:
@@ -146,7 +102,7 @@ def test_run_tap_explore_and_download(page: Any, serve: Any, folder: Path, tmp_p
     address = page.locator("code.link").first.inner_text()
     assert "?c=" in address
     shot(page, "publish-light", full_page=True)
-    assert outside(page.asked) == []
+    assert outside(page.requested) == []
     assert not page.errors, page.errors
     # the link brings the configuration back
     page.goto(address)

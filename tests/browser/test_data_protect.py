@@ -81,7 +81,7 @@ def test_a_file_is_uploaded_and_its_roles_are_chosen_in_the_table(
     assert page.get_by_text("<b>zip</b>", exact=True).count() >= 2
     shot(page, "data-light", full_page=True)
     assert not page.errors, page.errors
-    assert outside(page.asked) == []
+    assert outside(page.requested) == []
 
 
 def test_uploads_that_are_no_table_are_refused_in_words(
@@ -99,10 +99,10 @@ def test_uploads_that_are_no_table_are_refused_in_words(
         path = tmp_path / name
         path.write_bytes(data)
         page.locator("input[type=file]").first.set_input_files(path)
-        said = page.locator(".af-bad p", has_text="Not opened").filter(
+        text = page.locator(".af-bad p", has_text="Not opened").filter(
             has_text=name.partition(".")[0] if name != "bomb.csv.gz" else "at most"
         )
-        said.first.wait_for()
+        text.first.wait_for()
     large = people(tmp_path / "large.csv", rows=60_000)
     page.locator("input[type=file]").first.set_input_files(large)
     page.get_by_text("File is too large", exact=True).wait_for()
@@ -182,7 +182,7 @@ def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("Ready to run").wait_for()
     assert not page.errors, page.errors
-    assert outside(page.asked) == []
+    assert outside(page.requested) == []
 
 
 @pytest.mark.parametrize(("name", "size"), [("dark", (1280, 900)), ("tablet", (820, 1180))])

@@ -39,6 +39,6 @@ def test_a_browser_requests_nothing_outside(site: Path, address: str, page: Any)
         page.goto(address + path)
     page.goto(address + "search.html?q=certificate")
     page.wait_for_selector("#search-results li")
-    assert len(page.asked) > len(pages)
-    assert outside(page.asked) == []
+    assert len(page.requested) > len(pages)
+    assert outside(page.requested) == []
     assert page.errors == []

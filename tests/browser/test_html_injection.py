@@ -10,7 +10,7 @@ import pytest
 
 from anonflow import engine
 from tests.browser.conftest import outside, ready, upload
-from tests.browser.test_compare_explore_publish import press, run_all, step
+from tests.browser.steps import press, run_all, seen, step
 from tests.cases.hostile_table import PAYLOADS, hostile_frame, write_hostile_flow
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ def harmless(page: Any) -> None:
     """No script of the table ran, and none of its elements is there, in shadow trees either."""
     page.wait_for_timeout(300)
     assert page.evaluate("window.owned") is None
-    found = page.evaluate(
+    value = page.evaluate(
         """() => {
           const found = [];
           const walk = (root) => {
@@ -37,13 +37,13 @@ def harmless(page: Any) -> None:
           return found;
         }"""
     )
-    assert found == []
+    assert value == []
 
 
 def hover(page: Any, css: str) -> None:
     """The mouse over the first dozen of what is seen: tooltips are made when it comes."""
-    for one in [one for one in page.locator(css).all()[:24] if one.is_visible()][:12]:
-        one.hover(force=True)
+    for entry in [item for item in page.locator(css).all()[:24] if item.is_visible()][:12]:
+        entry.hover(force=True)
 
 
 def test_the_check_finds_what_it_looks_for(page: Any) -> None:
@@ -80,15 +80,13 @@ def test_every_screen(page: Any, serve: Callable[..., Any], tmp_path: Path) -> N
     page.locator(".af-records .tabulator-row").nth(2).click()
     page.wait_for_timeout(500)
     harmless(page)
-    press(
-        page, ".af-attack", lambda: page.get_by_text("How often each one wins").first.wait_for(timeout=30_000)
-    )
+    press(page, ".af-attack", lambda: seen(page, "How often each one wins").wait_for(timeout=30_000))
     harmless(page)
     step(page, "Publish")
-    press(page, ".af-draw", lambda: page.get_by_text("Every check passed").first.wait_for(timeout=30_000))
+    press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=30_000))
     harmless(page)
     assert not page.errors, page.errors
-    assert outside(page.asked) == []
+    assert outside(page.requested) == []
 
 
 def test_an_upload_with_a_hostile_name(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:

@@ -40,13 +40,13 @@ class Lab:
 
     def notebook(self, name: str, *cells: str) -> str:
         """Write a notebook; its address."""
-        made = new_notebook(cells=[new_code_cell(cell) for cell in cells])
-        made.metadata["kernelspec"] = {
+        result = new_notebook(cells=[new_code_cell(cell) for cell in cells])
+        result.metadata["kernelspec"] = {
             "name": "python3",
             "display_name": "Python 3 (ipykernel)",
             "language": "python",
         }
-        nbformat.write(made, self.home / f"{name}.ipynb")
+        nbformat.write(result, self.home / f"{name}.ipynb")
         return f"{self.url}/lab/workspaces/{name}/tree/{name}.ipynb?reset"
 
     def theme(self, name: str) -> None:
@@ -112,12 +112,12 @@ def page(browser: Any) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": 1400, "height": 1500})
     context.set_default_timeout(60_000)
     page = context.new_page()
-    page.asked, page.wrong = [], []
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.on("websocket", lambda socket: page.asked.append(socket.url))
+    page.requested, page.wrong = [], []
+    page.on("request", lambda request: page.requested.append(request.url))
+    page.on("websocket", lambda socket: page.requested.append(socket.url))
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
     yield page
-    outside = {url for url in page.asked if urlsplit(url).scheme in ("http", "https", "ws", "wss")}
+    outside = {url for url in page.requested if urlsplit(url).scheme in ("http", "https", "ws", "wss")}
     assert {url for url in outside if urlsplit(url).hostname != "127.0.0.1"} == set()
     assert page.wrong == []
     context.close()

@@ -10,7 +10,7 @@ import pytest
 
 import anonflow as af
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.test_compare_explore_publish import run_all, step
+from tests.browser.steps import run_all, step
 
 pytestmark = pytest.mark.browser
 
@@ -62,7 +62,7 @@ def test_a_click_on_a_node_runs_it(new_page: Callable[..., Any], serve: Any, flo
     page.wait_for_timeout(500)
     shot(page, f"levels-{scheme}", full_page=True)
     assert page.locator("nav li button", has_text="Explore").inner_text() == before or "full-domain" in before
-    assert outside(page.asked) == []
+    assert outside(page.requested) == []
     assert not page.errors, page.errors
 
 

@@ -109,15 +109,15 @@ def test_two_people_at_once_never_see_each_others_data(
         waiting.value.save_as(target)
         assert len(pd.read_csv(target, dtype=str)) == 200
     for name, mark in marks.items():
-        other = next(one for one in marks.values() if one != mark)
-        told = "".join(frames[name])
-        assert mark in told, "the test would see it"
-        assert other not in told
+        other = next(item for item in marks.values() if item != mark)
+        text = "".join(frames[name])
+        assert mark in text, "the test would see it"
+        assert other not in text
         assert other not in pages[name].content()
-        assert outside(pages[name].asked) == []
+        assert outside(pages[name].requested) == []
         assert not pages[name].errors, pages[name].errors
         # nothing of a table in any address
-        assert not any(secret in url for url in pages[name].asked for secret in marks.values())
+        assert not any(secret in url for url in pages[name].requested for secret in marks.values())
     # a third one is told that the server is full
     third = new_page()
     third.goto(served.url)

@@ -30,7 +30,7 @@ def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any
         step(page, "Protect").wait_for()
         took.append(time.monotonic() - start)
         assert not page.errors, page.errors
-    print(f"\nfirst page interactive after {', '.join(f'{one:.2f}' for one in took)} s")
+    print(f"\nfirst page interactive after {', '.join(f'{seconds:.2f}' for seconds in took)} s")
     assert min(took) < 4.0
 
 
@@ -65,7 +65,7 @@ def test_every_screen_in_light_and_dark_and_on_a_tablet_asks_nobody_else(
             )
             shot(page, f"dashboard-{label.lower()}-{name}", full_page=True)
             assert wide <= 2, (label, name, wide)
-        assert outside(page.asked) == []
+        assert outside(page.requested) == []
         assert not page.errors, page.errors
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ready
-from tests.browser.test_compare_explore_publish import flow, press, run_all, step
+from tests.browser.steps import flow, press, run_all, seen, step
 
 pytestmark = pytest.mark.browser
 
@@ -33,7 +33,7 @@ def test_back_reload_and_a_closed_tab_lose_nothing(
     assert page.url.endswith("?screen=compare")
     run_all(page, "Done: 4 runs")
     step(page, "Publish")
-    press(page, ".af-draw", lambda: page.get_by_text("Every check passed").first.wait_for(timeout=30_000))
+    press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=30_000))
     # each screen has its address, and Back moves between them
     page.go_back()
     current(page, "Compare")
@@ -44,7 +44,7 @@ def test_back_reload_and_a_closed_tab_lose_nothing(
     ready(page)
     current(page, "Publish")
     caption(page, "Compare", "4 runs")
-    page.get_by_text("Every check passed").first.wait_for()
+    seen(page, "Every check passed").wait_for()
     # the address alone opens nothing
     stranger = new_page()
     stranger.goto(page.url)

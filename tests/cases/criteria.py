@@ -62,10 +62,10 @@ def random_generalization(rng: np.random.Generator, table: Table, k: int) -> tup
     for j in range(n):
         extra = rng.integers(0, 4)
         lists[j, 1 : 1 + extra] = rng.integers(0, n, size=extra)
-    made = Generalization.join_of(table.records, lists)
+    boxes = Generalization.join_of(table.records, lists)
     if manner == "star":
-        made = made.with_suppressed(rng.random(n) < 0.3)
-    return made, manner
+        boxes = boxes.with_suppressed(rng.random(n) < 0.3)
+    return boxes, manner
 
 
 def anonymization(generalization: Generalization, k: int, **more: Any) -> SimpleNamespace:

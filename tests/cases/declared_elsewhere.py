@@ -79,7 +79,7 @@ def places() -> list[str]:
     """Where all three are found; an AssertionError says where one is not."""
     from typer.testing import CliRunner
 
-    from anonflow.cli.commands import app
+    from anonflow.cli.command_line import app
     from anonflow.dashboards.components.markup import methods_list
     from anonflow.dashboards.protect.settings import Protection
     from anonflow.dashboards.session.share_link import configuration, link
@@ -89,7 +89,7 @@ def places() -> list[str]:
     from anonflow.errors import FlowError, ParameterError
     from anonflow.widgets import explorer
 
-    found = []
+    results = []
     table = af.Table(af.datasets.census_like(120, seed=1), af.datasets.schema("census_like"))
     anon = af.anonymize(table, "zebra", k=3, stripe="white", width=1, loss="half-lm")
     assert af.verify(table, anon, ["covers", "guarantee", {"herd": 5}])
@@ -101,12 +101,12 @@ def places() -> list[str]:
     for wrong in ({"stripe": "red"}, {"width": 0}, {"stripes": 1}):
         with pytest.raises(ParameterError, match="zebra"):
             af.anonymize(table, "zebra", k=3, **wrong)
-    found.append("library")
+    results.append("library")
 
     row = af.algorithms().set_index("name").loc["zebra"]
     assert row["options"] == "stripe, width"
     assert REGISTRY["zebra"].look.colour == "#123456"
-    found.append("registry")
+    results.append("registry")
 
     document = {
         "flow": "stripes",
@@ -131,25 +131,25 @@ def places() -> list[str]:
         path.write_text(json.dumps(document), encoding="utf-8")
         with pytest.raises(FlowError, match="'stripe' of zebra must be one of black, white"):
             load_flow(path)
-    found.append("loader")
+    results.append("loader")
 
     text = json.dumps(flow_schema())
     for word in ("zebra", "White begins at the end.", '"white"', "herd", "most", "half-lm", "hlm"):
         assert word in text, word
-    found.append("JSON Schema")
+    results.append("JSON Schema")
 
     workspace = Workspace()
     workspace.open_dataset("census_like", n=100)
     workspace.set_algorithms(["zebra"])
     choice = Protection(workspace)
-    asked = choice.asked_options()["zebra"]
-    assert [(one.label, one.sentence) for one in asked] == [
+    request = choice.asked_options()["zebra"]
+    assert [(item.label, item.sentence) for item in request] == [
         ("Which stripe", "White begins at the end."),
         ("Width of a stripe", "How many classes are as wide as one."),
     ]
     assert "half-lm" in choice.param.loss.objects
     assert "small tables" in methods_list(["zebra"])
-    found.append("form")
+    results.append("form")
 
     choice.set_option("zebra", "stripe", "white")
     choice.loss = "half-lm"
@@ -159,27 +159,27 @@ def places() -> list[str]:
     assert steps[0]["anonymize"]["loss"] == "half-lm"
     assert {"verify": ["covers", {"herd": {"most": 9}}]} in steps
     workspace.close()
-    found.append("link")
+    results.append("link")
 
     shell = CliRunner().invoke(app, ["algorithms", "zebra", "--json"])
     assert "White begins at the end." in shell.output
     assert "zebra" in CliRunner().invoke(app, ["algorithms", "--json"]).output
-    found.append("shell")
+    results.append("shell")
 
     panel = explorer(table, methods=["zebra"])
     assert panel.methods == ("zebra",)
-    found.append("explorer")
+    results.append("explorer")
 
     if importlib.util.find_spec("sphinx") is None:  # the documentation is built with an extra of its own
-        return found
+        return results
     sys.path.insert(0, str(ROOT / "docs" / "extensions"))
     import from_the_code
 
     assert any("Which stripe" in line for line in from_the_code.algorithm_options())
     assert any("No herd is larger than most." in line for line in from_the_code.criterion_table())
     assert any("half of LM" in line for line in from_the_code.measure_list())
-    found.append("documentation")
-    return found
+    results.append("documentation")
+    return results
 
 
 if __name__ == "__main__":

@@ -83,11 +83,11 @@ class Elements(HTMLParser):
     @property
     def dangers(self) -> list[str]:
         """What runs a script, or came out of a payload."""
-        found = sorted(self.tags & {"script", "img", "iframe", "object", "embed", "base", "form"})
-        found += [f"{name}={value}" for name, value in self.attributes if name.startswith("on")]
-        found += [
+        names = sorted(self.tags & {"script", "img", "iframe", "object", "embed", "base", "form"})
+        names += [f"{name}={value}" for name, value in self.attributes if name.startswith("on")]
+        names += [
             f"{name}={value}"
             for name, value in self.attributes
             if name in ("href", "src", "srcdoc") and "javascript" in value
         ]
-        return found + [f"{name}={value}" for name, value in self.attributes if value == "owned"]
+        return names + [f"{name}={value}" for name, value in self.attributes if value == "owned"]

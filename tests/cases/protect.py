@@ -18,15 +18,15 @@ PEOPLE = pd.DataFrame(
 
 def people() -> Workspace:
     """A workspace over the table, its columns declared."""
-    one = Workspace()
-    path = one.folder / "given.csv"
+    workspace = Workspace()
+    path = workspace.folder / "given.csv"
     PEOPLE.to_csv(path, index=False)
-    one.open_file("people.csv", path)
-    one.set_column("illness", role="sensitive")
+    workspace.open_file("people.csv", path)
+    workspace.set_column("illness", role="sensitive")
     for name, kind in (("age", "numeric"), ("city", "categorical"), ("job", "categorical")):
-        one.set_column(name, role="quasi-identifier", kind=kind)
-    assert one.problems == ()
-    return one
+        workspace.set_column(name, role="quasi-identifier", kind=kind)
+    assert workspace.problems == ()
+    return workspace
 
 
 def steps_back(workspace: Workspace) -> int:

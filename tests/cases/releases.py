@@ -37,7 +37,7 @@ def people(n: int, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def made(
+def released_like(
     frame: pd.DataFrame,
     k: int = 3,
     *,
@@ -74,4 +74,4 @@ def with_positions(n: int, **how: Any) -> Anonymization:
     frame["age"] = 18 + np.arange(n)
     frame["cost"] = np.arange(n)
     frame["ill"] = [f"p{i}" for i in range(n)]
-    return made(frame, **how)
+    return released_like(frame, **how)

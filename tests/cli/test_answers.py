@@ -13,7 +13,7 @@ from typer.main import get_command
 import anonflow as af
 from anonflow.cli import exit_status  # noqa: F401  (importing puts every command among the others)
 from anonflow.cli.answers import answers_schema
-from anonflow.cli.commands import app
+from anonflow.cli.command_line import app
 from tests.cases.runs import shell
 
 FLOW = """\
@@ -75,18 +75,25 @@ def test_answers_are_as_their_schema_says(
 
     assert answer("validate", "flow.yaml", "bad.yaml", status=2)[0]["flow"] == "people"
     assert answer("run", "flow.yaml")["published"][0] == "out/r.csv"
-    one = ("--release", "out/r.csv", "--schema", "flow.yaml")
-    assert answer("verify", *one, "--k", 3)["holds"] is True
-    assert answer("verify", *one, "--k", 30, status=1)["holds"] is False
+    planned = answer("plan", "flow.yaml", "--seconds", "0.1")
+    assert planned["steps"][0]["step"] == "load"
+    assert all(run["seconds"] > 0 and run["records"] <= 60 for run in planned["runs"])
+    options = ("--release", "out/r.csv", "--schema", "flow.yaml")
+    assert answer("verify", *options, "--k", 3)["holds"] is True
+    assert answer("verify", *options, "--k", 30, status=1)["holds"] is False
     assert answer("describe", "out/r.csv")["rows"] == 60
-    assert answer("describe", *one)["figures"]
-    assert answer("attack", *one, "--k", 3)
+    assert answer("describe", *options)["figures"]
+    assert answer("attack", *options, "--k", 3)
     assert answer("risk", "people.csv", "--schema", "flow.yaml", "--owner")["riskiest"]
     assert answer("prepare", "people.csv", "--schema", "flow.yaml")[0]["column"] == "Age"
     table = ("people.csv", "--schema", "flow.yaml", "--k", "2", "--algorithms", "mondrian")
     assert answer("compare", *table)["runs"][0]["algorithm"] == "mondrian"
     assert list(answer("schema", "people.csv")["columns"]) == columns
     assert answer("init", "people.csv", "--yes", "-o", "new.yaml") == {"flow": "new.yaml"}
+    wanted = FLOW + "target: {risk: 0.5, time: 10m}\n"
+    Path("wanted.yaml").write_text(wanted)
+    assert answer("search", "wanted.yaml", "-o", "picked.yaml", "--quiet")["ok"] is True
+    assert answer("run", "picked.yaml")["ok"] is True
     assert answer("algorithms")
     assert answer("algorithms", "greedy")
     assert answer("datasets")

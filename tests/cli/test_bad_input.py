@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from anonflow import cli
-from anonflow.table.read import MOST_COLUMNS
+from anonflow.table.files.read import MOST_COLUMNS
 from tests.cases.flow_files import COLUMNS, everything_in, people, write_flow
 
 Case = Callable[[Path], list[str]]
@@ -345,7 +345,7 @@ case("path: the owner's folder is a link", 2, "is a link", _owner_is_a_link)
 case("path: publish into the owner's folder", 2, "owner's folder", _target("owner/test/x.csv"))
 case("path: publish over the source", 2, "written over", _target("people.csv"))
 case("path: an unknown ending", 2, "ends in", _target("out/x.xlsx"))
-case("path: a null byte", 2, "no usable path", flow(source='{csv: "a\\0b.csv"}'))
+case("path: a null byte", 2, "not a usable path", flow(source='{csv: "a\\0b.csv"}'))
 
 # --------------------------------------------------------------------------------- other commands
 
@@ -391,7 +391,7 @@ def _half_a_key(folder: Path) -> list[str]:
     return ["run", str(write_flow(folder))]
 
 
-case("run: half a key", 2, "is no whole key", _half_a_key)
+case("run: half a key", 2, "is not a complete key", _half_a_key)
 case("run: half a name of a run", 2, "picks 2 runs of the matrix", flow(
     more="matrix: {anonymize.k: [2, 3], anonymize.algorithm: [greedy, mondrian]}\n",
     publish="{table: out/x.csv, run: {anonymize.k: 2}}",
@@ -421,6 +421,44 @@ case("verify: an unknown criterion", 2, "criterion", _command(
 case("verify: k is 1", 2, "at least 2", _command(
     "verify", "--original", "@people.csv", "--release", "@people.csv", "--schema", "@flow.yaml", "--k", "1"
 ))  # fmt: skip
+
+
+def _search(*arguments: str, target: str = "{loss: 0.5, time: 10s}") -> Callable[[Path], list[str]]:
+    """A search for the target of a flow beside the table."""
+
+    def make(folder: Path) -> list[str]:
+        path = write_flow(folder)
+        if target:
+            path.write_text(path.read_text() + f"target: {target}\n")
+        (folder / "taken.yaml").write_text("")
+        (folder / "sub").mkdir()
+        return ["search", str(path), "--quiet", *(each.replace("@", f"{folder}/") for each in arguments)]
+
+    return make
+
+
+case("search: no target", 2, "has no target that is still open", _search(target=""))
+case("search: nothing to reach", 2, "says nothing to reach", _search(target="{time: 10s}"))
+case("search: over a file", 2, "exists already", _search("--output", "@taken.yaml"))
+case("search: in another folder", 2, "write it beside", _search("--output", "@sub/picked.yaml"))
+case("search: a time that is none", 2, "a duration is a number", _search("--time", "soon"))
+case("search: a setting that leads nowhere", 2, "target", _search("--set", "targets.loss=0.1"))
+case(
+    "search: too few records for k",
+    2,
+    "too few for every k",
+    _search("--set", "steps.anonymize.k=999", "--set", "partition.size=2000"),
+)
+case("search: trials to a device", 2, "is no file", _search("--csv", "/dev/null"))
+case("search: run before anything is picked", 2, "nothing is picked yet", lambda folder: [
+    "run", *_search()(folder)[1:2]
+])  # fmt: skip
+case("plan: nothing is picked yet", 2, "nothing is picked yet", lambda folder: [
+    "plan", *_search()(folder)[1:2]
+])  # fmt: skip
+case("plan: no seconds", 2, "--seconds is a number above 0", lambda folder: [
+    "plan", str(write_flow(folder)), "--seconds", "0"
+])  # fmt: skip
 case("compare: a bad k", 2, "whole numbers", _command(
     "compare", "@people.csv", "--schema", "@flow.yaml", "--k", "five"
 ))  # fmt: skip
@@ -443,6 +481,105 @@ def _strange_release(folder: Path) -> list[str]:
 case("verify: cells that are no generalization", 2, "'city'", _strange_release)
 
 
+# ------------------------------------------------------- units, weights, registers, fractions, codes
+
+OWNED = (
+    "    age: {role: quasi-identifier, kind: numeric}\n    who: {role: unit}\n    income: {role: sensitive}\n"
+)
+WEIGHED = (
+    "    age: {role: quasi-identifier, kind: numeric}\n    w: {role: weight}\n    income: {role: sensitive}\n"
+)
+PLAIN = "    age: {role: quasi-identifier, kind: numeric}\n    income: {role: sensitive}\n"
+CODED = "    age: {role: quasi-identifier, kind: numeric, codes: [CODES]}\n    income: {role: sensitive}\n"
+
+
+def _risky(name: str, cell: str) -> bytes:
+    """60 people with one more column, in which one cell is another than the rest."""
+    rows = [f"{18 + i % 40},{cell if i == 7 else 20},{'uv'[i % 2]}" for i in range(60)]
+    return "\n".join([f"age,{name},income", *rows]).encode() + b"\n"
+
+
+def _with(
+    command: str, name: str, cell: str, columns: str, more: str = "", more_of_flow: str = "", **changes: str
+) -> Case:
+    """A case: a command over such people; `@` in what follows it is the folder."""
+
+    def make(folder: Path) -> list[str]:
+        write_flow(folder, data=_risky(name, cell), columns=columns, more=more_of_flow, **changes)  # type: ignore[arg-type]
+        rows = [f"18-57,{20 + i % 2},u" if name == "w" else "18-57,u" for i in range(60)]
+        header = "age,w,income" if name == "w" else "age,income"
+        (folder / "release.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+        (folder / "register.csv").write_text("city,zip\nVolos,10431\n", encoding="utf-8")
+        return [each.replace("@", f"{folder}{os.sep}") for each in f"{command} {more}".split()]
+
+    return make
+
+
+_TWO = "--original @people.csv --release @release.csv --schema @flow.yaml --k 3 --another-tool"
+_DOORS = {
+    "run": "run @flow.yaml",
+    "verify": f"verify {_TWO}",
+    "attack": f"attack {_TWO}",
+    "describe": "describe --original @people.csv --release @release.csv --schema @flow.yaml",
+    "risk": "risk @people.csv --schema @flow.yaml",
+    "compare": "compare @people.csv --schema @flow.yaml --k 3 --algorithms mondrian",
+    "search": "search @flow.yaml --quiet",
+}
+"""Every command that reads the original."""
+
+for _door, _line in _DOORS.items():
+    case(f"{_door}: a unit with a blank", 2, "1 rows have no unit", _with(
+        _line, "who", "", OWNED, more_of_flow="target: {loss: 0.9, time: 10s}\n" if _door == "search" else ""
+    ))  # fmt: skip
+for _what, _cell, _says in (
+    ("zero", "0", "1 weights are zero or negative"),
+    ("negative", "-3", "1 weights are zero or negative"),
+    ("below 1", "0.5", "1 weights are below 1"),
+    ("no number", "many", "1 weights are missing or no number"),
+    ("missing", "", "1 weights are missing or no number"),
+):
+    for _door in ("run", "risk"):
+        case(f"{_door}: a weight that is {_what}", 2, _says, _with(_DOORS[_door], "w", _cell, WEIGHED))
+_UNEQUAL = "the weights are unequal, and the models assume a simple random sample"
+_ASKED = {
+    "steps": "  - draw: {}\n  - verify: [covers, {uniqueness: {most: 0.5}}]\n",
+    "anonymize": "{algorithm: mondrian, k: 3}",
+}
+case(
+    "run: unequal weights where a model forbids them",
+    2,
+    _UNEQUAL,
+    _with("run @flow.yaml", "w", "30", WEIGHED, **_ASKED),
+)
+case("verify: unequal weights where a model forbids them", 2, "unequal", _with(
+    f"verify {_TWO} --criterion uniqueness(most=0.5)", "w", "30", WEIGHED
+))  # fmt: skip
+for _fraction in ("0", "-0.1", "1.5", "nan"):
+    case(f"risk: a fraction of {_fraction}", 2, "a sampling fraction is a number above 0 and at most 1", _with(
+        _DOORS["risk"], "x", "", PLAIN,
+        f"--fraction={_fraction}",
+    ))  # fmt: skip
+    case(f"run: a fraction of {_fraction}", 2, "fraction", flow(
+        steps=f"  - draw: {{}}\n  - attack: [{{population: {{fraction: {_fraction}}}}}]\n",
+        anonymize="{algorithm: mondrian, k: 3}",
+    ))  # fmt: skip
+_LACKS = "the population lacks the columns 'age'"
+_BY_REGISTER = {"steps": "  - draw: {}\n  - attack: [{presence: {population: register.csv}}]\n"}
+case("run: a register that lacks a quasi-identifier", 2, _LACKS, _with(
+    "run @flow.yaml", "x", "", PLAIN, **_BY_REGISTER
+))  # fmt: skip
+for _door in ("attack", "describe"):
+    case(f"{_door}: a register that lacks a quasi-identifier", 2, _LACKS, _with(
+        _DOORS[_door], "x", "", PLAIN,
+        "--register @register.csv",
+    ))  # fmt: skip
+for _code in ("9", "'-9'"):
+    for _door in ("run", "verify", "attack", "describe", "risk", "compare"):
+        case(f"{_door}: the code {_code} is a number", 2, "a code is a number, which a range would cover", _with(
+            _DOORS[_door], "x", "", CODED.replace("CODES", _code)
+        ))  # fmt: skip
+
+
 @pytest.mark.parametrize("name", list(CASES))
 def test_bad_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, says, make = CASES[name]
@@ -458,6 +595,26 @@ def test_bad_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     for value in (SECRET, "Athens", "Crète", "10431-77", "Traceback", "Error("):
         assert value not in err + out
     assert everything_in(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"columns": PLAIN} | _BY_REGISTER, _LACKS),
+        ({"columns": CODED.replace("CODES", "9")}, "a code is a number"),
+    ],
+)
+def test_validate_finds_it_with_its_line(
+    changes: dict[str, str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = _with("validate @flow.yaml", "x", "", **changes)(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    err = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert says in err
+    assert err.startswith(f"{tmp_path / 'flow.yaml'}:")
+    assert len(err.splitlines()) == 1
 
 
 def test_the_cases_are_many() -> None:

@@ -76,7 +76,7 @@ def test_python_dash_m_and_the_entry_point(tmp_path: Path) -> None:
 def test_output_does_not_depend_on_the_locale(tmp_path: Path) -> None:
     write_flow(tmp_path)
     (tmp_path / "seed").write_text("12" * 20)
-    said = set()
+    names = set()
     for encoding in ("ascii", "utf-8", "latin-1"):
         done = process(
             "run",
@@ -86,14 +86,25 @@ def test_output_does_not_depend_on_the_locale(tmp_path: Path) -> None:
             env={"PYTHONIOENCODING": encoding, "LC_ALL": "C"},
         )
         assert done.returncode == 0, done.stderr
-        said.add(done.stdout.splitlines()[2].rsplit(maxsplit=1)[0])
-    assert len(said) == 1
+        names.add(done.stdout.splitlines()[2].rsplit(maxsplit=1)[0])
+    assert len(names) == 1
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = shell(capsys, "--help")
     assert status == 0
-    for name in ("run", "validate", "schema", "verify", "compare", "algorithms", "datasets", "dashboard"):
+    for name in (
+        "run",
+        "plan",
+        "validate",
+        "schema",
+        "verify",
+        "compare",
+        "search",
+        "algorithms",
+        "datasets",
+        "dashboard",
+    ):
         assert name in out
 
 
@@ -462,7 +473,7 @@ def test_describe_says_what_a_receiver_sees(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         ([], "describe takes a RELEASE, or --release with --schema"),
         (["r.csv", "--release", "r.csv"], "describe takes a RELEASE, or --release with --schema"),
@@ -470,7 +481,7 @@ def test_describe_says_what_a_receiver_sees(tmp_path: Path, capsys: pytest.Captu
         (["r.csv", "--original", "o.csv"], "a receiver has neither"),
         (
             ["r.csv"],
-            "nothing says what its cells mean; give the schema, or put r.csv-metadata.json beside it",
+            "no description says what its cells mean; give the schema, or put r.csv-metadata.json beside it",
         ),
     ],
 )
@@ -479,13 +490,13 @@ def test_describe_is_told_one_thing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    said: str,
+    text: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("r.csv").write_text("a\n1\n")
     status, _, err = shell(capsys, "describe", *arguments)
     assert status == 2
-    assert said in err
+    assert text in err
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

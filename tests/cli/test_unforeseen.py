@@ -15,7 +15,7 @@ from anonflow import datasets
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
 CELL = "Jane Doe"
-SAID = re.compile(rf"ZeroDivisionError at test_unforeseen\.py:\d+; {BUG}")
+MESSAGE = re.compile(rf"ZeroDivisionError at test_unforeseen\.py:\d+; {BUG}")
 
 
 class Broken:
@@ -29,7 +29,7 @@ class Broken:
 def test_the_place_is_where_it_was_raised() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         Broken().events  # noqa: B018
-    assert SAID.fullmatch(f"{unforeseen(caught.value)}; {BUG}")
+    assert MESSAGE.fullmatch(f"{unforeseen(caught.value)}; {BUG}")
     assert unforeseen(KeyError(CELL)) == "KeyError at an unknown place"
 
 
@@ -48,9 +48,9 @@ def workspace() -> Iterator[Any]:
     pytest.importorskip("param", reason="the dashboards are an extra")
     from anonflow.dashboards import Workspace
 
-    one = Workspace()
-    yield one
-    one.close()
+    item = Workspace()
+    yield item
+    item.close()
 
 
 def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPat
     workspace.start()
     workspace.wait(60)
     (run,) = workspace.runs
-    assert SAID.fullmatch(run.result.problem)
+    assert MESSAGE.fullmatch(run.result.problem)
 
 
 def test_in_what_the_dashboard_does_aside(workspace: Any) -> None:
@@ -67,10 +67,10 @@ def test_in_what_the_dashboard_does_aside(workspace: Any) -> None:
 
     heard: list[str] = []
     background = Background(workspace)
-    background.start(lambda: Broken().events, lambda found: heard.append("done"), heard.append)
+    background.start(lambda: Broken().events, lambda result: heard.append("done"), heard.append)
     background.wait(60)
-    (said,) = heard
-    assert SAID.fullmatch(said)
+    (text,) = heard
+    assert MESSAGE.fullmatch(text)
 
 
 def test_in_a_run_of_the_explorer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,4 +83,4 @@ def test_in_a_run_of_the_explorer(monkeypatch: pytest.MonkeyPatch) -> None:
     model.start()
     model.wait(60)
     (finished,) = model.finished
-    assert SAID.fullmatch(finished.result.problem)
+    assert MESSAGE.fullmatch(finished.result.problem)

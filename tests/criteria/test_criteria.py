@@ -48,16 +48,16 @@ def regular(n: int = 60, k: int = 4, seed: int = 0) -> tuple[Table, Generalizati
     rng = np.random.default_rng(seed)
     table = people(n, seed)
     matches = regular_matches(rng, n, k)
-    made = Generalization.join_of(table.records, matches)
-    return table, made, matches, release_frame(table, made, rng, matches[:, rng.integers(k)])
+    boxes = Generalization.join_of(table.records, matches)
+    return table, boxes, matches, release_frame(table, boxes, rng, matches[:, rng.integers(k)])
 
 
 # ------------------------------------------------------------------------------------------ subjects
 
 
 def test_an_anonymization_a_release_a_frame_and_files(tmp_path: Path) -> None:
-    table, made, matches, frame = regular()
-    own = anonymization(made, 4, matches=matches, guarantee="k-regular", suppressed=np.zeros(60, bool))
+    table, result, matches, frame = regular()
+    own = anonymization(result, 4, matches=matches, guarantee="k-regular", suppressed=np.zeros(60, bool))
     frame.to_csv(tmp_path / "r.csv", index=False)
     frame.to_parquet(tmp_path / "r.parquet", index=False)
     release = SimpleNamespace(frame=frame, certificate=SimpleNamespace(k=4, criterion="k-regular"))
@@ -68,7 +68,7 @@ def test_an_anonymization_a_release_a_frame_and_files(tmp_path: Path) -> None:
         check = verify(table, subject, ["covers", "k-regular"], k=4)
         assert check
         assert check["k-regular"].detail == "maximum flow 240 of 240"
-    assert verify(table, made.decode(index=table.index), "k-regular", k=4)
+    assert verify(table, result.decode(index=table.index), "k-regular", k=4)
     assert not verify(table, frame, "k-regular", k=40)
 
 
@@ -83,7 +83,7 @@ def test_a_table_from_a_file_and_a_release_from_a_file(tmp_path: Path) -> None:
 
 
 def test_the_strongest_that_holds_is_reported() -> None:
-    table, made, _, frame = regular()
+    table, result, _, frame = regular()
     assert [f.criterion for f in verify(table, frame, k=4)] == ["covers", "k-regular"]
     classes = Generalization.join_by_class(table.records, np.arange(60) // 4)
     assert [f.criterion for f in verify(table, anonymization(classes, 4))] == ["covers", "k-anonymity"]
@@ -91,29 +91,29 @@ def test_the_strongest_that_holds_is_reported() -> None:
     check = verify(table, anonymization(itself, 4))
     assert [f.criterion for f in check] == ["covers", "k-anonymity", "k-regular", "k-concealment"]
     assert not check
-    assert made.n == 60
+    assert result.n == 60
 
 
 def test_another_number_of_rows_fails_and_does_not_crash() -> None:
-    table, made, matches, frame = regular()
+    table, result, matches, frame = regular()
     for wrong in (frame.iloc[1:], pd.concat([frame, frame.iloc[:1]]), frame.iloc[:0]):
         check = verify(table, wrong, ["covers", "k-regular", "k-anonymity"], k=4)
         assert not check
         assert [f.holds for f in check] == [False] * 3
         assert "rows" in check["covers"].detail
     assert not verify(table, frame.iloc[1:], k=4)
-    ordered = made.decode()
+    ordered = result.decode()
     ordered["pay"], ordered["note"] = table.frame["pay"], table.frame["note"]
     dropped = ordered.drop(index=7).reset_index(drop=True)
     finding = verify(table, dropped, "k-regular", k=4, certificate=matches)["k-regular"]
     assert not finding.holds
     assert finding.positions[0] >= 7
-    assert not verify(table, anonymization(made.take(np.arange(59)), 4))
+    assert not verify(table, anonymization(result.take(np.arange(59)), 4))
 
 
 def test_numbers_in_frames_are_read_as_text_is() -> None:
-    table, made, _, _ = regular()
-    frame = made.decode()
+    table, result, _, _ = regular()
+    frame = result.decode()
     plain = Generalization.of(table.records).decode()
     plain["age"] = plain["age"].astype(int)
     assert verify(table, plain, "covers", k=4)
@@ -123,9 +123,9 @@ def test_numbers_in_frames_are_read_as_text_is() -> None:
 # ------------------------------------------------------------------------------------------ mutations
 
 
-def narrowed(made: Generalization, table: Table, j: int) -> Generalization:
+def narrowed(boxes: Generalization, table: Table, j: int) -> Generalization:
     """The generalized record j shrunk to its own original on one QI where it is wider."""
-    lo, bits, hi = made.lo.copy(), made.bits.copy(), made.hi.copy()
+    lo, bits, hi = boxes.lo.copy(), boxes.bits.copy(), boxes.hi.copy()
     own = Generalization.of(table.records)
     wider = np.flatnonzero(hi[:, j] > lo[:, j])
     if len(wider):
@@ -133,21 +133,21 @@ def narrowed(made: Generalization, table: Table, j: int) -> Generalization:
         lo[t, j], hi[t, j] = own.lo[t, j], own.hi[t, j]
     else:
         bits[:, j] = own.bits[:, j]
-    return Generalization(made.domains, lo, hi, bits)
+    return Generalization(boxes.domains, lo, hi, bits)
 
 
 def test_with_the_matches_every_narrowed_row_is_named() -> None:
-    table, made, matches, _ = regular()
+    table, result, matches, _ = regular()
     for j in range(60):
-        check = verify(table, anonymization(narrowed(made, table, j), 4, matches=matches), "k-regular")
+        check = verify(table, anonymization(narrowed(result, table, j), 4, matches=matches), "k-regular")
         assert check["k-regular"].positions == (j,)
 
 
 def test_with_the_certificate_mutations_are_named() -> None:
-    table, made, matches, _ = regular()
+    table, result, matches, _ = regular()
     rng = np.random.default_rng(1)
     place = rng.permutation(60)
-    frame = made.take(place).decode()
+    frame = result.take(place).decode()
     listed = matches[place]
     for name in table.other_columns:
         frame[name] = table.frame[name].to_numpy()[listed[:, 2]]
@@ -162,8 +162,8 @@ def test_with_the_certificate_mutations_are_named() -> None:
 
     cell = frame.copy()
     cell.loc[9, "age"] = str(table.frame["age"].iloc[listed[9, 0]])
-    found = verify(table, cell, both, certificate=certificate)
-    assert found["k-regular"].positions == found["covers"].positions == (9,)
+    check = verify(table, cell, both, certificate=certificate)
+    assert check["k-regular"].positions == check["covers"].positions == (9,)
 
     swapped = frame.copy()
     swapped.iloc[[3, 30]] = swapped.iloc[[30, 3]].to_numpy()
@@ -202,13 +202,13 @@ def test_components_of_different_degrees_are_regular() -> None:
     matches = np.full((9, 4), -1)
     matches[:4] = [[j, (j + 1) % 4, (j + 2) % 4, -1] for j in range(4)]
     matches[4:] = [[4 + (j + t) % 5 for t in range(4)] for j in range(5)]
-    made = Generalization.join_of(table.records, matches)
-    assert verify(table, anonymization(made, 3, matches=matches), "k-regular")
-    assert verify(table, anonymization(made, 3), "k-regular")
-    assert not verify(table, anonymization(made, 4, matches=matches), "k-regular")
+    boxes = Generalization.join_of(table.records, matches)
+    assert verify(table, anonymization(boxes, 3, matches=matches), "k-regular")
+    assert verify(table, anonymization(boxes, 3), "k-regular")
+    assert not verify(table, anonymization(boxes, 4, matches=matches), "k-regular")
     matches[0, 2] = 4
-    made = Generalization.join_of(table.records, matches)
-    assert not verify(table, anonymization(made, 3, matches=matches), "k-regular")
+    boxes = Generalization.join_of(table.records, matches)
+    assert not verify(table, anonymization(boxes, 3, matches=matches), "k-regular")
 
 
 # ------------------------------------------------------------------------------------------ suppression
@@ -222,13 +222,13 @@ def suppressed_few(s: int, k: int = 4, n: int = 40) -> tuple[Table, Any, pd.Data
     rest = np.arange(s, n)
     matches[s:] = rest[regular_matches(np.random.default_rng(0), n - s, k)]
     mask = np.arange(n) < s
-    made = Generalization.join_of(table.records, matches).with_suppressed(mask)
-    frame = made.decode(suppressed=mask)
+    boxes = Generalization.join_of(table.records, matches).with_suppressed(mask)
+    frame = boxes.decode(suppressed=mask)
     for name in table.other_columns:
         frame[name] = table.frame[name].map(str, na_action="ignore")
         if s < k:
             frame.loc[mask, name] = "*"
-    return table, anonymization(made, k, matches=matches, suppressed=mask), frame, matches
+    return table, anonymization(boxes, k, matches=matches, suppressed=mask), frame, matches
 
 
 def test_fewer_than_k_suppressed_records_say_nothing() -> None:
@@ -239,11 +239,11 @@ def test_fewer_than_k_suppressed_records_say_nothing() -> None:
         assert verify(table, own, "k-regular")["k-regular"].holds
         assert verify(table, frame, every, k=4)
         assert verify(table, frame, ["covers", "k-regular"], k=4, certificate=matches)
-        told = frame.copy()
+        changed = frame.copy()
         for name in table.other_columns:
-            told[name] = table.frame[name].map(str, na_action="ignore")
-        assert verify(table, told, "covers", k=4)
-        check = verify(table, told, "k-regular", k=4, certificate=matches)
+            changed[name] = table.frame[name].map(str, na_action="ignore")
+        assert verify(table, changed, "covers", k=4)
+        check = verify(table, changed, "k-regular", k=4, certificate=matches)
         assert check["k-regular"].positions == tuple(range(s))
 
 
@@ -315,7 +315,7 @@ def test_criteria_are_read_from_names_texts_and_mappings() -> None:
         ({"covers": 2}, "takes no parameter"),
         ("recursive-l-diversity(l=2.5, c=1)", "whole number"),
         ("p-sensitivity(p=2, per=row)", "must be one of class, matches"),
-        ("p-sensitivity(p=2, column=age)", "no published column"),
+        ("p-sensitivity(p=2, column=age)", "not a published column"),
         ("t-closeness(t=0.1, distance=far)", "must be one of numeric, equal, hierarchy"),
         ("t-closeness(t=0.1, distance=hierarchy)", "needs a hierarchy"),
         ({"pattern": {"patterns": "-*-"}}, "list of patterns"),
@@ -403,10 +403,10 @@ def test_answers_have_no_values() -> None:
         "s": {"role": "sensitive"},
     }
     table = Table(frame, schema)
-    made = Generalization.of(table.records)
-    release = release_frame(table, made, rng)
+    boxes = Generalization.of(table.records)
+    release = release_frame(table, boxes, rng)
     names = [name for name in criteria_names() if not CRITERIA[name].needed]
-    asked = [
+    requests = [
         *names,
         {"l-diversity": 3},
         {"t-closeness": 0.01},
@@ -415,8 +415,8 @@ def test_answers_have_no_values() -> None:
         {"beta-likeness": 0.01},
         {"alpha-k-anonymity": 0.01},
     ]
-    for subject in (release, anonymization(made, 3)):
-        check = verify(table, subject, asked, k=3)
+    for subject in (release, anonymization(boxes, 3)):
+        check = verify(table, subject, requests, k=3)
         assert "MARK" not in repr(check) + check.to_json() + check.frame().to_string()
         assert not check
     wrong = release.copy()

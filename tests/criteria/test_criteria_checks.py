@@ -20,19 +20,19 @@ def test_the_definitions_and_the_verifier_agree() -> None:
         rng = np.random.default_rng(seed)
         n, k = int(rng.integers(4, 30)), int(rng.integers(2, 5))
         table, _ = random_table(rng, n)
-        made, manner = random_generalization(rng, table, k)
+        produced, manner = random_generalization(rng, table, k)
         if manner == "star":
             continue  # what suppressed records need is a matter of its own
         result = SimpleNamespace(
             table=table,
-            generalization=made,
+            generalization=produced,
             k=k,
             matches=None,
             classes=None,
             suppressed=np.zeros(n, bool),
-            frame=lambda made=made: made.decode(),
+            frame=lambda boxes=produced: boxes.decode(),
         )
-        covers = adjacency(table.records, made)
+        covers = adjacency(table.records, produced)
         definitions = {name: holds for name, holds in DEFINITIONS.items() if name != "k-regular"}
         findings = verify(table, result, list(definitions)).findings
         for finding, (name, holds) in zip(findings, definitions.items(), strict=True):
@@ -57,12 +57,12 @@ def test_a_sound_result_passes_and_spoiled_ones_do_not() -> None:
     while min(domain.size for domain in table.domains) < 3:
         table, _ = random_table(rng, 24)
     matches = regular_matches(rng, 24, 3)
-    made = Generalization.join_of(table.records, matches)
+    boxes = Generalization.join_of(table.records, matches)
 
     def result(**changes: object) -> SimpleNamespace:
         fields: dict[str, object] = {
             "table": table,
-            "generalization": made,
+            "generalization": boxes,
             "k": 3,
             "matches": matches,
             "classes": None,

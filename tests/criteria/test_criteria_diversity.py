@@ -21,7 +21,7 @@ from tests.naive import criteria as naive
 
 QI = {"role": "quasi-identifier"}
 
-ASKED: list[tuple[dict[str, dict[str, Any]], Any]] = [
+REQUESTS: list[tuple[dict[str, dict[str, Any]], Any]] = [
     ({"p-sensitivity": {"p": 2}}, lambda shown, whole: naive.distinct(shown, 2)),
     ({"l-diversity": {"l": 2}}, lambda shown, whole: naive.frequency(shown, 2)),
     ({"l-diversity": {"l": 1.5}}, lambda shown, whole: naive.frequency(shown, 1.5)),
@@ -52,8 +52,8 @@ def test_diversity_by_definition(per: str) -> None:
         rng = np.random.default_rng(seed)
         n, k = int(rng.integers(3, 7)), int(rng.integers(2, 4))
         table, kinds = random_table(rng, n)
-        made, _ = random_generalization(rng, table, k)
-        frame = release_frame(table, made, rng)
+        result, _ = random_generalization(rng, table, k)
+        frame = release_frame(table, result, rng)
         if rng.random() < 0.2:
             frame.iloc[0] = "*"
         case = naive_case(table, kinds, frame, k)
@@ -61,9 +61,11 @@ def test_diversity_by_definition(per: str) -> None:
             continue
         groups = case.shown(per, frame["s0"].tolist())
         whole = table.frame["s0"].tolist()
-        wanted = [{name: {**more, "per": per} for name, more in criterion.items()} for criterion, _ in ASKED]
+        wanted = [
+            {name: {**more, "per": per} for name, more in criterion.items()} for criterion, _ in REQUESTS
+        ]
         findings = verify(table, frame, wanted, k=k).findings
-        for at, ((criterion, judge), finding) in enumerate(zip(ASKED, findings, strict=True)):
+        for at, ((criterion, judge), finding) in enumerate(zip(REQUESTS, findings, strict=True)):
             want = [judge(values, whole) for values in groups]
             assert finding.holds == all(want), (seed, criterion)
             assert finding.failed == want.count(False), (seed, criterion)
@@ -119,10 +121,10 @@ def disease(values: str, labels: list[int]) -> tuple[Table, Any, pd.DataFrame]:
     n = len(values)
     frame = pd.DataFrame({"age": np.arange(n), "d": list(values)})
     table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
-    made = Generalization.join_by_class(table.records, np.array(labels))
-    shown = made.decode()
+    boxes = Generalization.join_by_class(table.records, np.array(labels))
+    shown = boxes.decode()
     shown["d"] = frame["d"]
-    return table, anonymization(made, 2, classes=np.array(labels)), shown
+    return table, anonymization(boxes, 2, classes=np.array(labels)), shown
 
 
 def test_classes_and_matches_are_told_apart() -> None:
@@ -152,9 +154,9 @@ def test_equal_rows_of_a_freeform_release_are_no_classes() -> None:
     alone = verify(table, shown, "l-diversity(l=2)", k=2)["l-diversity"]
     assert not alone.holds
     assert "per=matches" in alone.detail
-    made = Generalization.of(table.records)
+    boxes = Generalization.of(table.records)
     ring = np.column_stack([np.arange(8), (np.arange(8) + 1) % 8])
-    own = anonymization(made, 2, matches=ring, guarantee="k-regular")
+    own = anonymization(boxes, 2, matches=ring, guarantee="k-regular")
     with pytest.raises(ParameterError, match="draw"):
         verify(table, own, "l-diversity(l=2, per=class)")
 
@@ -183,8 +185,8 @@ def test_diversity_along_a_certificate() -> None:
     n, k = 12, 3
     table, _, _ = disease("abc" * 4, [0] * n)
     matches = np.array([[j, (j + 1) % n, (j + 2) % n] for j in range(n)])
-    made = Generalization.join_of(table.records, matches)
-    shown = made.decode()
+    boxes = Generalization.join_of(table.records, matches)
+    shown = boxes.decode()
     shown["d"] = table.frame["d"].to_numpy()[matches[:, 1]]
     finding = verify(table, shown, "p-sensitivity(p=3)", k=k, certificate=matches)["p-sensitivity"]
     assert finding.holds
@@ -195,13 +197,13 @@ def test_diversity_along_a_certificate() -> None:
     # original i is listed by rows i, i - 1, i - 2
     assert finding.positions == tuple(i for i in range(n) if len({(i - t) % n < 4 for t in range(3)}) == 1)
     with pytest.raises(ParameterError, match="draw"):
-        verify(table, anonymization(made, k, matches=matches), "p-sensitivity(p=2)")
+        verify(table, anonymization(boxes, k, matches=matches), "p-sensitivity(p=2)")
 
 
 def test_a_concealed_table_carries_its_own_values() -> None:
     table, _, _ = disease("abab", [0] * 4)
-    made = Generalization.join_of(table.records, np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
-    assert verify(table, anonymization(made, 2), "p-sensitivity(p=2)")
+    boxes = Generalization.join_of(table.records, np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    assert verify(table, anonymization(boxes, 2), "p-sensitivity(p=2)")
 
 
 def test_distances_follow_the_column_or_the_hierarchy() -> None:
@@ -209,8 +211,8 @@ def test_distances_follow_the_column_or_the_hierarchy() -> None:
     values = ["flu", "cold", "ulcer", "colic"]
     frame = pd.DataFrame({"age": range(4), "d": values})
     table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
-    made = Generalization.join_by_class(table.records, np.array([0, 0, 1, 1]))
-    shown = made.decode()
+    boxes = Generalization.join_by_class(table.records, np.array([0, 0, 1, 1]))
+    shown = boxes.decode()
     shown["d"] = values
 
     def distance(**more: Any) -> bool:
@@ -241,13 +243,13 @@ def test_t_closeness_of_the_paper() -> None:
     frame = pd.DataFrame({"age": range(9), "salary": salary})
     table = Table(frame, {"age": {**QI, "kind": "numeric"}, "salary": {"role": "sensitive"}})
     for labels, most in ((np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]), 0.375),):
-        made = Generalization.join_by_class(table.records, labels)
-        finding = verify(table, anonymization(made, 3), f"t-closeness(t={most})")["t-closeness"]
+        boxes = Generalization.join_by_class(table.records, labels)
+        finding = verify(table, anonymization(boxes, 3), f"t-closeness(t={most})")["t-closeness"]
         assert finding.holds
-        assert not verify(table, anonymization(made, 3), f"t-closeness(t={most - 0.001})")
-        found = verify(table, anonymization(made, 3), "t-closeness(t=0.17)")["t-closeness"]
-        assert 3 not in found.positions
-        assert 0 in found.positions
+        assert not verify(table, anonymization(boxes, 3), f"t-closeness(t={most - 0.001})")
+        result = verify(table, anonymization(boxes, 3), "t-closeness(t=0.17)")["t-closeness"]
+        assert 3 not in result.positions
+        assert 0 in result.positions
 
 
 def test_pycanon_agrees_on_classes() -> None:
@@ -266,8 +268,8 @@ def test_pycanon_agrees_on_classes() -> None:
         }
         table = Table(frame, schema)
         labels = np.argsort(np.lexsort((frame["a"], frame["b"]))) // 12
-        made = Generalization.join_by_class(table.records, labels)
-        shown = made.decode().astype(object)
+        boxes = Generalization.join_by_class(table.records, labels)
+        shown = boxes.decode().astype(object)
         shown["s"] = frame["s"].astype(object)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -322,9 +324,9 @@ def test_a_release_is_counted_along_its_own_certificate() -> None:
     n, k = 12, 3
     table, _, _ = disease("abc" * 4, [0] * n)
     matches = np.array([[j, (j + 1) % n, (j + 2) % n] for j in range(n)])
-    made = Generalization.join_of(table.records, matches)
+    boxes = Generalization.join_of(table.records, matches)
     nobody = np.zeros(n, bool)
-    subject = anonymization(made, k, matches=matches, classes=None, suppressed=nobody, table=table)
+    subject = anonymization(boxes, k, matches=matches, classes=None, suppressed=nobody, table=table)
     subject.algorithm, subject.guarantee = "greedy", "k-regular"
     release = publish(subject, 2**127, rehearsal=True)
     own = verify(table, release, "p-sensitivity(p=2)")["p-sensitivity"]
@@ -338,8 +340,8 @@ def test_what_no_draw_changes_is_known_before_it() -> None:
     closed = np.array(
         [[0, 1, 2, -1], [1, 0, 2, -1], [2, 0, 1, -1], [3, 4, 5, -1], [4, 3, 5, -1], [5, 3, 4, -1]]
     )
-    made = Generalization.join_of(table.records, closed)
-    subject = anonymization(made, 3, matches=closed, guarantee="k-regular")
+    boxes = Generalization.join_of(table.records, closed)
+    subject = anonymization(boxes, 3, matches=closed, guarantee="k-regular")
     assert verify(table, subject, "p-sensitivity(p=2)")["p-sensitivity"].holds
     assert not verify(table, subject, "p-sensitivity(p=3)")
 
@@ -347,10 +349,10 @@ def test_what_no_draw_changes_is_known_before_it() -> None:
 def test_complete_components_of_a_listing() -> None:
     def labels(*rows: list[int]) -> list[int] | None:
         width = max(map(len, rows))
-        found = Listing.of(np.array([row + [-1] * (width - len(row)) for row in rows])).complete_components(
+        result = Listing.of(np.array([row + [-1] * (width - len(row)) for row in rows])).complete_components(
             len(rows)
         )
-        return None if found is None else found.tolist()
+        return None if result is None else result.tolist()
 
     assert labels([0, 1], [1, 0], [2]) == [0, 0, 1]
     assert labels([0, 2], [1], [2, 0]) == [0, 1, 0]

@@ -61,10 +61,10 @@ def test_covered_pairs(sizes: list[tuple[str, int]]) -> None:
         records = coded(sizes, n, seed, missing=0.1 if seed % 2 else 0.0)
         rng = np.random.default_rng(seed)
         lists = rng.integers(0, n, (n, int(rng.integers(1, 4))))
-        made = Generalization.join_of(records, lists).with_suppressed(rng.random(n) < 0.1)
-        covers = adjacency(records, made)
-        assert np.array_equal(dense(n, *covered_pairs(records, made)), covers)
-        merged = consistency_graph(records, made)
+        boxes = Generalization.join_of(records, lists).with_suppressed(rng.random(n) < 0.1)
+        covers = adjacency(records, boxes)
+        assert np.array_equal(dense(n, *covered_pairs(records, boxes)), covers)
+        merged = consistency_graph(records, boxes)
         again = dense(merged.originals.size, merged.start, merged.end)
         assert np.array_equal(again[merged.originals.label][:, merged.published.label], covers)
         of_original, of_row = merged.degrees()
@@ -74,33 +74,33 @@ def test_covered_pairs(sizes: list[tuple[str, int]]) -> None:
 
 def test_all_records_equal_and_boxes_that_cover_nothing() -> None:
     records = coded([("numeric", 1), ("categorical", 1)], 40, 0)
-    made = Generalization.of(records)
-    merged = consistency_graph(records, made)
+    boxes = Generalization.of(records)
+    merged = consistency_graph(records, boxes)
     assert (merged.edges, merged.originals.size, merged.published.size) == (1, 1, 1)
     records = coded([("numeric", 9)], 40, 0)
-    made = Generalization.of(records)
-    lo, hi = made.lo.copy(), made.hi.copy()
+    boxes = Generalization.of(records)
+    lo, hi = boxes.lo.copy(), boxes.hi.copy()
     lo[:], hi[:] = 9, -1
-    nothing = Generalization(made.domains, lo, hi, made.bits)
+    nothing = Generalization(boxes.domains, lo, hi, boxes.bits)
     assert consistency_graph(records, nothing).edges == 0
 
 
 def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     records = coded([("numeric", 30), ("categorical", 12)], 200, 5)
-    made = Generalization.join_of(records, np.random.default_rng(5).integers(0, 200, (200, 3)))
-    start, end = covered_pairs(records, made)
+    boxes = Generalization.join_of(records, np.random.default_rng(5).integers(0, 200, (200, 3)))
+    start, end = covered_pairs(records, boxes)
     monkeypatch.setattr(graph, "_CHUNK_WORDS", 1)
-    again = covered_pairs(records, made)
+    again = covered_pairs(records, boxes)
     assert np.array_equal(start, again[0])
     assert np.array_equal(end, again[1])
 
 
 def test_too_many_edges_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     records = coded([("numeric", 30)], 100, 5)
-    made = Generalization.of(records).with_suppressed(np.arange(100) < 50)
+    boxes = Generalization.of(records).with_suppressed(np.arange(100) < 50)
     monkeypatch.setattr(graph, "EDGE_LIMIT", 20)
     with pytest.raises(DataError, match="edges"):
-        consistency_graph(records, made)
+        consistency_graph(records, boxes)
 
 
 def test_positions_of_merged_rows() -> None:
@@ -125,13 +125,13 @@ def test_flows_with_thinned_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
             covers = rng.random((n, n)) < 0.6
             left, right = np.nonzero(covers)
             each = np.full(n, k)
-            found = max_flow.largest_flow(each, each, left, right, np.ones(len(left), int), need=k)
-            assert found.value == regular_flow(covers.tolist(), k, [False] * n)
-            assert found.edge.sum() == found.value
-            assert (found.edge <= 1).all()
-            assert found.unsent.sum() == found.unmet.sum() == n * k - found.value
-            assert np.array_equal(np.bincount(left, found.edge, n) + found.unsent, each)
-            assert np.array_equal(np.bincount(right, found.edge, n) + found.unmet, each)
+            flow = max_flow.largest_flow(each, each, left, right, np.ones(len(left), int), need=k)
+            assert flow.value == regular_flow(covers.tolist(), k, [False] * n)
+            assert flow.edge.sum() == flow.value
+            assert (flow.edge <= 1).all()
+            assert flow.unsent.sum() == flow.unmet.sum() == n * k - flow.value
+            assert np.array_equal(np.bincount(left, flow.edge, n) + flow.unsent, each)
+            assert np.array_equal(np.bincount(right, flow.edge, n) + flow.unmet, each)
 
 
 def test_flows_too_large_are_refused() -> None:
@@ -144,8 +144,8 @@ def test_the_longer_list_is_not_searched() -> None:
     """Covers looks through the originals with equal other columns where they are fewer than those covered."""
     rng = np.random.default_rng(3)
     table, _ = random_table(rng, 40, others=2)
-    made = Generalization.of(table.records).with_suppressed(np.arange(40) < 30)
-    frame = made.decode()
+    boxes = Generalization.of(table.records).with_suppressed(np.arange(40) < 30)
+    frame = boxes.decode()
     frame["s0"], frame["s1"] = table.frame["s0"].to_numpy(), table.frame["s1"].to_numpy()
     assert verify(table, frame, "covers", k=5)
     evidence = collect(table, subject_of(frame), 5, None)
@@ -161,8 +161,8 @@ def test_a_perfect_matching_is_found_where_a_flow_finds_one() -> None:
     for n in [*range(1, 9), 40] * 12:
         edge = rng.choice(n * n, min(n * n, int(rng.integers(1, 3 * n + 1))), replace=False)
         left, right = edge // n, edge % n
-        one = np.ones(n, np.int64)
-        perfect = max_flow.largest_flow(one, one, left, right, np.ones(len(edge), np.int64)).value == n
+        values = np.ones(n, np.int64)
+        perfect = max_flow.largest_flow(values, values, left, right, np.ones(len(edge), np.int64)).value == n
         assert max_flow.matched_all(left, right, n) == perfect
         seen.add(perfect)
     assert seen == {True, False}

@@ -65,16 +65,16 @@ def test_boundaries_by_definition() -> None:
             group = (
                 table.frame["age"].to_numpy() // 6 * 10 + table.frame["place"].isin(list("abc")).to_numpy()
             )
-            made = Generalization.join_by_class(table.records, group)
+            boxes = Generalization.join_by_class(table.records, group)
         else:
-            made, _ = random_generalization(rng, table, 2)
-        stars = made.suppressed_rows()
+            boxes, _ = random_generalization(rng, table, 2)
+        stars = boxes.suppressed_rows()
         people = list(zip(table.frame["age"].tolist(), table.frame["place"].tolist(), strict=True))
-        rows = made.decode(suppressed=stars).to_numpy().tolist()
+        rows = boxes.decode(suppressed=stars).to_numpy().tolist()
         own = [within(*person, row) for person, row in zip(people, rows, strict=True)]
-        finding = verify(table, anonymization(made, 2, suppressed=stars), "boundary")["boundary"]
+        finding = verify(table, anonymization(boxes, 2, suppressed=stars), "boundary")["boundary"]
         assert (finding.holds, finding.failed) == (all(own), own.count(False)), seed
-        frame = release_frame(table, made, rng)
+        frame = release_frame(table, boxes, rng)
         shown = frame[["age", "place"]].to_numpy().tolist()
         graph = [
             [
@@ -95,7 +95,7 @@ def test_boundaries_by_definition() -> None:
 
 def test_patterns_by_definition() -> None:
     seen = set()
-    told = set()
+    names = set()
     for seed in range(200):
         rng = np.random.default_rng(seed)
         n, q = 6, 3
@@ -125,9 +125,9 @@ def test_patterns_by_definition() -> None:
             assert (f"{counted} rows are hidden whole and follow no pattern" in finding.detail) == (
                 counted > 0
             )
-            told.add((fallback, all(want), counted > 0))
+            names.add((fallback, all(want), counted > 0))
     assert seen == {True, False}
-    assert told >= {
+    assert names >= {
         ("none", True, True),
         ("all", True, True),
         ("strict", False, True),
@@ -174,14 +174,14 @@ def test_widths_and_set_sizes_are_limits_of_the_rows() -> None:
         "work": {**QI, "kind": "categorical", "max-set": 1},
     }
     table = Table(frame, schema)
-    made = Generalization.join_by_class(table.records, np.array([0, 0, 1, 1, 1]))
-    for subject in (anonymization(made, 2), made.decode()):
+    boxes = Generalization.join_by_class(table.records, np.array([0, 0, 1, 1, 1]))
+    for subject in (anonymization(boxes, 2), boxes.decode()):
         finding = verify(table, subject, "boundary", k=2)["boundary"]
         assert (finding.failed, finding.positions) == (3, (2, 3, 4))
         assert "age 3" in finding.detail
         assert "work 3" in finding.detail
     mask = np.array([False, False, True, True, True])
-    stars = made.with_suppressed(mask)
+    stars = boxes.with_suppressed(mask)
     assert verify(table, anonymization(stars, 2, suppressed=mask), "boundary")
 
 

@@ -47,8 +47,8 @@ def check_one(seed: int) -> tuple[str, str, dict[str, bool]]:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(2, 8)), int(rng.integers(2, 4))
     table, kinds = random_table(rng, n)
-    made, manner = random_generalization(rng, table, k)
-    frame = release_frame(table, made, rng)
+    result, manner = random_generalization(rng, table, k)
+    frame = release_frame(table, result, rng)
     done = mutate(frame, table, rng)
     check = verify(table, frame, NAMES, k=k)
     want = naive_case(table, kinds, frame, k).answers()
@@ -56,8 +56,8 @@ def check_one(seed: int) -> tuple[str, str, dict[str, bool]]:
     for finding in check:
         assert finding.holds == (finding.failed == 0)
         assert len(finding.positions) == min(finding.failed, 20)
-    own = verify(table, anonymization(made, k, suppressed=made.suppressed_rows()), NAMES)
-    decoded = made.decode(suppressed=made.suppressed_rows())
+    own = verify(table, anonymization(result, k, suppressed=result.suppressed_rows()), NAMES)
+    decoded = result.decode(suppressed=result.suppressed_rows())
     want = naive_case(table, kinds, decoded, k, own=True, others=False).answers()
     assert {finding.criterion: finding.holds for finding in own} == want, (seed, manner)
     return manner, done, want

@@ -163,7 +163,7 @@ def refuses(table: Table, frame: pd.DataFrame, criterion: Any) -> bool:
     case = naive.Case(graph, rows, K, (list(table.frame["ill"]), list(frame["ill"])), blank)
     if naive.largest_matching(case._with_rest(graph)) < table.n:
         return True
-    name, asked = next(iter(criterion.items())) if isinstance(criterion, dict) else (criterion, {})
+    name, request = next(iter(criterion.items())) if isinstance(criterion, dict) else (criterion, {})
     if name == "k-regular":
         return not case.regular()
     if name == "k-anonymity":
@@ -175,8 +175,8 @@ def refuses(table: Table, frame: pd.DataFrame, criterion: Any) -> bool:
     if name == "(k,k)":
         return not case.k_k()
     if name == "k-concealment":
-        found = concealment.matches_of(np.array(graph, bool))
-        return found is None or not case._enough(found.tolist())
+        matches = concealment.matches_of(np.array(graph, bool))
+        return matches is None or not case._enough(matches.tolist())
     if name == "boundary":
         return any(row[2] == "*" for row, all_blank in zip(rows, blank) if not all_blank)
     if name == "pattern":
@@ -186,17 +186,17 @@ def refuses(table: Table, frame: pd.DataFrame, criterion: Any) -> bool:
     if case.k_anonymity():
         shown = case.shown("class", ill)
     else:  # without classes a person's rows are those of the matches
-        found = concealment.matches_of(np.array(graph, bool))
-        assert found is not None
+        matches = concealment.matches_of(np.array(graph, bool))
+        assert matches is not None
         shown = [
-            [ill[j] for j in range(table.n) if found[i, j] and not case.exempt[j]] for i in range(table.n)
+            [ill[j] for j in range(table.n) if matches[i, j] and not case.exempt[j]] for i in range(table.n)
         ]
     holds: dict[str, Callable[[list[str]], bool]] = {
-        "l-diversity": lambda values: naive.frequency(values, asked["l"]),
-        "p-sensitivity": lambda values: naive.distinct(values, asked["p"]),
-        "entropy-l-diversity": lambda values: naive.entropy(values, asked["l"]),
-        "recursive-l-diversity": lambda values: naive.recursive(values, asked["l"], asked["c"]),
-        "t-closeness": lambda values: naive.emd_equal(values, whole) <= asked["t"] + 1e-12,
+        "l-diversity": lambda values: naive.frequency(values, request["l"]),
+        "p-sensitivity": lambda values: naive.distinct(values, request["p"]),
+        "entropy-l-diversity": lambda values: naive.entropy(values, request["l"]),
+        "recursive-l-diversity": lambda values: naive.recursive(values, request["l"], request["c"]),
+        "t-closeness": lambda values: naive.emd_equal(values, whole) <= request["t"] + 1e-12,
     }
     return not all(holds[name](values) for values in shown)
 
@@ -215,16 +215,16 @@ def test_spoiled_releases_are_refused(name: str, mutation: str) -> None:
         frame = release.frame
         for column in table.qi_columns:
             frame[column] = frame[column].astype("str")
-        asked = ["covers", criterion]
+        requests = ["covers", criterion]
         if at == 0:
-            assert af.verify(table, frame, asked, k=K)
-            assert af.verify(table, frame, asked, k=K, certificate=release.certificate)
+            assert af.verify(table, frame, requests, k=K)
+            assert af.verify(table, frame, requests, k=K, certificate=release.certificate)
         spoiled, rows = MUTATIONS[mutation](frame, table, release, rng)
-        plain = af.verify(table, spoiled, asked, k=K)
+        plain = af.verify(table, spoiled, requests, k=K)
         assert bool(plain) != refuses(table, spoiled, criterion)
         if mutation in ("drop", "add"):
             assert not plain
-            certified = af.verify(table, spoiled, asked, k=K, certificate=release.certificate)
+            certified = af.verify(table, spoiled, requests, k=K, certificate=release.certificate)
             assert not certified
             if (
                 mutation == "add"
@@ -233,7 +233,7 @@ def test_spoiled_releases_are_refused(name: str, mutation: str) -> None:
                 assert {p for finding in certified for p in finding.positions} == rows
             refused += 1
             continue
-        certified = af.verify(table, spoiled, asked, k=K, certificate=release.certificate)
+        certified = af.verify(table, spoiled, requests, k=K, certificate=release.certificate)
         refused += not certified
         # along the lists alone a copy may be as good as what it replaced: the marks tell it apart, and where
         assert set(certified["certificate"].positions) == rows

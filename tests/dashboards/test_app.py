@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -13,20 +14,23 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import panel as pn
+from bokeh.document import Document
+from bokeh.models import ImportedStyleSheet
+from panel.io.state import set_curdoc
 
 import anonflow as af
 from anonflow import datasets
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.app import STEPS, App, captions, extension
+from anonflow.dashboards.app import SCREENS, STEPS, App, captions, extension, serve_styles
 from anonflow.dashboards.session.share_link import configuration, link
 from anonflow.errors import FlowError, ParameterError
 
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    one = Workspace()
-    yield one
-    one.close()
+    item = Workspace()
+    yield item
+    item.close()
 
 
 @pytest.fixture
@@ -37,6 +41,20 @@ def app(workspace: Workspace) -> Iterator[App]:
 
 
 # ---------------------------------------------------------------------------------------------- the page
+
+
+def test_style_sheets_come_from_this_server_before_the_page_is_rendered(workspace: Workspace) -> None:
+    """A component that a background task adds early would otherwise name another host."""
+    document = Document()
+    request = SimpleNamespace(arguments={}, headers={}, cookies={})
+    context = SimpleNamespace(destroyed=False, request=request, id="one", session=None, logged_in=False)
+    document._session_context = lambda: context  # type: ignore[assignment]
+    with set_curdoc(document):
+        serve_styles()
+        root = App(workspace=workspace).__panel__().get_root(document)
+    urls = {str(sheet.url) for sheet in root.select({"type": ImportedStyleSheet})}
+    assert len(urls) > 2
+    assert [url for url in urls if "://" in url] == []
 
 
 def test_a_screen_is_made_when_it_is_first_shown_and_kept(app: App) -> None:
@@ -100,14 +118,14 @@ def test_a_notebook_shows_a_table_or_a_frame() -> None:
     }
     app = af.dashboard(af.Table(frame, schema), name="people")
     try:
-        one = app.workspace
+        item = app.workspace
         assert not app.page
-        assert one.problems == ()
-        assert one.source == {"parquet": "people.parquet"}
-        assert one.table.qi_columns == ("Age", "Gender")
-        one.start()
-        one.wait(60)
-        assert one.runs[0].ok
+        assert item.problems == ()
+        assert item.source == {"parquet": "people.parquet"}
+        assert item.table.qi_columns == ("Age", "Gender")
+        item.start()
+        item.wait(60)
+        assert item.runs[0].ok
     finally:
         app.workspace.close()
     app = af.dashboard(frame)
@@ -124,9 +142,9 @@ def texts_in(value: Any) -> set[str]:
     if isinstance(value, str):
         return {value}
     if isinstance(value, dict):
-        return set().union(*(texts_in(one) for pair in value.items() for one in pair)) if value else set()
+        return set().union(*(texts_in(entry) for pair in value.items() for entry in pair)) if value else set()
     if isinstance(value, list):
-        return set().union(*(texts_in(one) for one in value)) if value else set()
+        return set().union(*(texts_in(item) for item in value)) if value else set()
     return set()
 
 
@@ -162,9 +180,9 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
     workspace.draft.set(("steps", "anonymize", "options"), options)
     workspace.draft.set(("steps", "diversify"), {"criterion": "l-diversity", "column": "patient", "l": 2})
     kept = configuration(workspace.link())
-    said = " ".join(texts_in(kept))
+    text = " ".join(texts_in(kept))
     for secret in ("clinic", "patient", "ward", "Nord", "Süd", "Ada"):
-        assert secret not in said, secret
+        assert secret not in text, secret
     assert kept["steps"][0]["anonymize"]["options"] == {"pattern-guided": {"local_search": True}}
     other = Workspace()
     try:
@@ -192,8 +210,8 @@ def test_a_broken_link_is_refused(workspace: Workspace, text: str) -> None:
 
 
 def test_a_forged_link_gets_no_further_than_a_draft(workspace: Workspace) -> None:
-    def forged(**found: Any) -> str:
-        text = json.dumps({"version": 1, "steps": [], **found})
+    def forged(**result: Any) -> str:
+        text = json.dumps({"version": 1, "steps": [], **result})
         return "c=" + base64.urlsafe_b64encode(text.encode()).decode()
 
     for source in (
@@ -255,3 +273,40 @@ def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
     app.bar._handle_msg({"action": "here", "version": 0})
     assert "run the cell again" in app.bar.status
     assert len(app._main) == 1
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_no_screen_shows_its_own_markup_as_text(screen: Any) -> None:
+    """A text that is escaped twice, or by mistake, shows its tags."""
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=40, seed=1)
+    shown = screen(workspace=workspace).__panel__()
+    panes = shown.select(pn.pane.HTML)
+    assert panes
+    assert [pane.object for pane in panes if "&lt;" in str(pane.object)] == []
+    workspace.close()
+
+
+HOSTILE = {
+    "one record": b"age,city\n30,Athens\n",
+    "no quasi-identifier": b"name,id\n" + b"".join(b"Q%d,%d\n" % (i, i) for i in range(40)),
+    "a column without a value": b"age,none\n" + b"".join(b"%d,\n" % (20 + i % 3) for i in range(12)),
+    "names of ours": b"id,record,run,gcp,role,kind,index\n" + b"1,2,3,1,2,3,1\n" * 6,
+    "scripts": b"<script>alert(1)</script>,<b>town</b>\n" + b"<script>alert(2)</script>,b\n" * 6,
+    "300 columns": b",".join(b"c%d" % i for i in range(300)) + b"\n" + (b"1," * 299 + b"2\n") * 4,
+}
+"""Tables that a stranger may open."""
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_every_screen_is_there_for_any_table(workspace: Workspace, tmp_path: Path, data: bytes) -> None:
+    app = App(workspace=workspace)
+    (tmp_path / "given").write_bytes(data)
+    workspace.open_file("people.csv", tmp_path / "given")
+    for at in range(len(STEPS)):
+        app.step = at
+    for pane in app.__panel__().select(pn.pane.HTML):
+        assert "<script" not in str(pane.object)
+    for problem in workspace.problems:
+        assert "\n" not in problem
+    assert "1 records" not in workspace.status

@@ -78,7 +78,7 @@ def blocks_of(page: str, text: str) -> list[Block]:
 
     A fence of one of the site's directives, ``{name}``, is no block.
     """
-    found = []
+    results = []
     lines = text.splitlines()
     at = 0
     while at < len(lines):
@@ -99,20 +99,20 @@ def blocks_of(page: str, text: str) -> list[Block]:
         language = opened["info"].strip()
         if not language.startswith("{"):
             orders = _orders(page, lines, start)
-            found.append(Block(page, start + 1, language, "\n".join(body) + "\n", orders))
-    return found
+            results.append(Block(page, start + 1, language, "\n".join(body) + "\n", orders))
+    return results
 
 
 def _orders(page: str, lines: list[str], start: int) -> dict[str, str]:
     """What the comments directly above a fence say."""
     orders = {}
     for line in reversed(lines[:start]):
-        said = _ORDER.match(line)
-        if said is None:
+        text = _ORDER.match(line)
+        if text is None:
             break
-        if said["order"] in ("slow", "one draw"):
+        if text["order"] in ("slow", "one draw"):
             continue
-        if said["order"] not in _ORDERS:
-            raise ValueError(f"{page}:{start + 1}: unknown order {said['order']!r}")
-        orders[said["order"]] = said["value"] or ""
+        if text["order"] not in _ORDERS:
+            raise ValueError(f"{page}:{start + 1}: unknown order {text['order']!r}")
+        orders[text["order"]] = text["value"] or ""
     return orders

@@ -40,8 +40,7 @@ def accepted(arguments: list[str]) -> None:
     """The command takes these arguments: every option is one of its own."""
     from typer.main import get_command
 
-    from anonflow.cli import dashboard  # noqa: F401  (registers its command)
-    from anonflow.cli.commands import app
+    from anonflow.cli.command_line import app
 
     command = get_command(app)
     name, *rest = arguments

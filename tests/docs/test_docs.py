@@ -232,10 +232,10 @@ def test_the_runner_finds_what_is_wrong(text: str, tmp_path: Path, monkeypatch: 
 def test_building_the_site_is_left_to_ci() -> None:
     """It takes long and needs the extra `docs`: no part of the quick tests."""
     marks = ast.parse((ROOT / "tests" / "docs" / "test_docs_build.py").read_text(encoding="utf-8"))
-    (said,) = [
+    (text,) = [
         node for node in marks.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node)
     ]
-    assert "pytest.mark.slow" in ast.unparse(said)
+    assert "pytest.mark.slow" in ast.unparse(text)
     section = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "tests/docs/test_docs_build.py" in section
     assert ".[docs]" in section

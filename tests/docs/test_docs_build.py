@@ -37,12 +37,12 @@ def test_every_public_name_is_documented(site: Path) -> None:
 
     with (site / "objects.inv").open("rb") as stream:
         inventory = InventoryFile.load(stream, "", lambda base, target: target)
-    found = {name for kind, names in inventory.items() if kind.startswith("py:") for name in names}
+    result = {name for kind, names in inventory.items() if kind.startswith("py:") for name in names}
     wanted = {f"anonflow.{name}" for name in af.__all__ if name not in ("__version__", "errors")}
     wanted |= {f"anonflow.errors.{name}" for name in af.errors.__all__}
     wanted |= {f"anonflow.datasets.{name}" for name in af.datasets.__all__}
     wanted |= {f"anonflow.risk.{kind.__name__}" for kind in af.risk.ATTACKERS.values()}
-    assert wanted - found == set()
+    assert wanted - result == set()
 
 
 def test_tables_follow_the_package(site: Path) -> None:
@@ -81,7 +81,7 @@ class _Requests(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.urls: list[str] = []
         self.style = ""
         self.script = ""
         self._inside = ""
@@ -92,7 +92,7 @@ class _Requests(HTMLParser):
         self.style += given.get("style", "") + "\n"
         if tag == "link" and set(given.get("rel", "").split()) <= NEVER_LOADED:
             return
-        self.found += [given[name] for name in LOADS.get(tag, ()) if name in given]
+        self.urls += [given[name] for name in LOADS.get(tag, ()) if name in given]
 
     def handle_endtag(self, tag: str) -> None:
         self._inside = ""
@@ -117,7 +117,7 @@ def _outside(site: Path) -> Iterator[str]:
         if path.suffix == ".html":
             page = _Requests()
             page.feed(path.read_text(encoding="utf-8"))
-            yield from (f"{name}: {url}" for url in page.found if OUTSIDE.match(url))
+            yield from (f"{name}: {url}" for url in page.urls if OUTSIDE.match(url))
             yield from (f"{name}: {url}" for url in IN_STYLE.findall(page.style))
             yield from (f"{name}: {url}" for url in IN_SCRIPT.findall(page.script))
         elif path.suffix in (".css", ".svg"):

@@ -11,7 +11,8 @@ import pytest
 
 import anonflow as af
 from anonflow import engine, risk
-from anonflow.errors import DataError, ParameterError
+from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.errors import DataError, FlowError, ParameterError
 from tests.cases.flow_files import people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -99,7 +100,7 @@ def test_a_sample_of_everybody_is_what_the_whole_table_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = "  - draw: {}\n  - attack: [prosecutor, marketer, linker, homogeneity, {insider: {c: 1}}]\n"
-    found = []
+    results = []
     for name, most in (("whole", 1000), ("sample", 250)):
         for module in ("anonflow.engine.publish", "anonflow.engine.storage.release"):
             monkeypatch.setattr(f"{module}.MOST", most)
@@ -110,9 +111,9 @@ def test_a_sample_of_everybody_is_what_the_whole_table_gives(
             flow = write_flow(folder, n=260, steps=steps, source=source, partition="{size: 20}")
             attacks = engine.run(flow, seed=SEED).attacks
             assert attacks is not None
-            found.append(attacks[["attacker", "success", "worst", "at_risk"]])
-    for each in found[1:]:
-        pd.testing.assert_frame_equal(found[0].iloc[:4], each.iloc[:4])
+            results.append(attacks[["attacker", "success", "worst", "at_risk"]])
+    for each in results[1:]:
+        pd.testing.assert_frame_equal(results[0].iloc[:4], each.iloc[:4])
         assert each.loc[4, "success"] == pytest.approx(1 / 3, abs=0.25)
 
 
@@ -153,9 +154,123 @@ def test_a_journalist_reads_a_register(tmp_path: Path) -> None:
     assert "register of 200 people" in report.attacks.loc[0, "sentence"]
     (tmp_path / "register.csv").unlink()
     (tmp_path / "out" / "release.csv").unlink()
-    with pytest.raises(DataError, match=r"register\.csv"):
+    with pytest.raises(FlowError, match=r"no such file 'register\.csv'"):
         engine.run(tmp_path / "flow.yaml")
     assert not (tmp_path / "out" / "release.csv").exists()
+
+
+ALL_KEYS = "{{{name}: {{population: register.csv}}}}"
+SOME_KEYS = "{{key-sets: {{sets: [[age]], attackers: [{{{name}: {{population: register.csv}}}}]}}}}"
+
+
+@pytest.mark.parametrize("name", ["journalist", "presence"])
+def test_a_register_without_a_quasi_identifier_is_refused_when_the_flow_is_read(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "register.csv").write_text("city,zip\nAthens,10431\n")
+    for attacker in (ALL_KEYS, SOME_KEYS):
+        flow = write_flow(tmp_path, steps=f"  - draw: {{}}\n  - attack: [{attacker.format(name=name)}]\n")
+        with pytest.raises(FlowError, match=f"'{name}': the population lacks the columns 'age'; ") as caught:
+            engine.load_flow(flow)
+        assert len(caught.value.problems) == 1
+        assert "flow.yaml:13:" in caught.value.problems[0]
+
+
+def test_a_register_of_a_set_of_keys_needs_these_alone(tmp_path: Path) -> None:
+    (tmp_path / "register.csv").write_text("age\n" + "\n".join(map(str, range(18, 81))) + "\n")
+    flow = write_flow(tmp_path, steps=f"  - draw: {{}}\n  - attack: [{SOME_KEYS.format(name='presence')}]\n")
+    attacks = engine.run(flow).attacks
+    assert attacks is not None
+    assert list(attacks["keys"]) == ["age"]
+    assert "63 people" in attacks.loc[0, "sentence"]
+    files = [file.path for file in Fingerprint.of(engine.load_flow(flow)).others]
+    assert str(tmp_path / "register.csv") in list(map(str, files))
+
+
+def test_a_register_is_named_as_the_columns_before_the_steps(tmp_path: Path) -> None:
+    (tmp_path / "register.csv").write_text("years,city\n30,Athens\n")
+    (tmp_path / "people.csv").write_text("years,city\n" + "30,Athens\n40,Patras\n" * 10)
+    source = "{csv: people.csv}\n  prepare: [{rename: {column: years, to: age}}]"
+    columns = "\n".join(f"    {name}: {{role: quasi-identifier, kind: {kind}}}"
+                        for name, kind in (("age", "numeric"), ("city", "categorical"))) + "\n"  # fmt: skip
+    steps = f"  - draw: {{}}\n  - attack: [{ALL_KEYS.format(name='presence')}]\n"
+    data = (tmp_path / "people.csv").read_bytes()
+    report = engine.run(write_flow(tmp_path, source=source, columns=columns, steps=steps, data=data))
+    assert report.attacks is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "match"),
+    [
+        ("age,city\n", ParameterError, "no people"),
+        ("age,city\nold,Athens\n", DataError, "'age'"),
+    ],
+)
+@pytest.mark.parametrize("pieces", ["false", "30"])
+def test_a_register_that_cannot_be_used_is_found_before_anonymizing(
+    tmp_path: Path, text: str, error: type[Exception], match: str, pieces: str
+) -> None:
+    (tmp_path / "register.csv").write_text(text)
+    steps = f"  - draw: {{}}\n  - attack: [{ALL_KEYS.format(name='journalist')}]\n"
+    flow = write_flow(tmp_path, steps=steps, source=f"{{csv: people.csv, pieces: {pieces}}}")
+    seen: list[object] = []
+    with pytest.raises(error, match=match):
+        engine.run(flow, on_event=seen.append)
+    assert not [event for event in seen if type(event).__name__ == "PartitionDone"]
+    assert not [event for event in seen if getattr(event, "step", "") == "cut"]
+
+
+WEIGHTED = "age,city,w\n" + "".join(f"{20 + row},Athens,{{}}\n" for row in range(40))
+
+
+@pytest.mark.parametrize(
+    ("weights", "verify", "error", "match"),
+    [
+        ((2, 0), "covers", DataError, "column 'w': 20 weights are zero or negative"),
+        ((2, -3), "covers", DataError, "20 weights are zero or negative"),
+        ((2, 0.5), "covers", DataError, "20 weights are below 1"),
+        ((2, ""), "covers", DataError, "20 weights are missing or no number"),
+        (("two", 2), "covers", DataError, "20 weights are missing or no number"),
+        ((2, 3), "uniqueness(most=0.5)", ParameterError, "the weights are unequal"),
+        ((2, 2), "uniqueness(most=0.5, fraction=0.1)", ParameterError, "leave the sampling fraction out"),
+    ],
+)
+@pytest.mark.parametrize("pieces", ["false", "30"])
+def test_weights_that_cannot_be_used_are_found_before_anonymizing(
+    tmp_path: Path,
+    weights: tuple[object, object],
+    verify: str,
+    error: type[Exception],
+    match: str,
+    pieces: str,
+) -> None:
+    flow = write_flow(
+        tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}", data=WEIGHTED.format(*weights * 20).encode(),
+        columns="    age: {role: quasi-identifier, kind: numeric}\n    w: {role: weight}\n",
+        anonymize="{algorithm: mondrian, k: 3}", steps=f"  - verify: [covers, '{verify}']\n",
+    )  # fmt: skip
+    if pieces != "false" and verify != "covers":
+        return  # refused whatever the weights
+    seen: list[object] = []
+    with pytest.raises(error, match=match):
+        engine.run(flow, on_event=seen.append)
+    assert not [event for event in seen if getattr(event, "step", "") == "cut"]
+
+
+def test_uniqueness_is_of_the_whole_table(tmp_path: Path) -> None:
+    """Of each batch by itself the models would say something else: in pieces it is refused."""
+    for pieces in ("false", "15"):
+        flow = write_flow(
+            tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}", data=WEIGHTED.format(*[2] * 40).encode(),
+            columns="    age: {role: quasi-identifier, kind: numeric}\n    w: {role: weight}\n",
+            anonymize="{algorithm: mondrian, k: 3}", steps="  - verify: [covers, 'uniqueness(most=0.5)']\n",
+        )  # fmt: skip
+        if pieces == "15":
+            with pytest.raises(FlowError, match="the criterion uniqueness counts rows that read alike"):
+                engine.run(flow)
+            continue
+        details = {finding.criterion: finding.detail for finding in engine.run(flow).results[0].findings}
+        assert "a share of about 0 of the population" in details["uniqueness"]
 
 
 def test_a_seed_does_not_lead_from_the_attacked_to_the_draw(tmp_path: Path) -> None:

@@ -111,10 +111,10 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(
 
     monkeypatch.setattr(engine, "compared", never)
     status = shell(people, "--html", str(people))
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert status == 2
-    assert told.err.count("\n") == 1
-    assert "is a folder" in told.err
+    assert output.err.count("\n") == 1
+    assert "is a folder" in output.err
 
 
 def test_runs_without_a_result_are_in_the_table_and_in_no_figure(people: Path) -> None:

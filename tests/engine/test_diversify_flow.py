@@ -58,11 +58,11 @@ def test_the_shell_checks_the_criterion(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     columns = text[text.index("  columns:") : text.index("partition:")]
     schema.write_text("\n".join(line[2:] for line in columns.splitlines()) + "\n", encoding="utf-8")
-    asked = ["verify", "--original", str(loaded.source_path), "--release", str(loaded.table_path)]
-    asked += ["--schema", str(schema), "--k", "3", "--criterion"]
+    requests = ["verify", "--original", str(loaded.source_path), "--release", str(loaded.table_path)]
+    requests += ["--schema", str(schema), "--k", "3", "--criterion"]
     for l, status in ((1.5, 0), (50, 1)):
         with pytest.raises(SystemExit) as left:
-            cli.main([*asked, f"l-diversity(l={l}, column=income)"])
+            cli.main([*requests, f"l-diversity(l={l}, column=income)"])
         assert left.value.code == status
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import dask.dataframe as dd
 import fsspec
-import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import anonflow as af
@@ -19,6 +18,7 @@ from anonflow.dashboards.session.paths import check_confined
 from anonflow.engine.flows.addresses import address_problem, fetched, is_address, shown_address, uploaded
 from anonflow.engine.flows.loader import load_flow
 from anonflow.errors import DataError, FlowError
+from tests.cases.elsewhere import people, write_flow
 from tests.cases.flow_files import everything_in
 from tests.cases.runs import shell
 
@@ -33,32 +33,6 @@ def bucket() -> Iterator[str]:
     system = fsspec.filesystem("memory")
     if system.exists(place):
         system.rm(place, recursive=True)
-
-
-def people(n: int = 48) -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    return pd.DataFrame(
-        {
-            "age": rng.integers(18, 80, n),
-            "city": rng.choice(["Bonn", "Kiel", "Ulm"], n),
-            "pay": rng.choice(["low", "high"], n),
-        }
-    )
-
-
-def write_flow(
-    folder: Path, source: str, table: str = "out/people.csv", report: str = "out/people.html"
-) -> Path:
-    file = folder / "flow.yaml"
-    file.write_text(
-        f"flow: elsewhere\nversion: 1\ntable:\n  source: {source}\n"
-        "  columns: {age: {role: quasi-identifier, kind: numeric}, city: {role: quasi-identifier, kind: categorical}, pay: {role: sensitive}}\n"
-        "partition: {size: 16}\n"
-        "steps: [{anonymize: {algorithm: mondrian, k: 3}}]\n"
-        f"publish: {{table: '{table}', report: '{report}'}}\n",
-        encoding="utf-8",
-    )
-    return file
 
 
 @pytest.fixture
@@ -132,15 +106,33 @@ def test_a_packed_csv_at_an_address(tmp_path: Path, bucket: str) -> None:
 def test_a_frame_in_place_of_the_source_is_worked_on_in_pieces(
     tmp_path: Path, plain: str, source: Any
 ) -> None:
-    people().iloc[:10].to_parquet(tmp_path / "people.parquet", index=False)
     lines: list[str] = []
-    flow = write_flow(tmp_path, "{parquet: people.parquet}")
+    flow = write_flow(tmp_path, "{parquet: nowhere.parquet}")
     report = af.run(flow, source=source(people()), seed=SEED, on_event=lambda event: lines.append(str(event)))
     assert report.ok
     assert any("in pieces" in line for line in lines)
     text = (tmp_path / "out" / "people.csv").read_text(encoding="utf-8")
     assert sorted(text.split()) == sorted(plain.split())
     assert not list((tmp_path / "owner" / "elsewhere").glob("staging*"))
+
+
+@pytest.mark.parametrize("pieces", ["true", "false"])
+def test_a_part_without_rows_says_nothing_of_types(tmp_path: Path, plain: str, pieces: str) -> None:
+    """Writers give the texts of such a part the type of nulls, wherever it stands in the folder."""
+    (tmp_path / "people").mkdir()
+    whole = pa.Table.from_pandas(people(), preserve_index=False)
+    empty = pa.table({name: pa.nulls(0) for name in whole.column_names})
+    for number, part in enumerate((empty, whole.slice(0, 30), empty, whole.slice(30), empty)):
+        pq.write_table(part, tmp_path / "people" / f"{number}.parquet")
+    flow = write_flow(tmp_path, f"{{parquet: people, pieces: {pieces}}}")
+    af.run(flow, seed=SEED)
+    assert sorted((tmp_path / "out" / "people.csv").read_text().split()) == sorted(plain.split())
+    pq.write_table(
+        whole.cast(pa.schema([(n, pa.string()) for n in whole.column_names])),
+        tmp_path / "people" / "6.parquet",
+    )
+    with pytest.raises(DataError, match="columns of other types"):
+        af.run(flow, seed=SEED)
 
 
 def test_without_pieces_the_bits_are_those_of_a_file(tmp_path: Path, plain: str) -> None:
@@ -172,11 +164,11 @@ def test_bad_frames_are_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("address", "written", "expected"),
     [
-        ("s3://me:secret@bucket/people.csv", False, "an address holds no password"),
-        ("zip://a.csv::file:///b.zip", False, "one address inside another"),
+        ("s3://me:secret@bucket/people.csv", False, "an address must not contain a password"),
+        ("zip://a.csv::file:///b.zip", False, "an address inside another"),
         ("memory://", False, "names no file"),
         ("https://host/people.csv", True, "nothing can be written to https"),
-        ("nowhere://host/people.csv", False, "no kind of address that fsspec knows"),
+        ("nowhere://host/people.csv", False, "not a kind of address that fsspec knows"),
         ("memory://host/people.csv", True, None),
     ],
 )
@@ -198,7 +190,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("source", "table", "expected"),
     [
-        ("{csv: 's3://me:secret@b/x.csv'}", "out/a.csv", "4:17: an address holds no password"),
+        ("{csv: 's3://me:secret@b/x.csv'}", "out/a.csv", "4:17: an address must not contain a password"),
         ("{stats: 'memory://b/x.csv'}", "out/a.csv", "is a file that ends in .sav or"),
         ("{csv: people.csv}", "https://host/a.csv", "nothing can be written to https"),
         ("{csv: people.csv}", "memory://b/a.txt", "'table' is a file that ends in .parquet or .csv"),
@@ -248,8 +240,23 @@ def test_the_dashboards_reach_no_address(tmp_path: Path) -> None:
         {"publish": {"table": "memory://bucket/people.csv"}},
         {"publish": {"report": {"file": "file:///tmp/people.html"}}},
     ):
-        with pytest.raises(FlowError, match="the dashboards reach no other machine"):
+        with pytest.raises(FlowError, match="the dashboards contact no other machine"):
             check_confined(document, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        {"t-closeness": {"t": 0.2, "hierarchy": "/etc/hostname"}},
+        {"t-closeness": {"t": 0.2, "hierarchy": {"csv": "tree.csv"}}},
+        "t-closeness(t=0.2, hierarchy=/etc/hostname)",
+    ],
+)
+def test_the_dashboards_read_no_hierarchy_beside_a_criterion(tmp_path: Path, criterion: object) -> None:
+    """Its path is relative to where the program runs: a stranger's flow would read the server's files."""
+    with pytest.raises(FlowError, match="give the hierarchy to the sensitive column"):
+        check_confined({"steps": [{"verify": ["covers", criterion]}]}, tmp_path)
+    check_confined({"steps": [{"verify": ["covers", {"t-closeness": {"t": 0.2}}]}]}, tmp_path)
 
 
 def test_the_plan_shows_no_secret(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution import events, plan, tasks
 from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.storage.scan import Coder
 from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from anonflow.whole_file import write_whole
@@ -63,16 +66,16 @@ def test_a_run_publishes_what_it_verified(tmp_path: Path) -> None:
 def test_the_engine_and_anonymize_agree(tmp_path: Path) -> None:
     report = engine.run(write_flow(tmp_path), seed=SEED)
     table = af.Table.read(tmp_path / "people.csv", engine.load_flow(tmp_path / "flow.yaml").schema)
-    made = af.anonymize(table, "greedy", k=3, partition_size=20, seed=SEED)
+    anon = af.anonymize(table, "greedy", k=3, partition_size=20, seed=SEED)
     theirs = report.results[0].anonymization
     assert theirs is not None
     assert theirs.matches is not None
-    assert made.matches is not None
-    np.testing.assert_array_equal(theirs.matches, made.matches)
-    assert theirs.frame().equals(made.frame())
-    assert report.results[0].measures["gcp"] == pytest.approx(made.loss("gcp"), rel=1e-12)
+    assert anon.matches is not None
+    np.testing.assert_array_equal(theirs.matches, anon.matches)
+    assert theirs.frame().equals(anon.frame())
+    assert report.results[0].measures["gcp"] == pytest.approx(anon.loss("gcp"), rel=1e-12)
     losses = [column.loss for column in report.results[0].columns]
-    assert np.mean(losses) == pytest.approx(made.loss("gcp"), rel=1e-12)
+    assert np.mean(losses) == pytest.approx(anon.loss("gcp"), rel=1e-12)
 
 
 @pytest.mark.parametrize("order", ["lexicographic", "input", "random"])
@@ -187,9 +190,9 @@ def test_planning_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     for name in ("solve_partition", "match", "check", "measure"):
         monkeypatch.setattr(tasks, name, never)
-    made = planned(flow, table)
-    assert made.partitions == 3
-    assert [(one.run.number, batch.number) for one, batch in made.batches()] == [(0, 0), (0, 1), (0, 2)]
+    result = planned(flow, table)
+    assert result.partitions == 3
+    assert [(item.run.number, batch.number) for item, batch in result.batches()] == [(0, 0), (0, 1), (0, 2)]
 
 
 def test_partitions_are_those_of_anonymize(tmp_path: Path) -> None:
@@ -198,10 +201,10 @@ def test_partitions_are_those_of_anonymize(tmp_path: Path) -> None:
 
     flow = engine.load_flow(write_flow(tmp_path, partition="{size: 19, order: random}"))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    (one,) = planned(flow, table).runs
+    (item,) = planned(flow, table).runs
     expected = partition.plan(table.records, 19, 3, "random", partition_rng(SEED, -1))
-    for cut, theirs in zip(one.cuts, expected, strict=True):
-        ours, _ = one.order.rows(cut.start, cut.stop).load(table.domains)
+    for cut, theirs in zip(item.cuts, expected, strict=True):
+        ours, _ = item.order.rows(cut.start, cut.stop).load(table.domains)
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -211,8 +214,8 @@ def test_rows_that_travel_take_nothing_else_along(tmp_path: Path) -> None:
 
     flow = engine.load_flow(write_flow(tmp_path, n=5000))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    (one,) = planned(flow, table).runs
-    rows = one.order.rows(20, 40)
+    (item,) = planned(flow, table).runs
+    rows = item.order.rows(20, 40)
     sent = pickle.dumps(rows)
     assert len(sent) < 2000
     again = pickle.loads(pickle.dumps(pickle.loads(sent)))  # a scheduler hands them on
@@ -224,29 +227,29 @@ def test_rows_that_travel_take_nothing_else_along(tmp_path: Path) -> None:
 
 
 def test_events_tell_the_whole_story(tmp_path: Path) -> None:
-    told: list[events.Event] = []
+    heard: list[events.Event] = []
     stream = engine.EventStream()
-    report = engine.run(write_flow(tmp_path), on_event=told.append, events=stream)
-    assert list(stream) == told
-    assert isinstance(told[0], events.FlowStarted)
-    assert isinstance(told[-1], events.FlowDone)
-    assert told[-1].ok
-    done = [event for event in told if isinstance(event, events.PartitionDone)]
+    report = engine.run(write_flow(tmp_path), on_event=heard.append, events=stream)
+    assert list(stream) == heard
+    assert isinstance(heard[0], events.FlowStarted)
+    assert isinstance(heard[-1], events.FlowDone)
+    assert heard[-1].ok
+    done = [event for event in heard if isinstance(event, events.PartitionDone)]
     assert sorted(event.partition for event in done) == [0, 1, 2]
     assert [event.done for event in done] == [1, 2, 3]
     assert {event.of for event in done} == {3}
     weighted = sum(event.loss * event.records for event in done) / 60
     assert weighted == pytest.approx(report.results[0].measures["gcp"], rel=1e-12)
-    steps = [event.step for event in told if isinstance(event, events.StepDone)]
+    steps = [event.step for event in heard if isinstance(event, events.StepDone)]
     assert steps == ["load", "cut", "anonymize", "draw", "verify", "attack", "publish"]
-    times = [event.at for event in told]
+    times = [event.at for event in heard]
     assert times == sorted(times)
 
 
 def test_events_are_plain_data_without_values(tmp_path: Path) -> None:
-    told: list[events.Event] = []
-    engine.run(write_flow(tmp_path), on_event=told.append)
-    text = json.dumps([event.to_mapping() for event in told])
+    heard: list[events.Event] = []
+    engine.run(write_flow(tmp_path), on_event=heard.append)
+    text = json.dumps([event.to_mapping() for event in heard])
     for city in ("Athens", "Patras", "modest"):
         assert city not in text
 
@@ -255,8 +258,8 @@ def test_what_a_stream_holds_does_not_grow_with_the_partitions(monkeypatch: pyte
     monkeypatch.setattr(events, "PAST", 10)
     stream = engine.EventStream()
     stream.log("first")
-    told: list[events.Event] = []
-    stream.listen(told.append)
+    heard: list[events.Event] = []
+    stream.listen(heard.append)
     for p in range(95):
         stream.emit(
             events.PartitionDone(run=0, partition=p, done=p + 1, of=95, records=2, seconds=0.0, loss=0.0)
@@ -264,7 +267,7 @@ def test_what_a_stream_holds_does_not_grow_with_the_partitions(monkeypatch: pyte
     stream.log("last")
     stream.close()
     late = list(stream)
-    assert len(told) == 96
+    assert len(heard) == 96
     assert [getattr(event, "message", "") for event in (late[0], late[-1])] == ["first", "last"]
     done = [event.done for event in late if isinstance(event, events.PartitionDone)]
     assert done == list(range(96 - len(done), 96))
@@ -530,3 +533,25 @@ def test_compare_checks_what_it_is_given(names: Any, k: Any) -> None:
 def test_errors_of_the_table_reach_the_caller(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         engine.run(write_flow(tmp_path, data=b"age,city,zip,income\n"))
+
+
+def test_threads_that_code_at_once_get_the_same_codes() -> None:
+    """pandas 2 builds an index's table of values at the first lookup, and lets another thread look into half of it."""
+    values = np.random.default_rng(0).permutation(20_000)
+    cells = pd.Series(values[:500])
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(10):
+            coder = Coder("a", pd.Index(values), np.arange(20_001, dtype=np.int32)[:, None])
+            gate = threading.Barrier(4)
+
+            def code(gate: threading.Barrier, coder: Coder) -> np.ndarray:
+                gate.wait()
+                return coder.code(cells)
+
+            with ThreadPoolExecutor(4) as pool:
+                waiting = [pool.submit(code, gate, coder) for _ in range(4)]
+                assert all((each.result()[:, 0] == np.arange(500)).all() for each in waiting)
+    finally:
+        sys.setswitchinterval(interval)

@@ -64,7 +64,7 @@ def test_a_flow_keeps_boundaries(method: str, tmp_path: Path) -> None:
 def test_a_flow_without_boundaries_counts_violations(tmp_path: Path) -> None:
     report = af.run(written(tmp_path, "mondrian", "{anonymize.boundaries: [true, false]}"))
     held = [{finding.criterion: finding.holds for finding in result.findings} for result in report.results]
-    assert [found["boundary"] for found in held] == [True, False]
+    assert [results["boundary"] for results in held] == [True, False]
     assert [result.suppressed > 0 for result in report.results] == [True, False]
 
 
@@ -145,7 +145,7 @@ def test_the_report_shows_the_patterns_as_a_grid(tmp_path: Path) -> None:
     anon = report.results[0].anonymization
     assert anon is not None
     for hidden in np.unique(anon.generalization.whole().T, axis=0).tolist():
-        marks = "".join(f"<td>{'*' if one else '·'}</td>" for one in hidden)
+        marks = "".join(f"<td>{'*' if item else '·'}</td>" for item in hidden)
         assert f"<tr>{marks}<td" in page
     grid = af.pattern_grid(anon.table, {"at-most": 2, "never": ["parents"], "fallback": "all"})
     assert len(grid) == 1 + 3 + 3 + 1

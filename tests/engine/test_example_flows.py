@@ -25,7 +25,7 @@ def test_an_example_flow_runs(path: Path, tmp_path: Path) -> None:
     report = engine.run(copy)
     assert report.ok, report.problems
     assert report.published
-    assert all(one.exists() for one in report.published)
+    assert all(item.exists() for item in report.published)
 
 
 def test_each_family_has_an_example() -> None:

@@ -36,7 +36,7 @@ from anonflow.errors import (
 )
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
-from anonflow.table.metadata_file import metadata_path
+from anonflow.table.files.metadata_file import metadata_path
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -115,17 +115,17 @@ def compared(
     memory: Path, pieces: Path, table: str = "release.parquet", exact: bool = True, **settings: Any
 ) -> Any:
     """Run both; the releases, certificates and numbers must be the same (sums of floats, if `exact`, to the bit)."""
-    one = engine.run(memory, seed=SEED)
+    report = engine.run(memory, seed=SEED)
     two = engine.run(pieces, seed=SEED, **settings)
-    assert one.ok
+    assert report.ok
     assert two.ok
-    frames = [read_release(path.parent / "out" / table, one.results[0].anonymization.table.schema).frame
+    frames = [read_release(path.parent / "out" / table, report.results[0].anonymization.table.schema).frame
               for path in (memory, pieces)]  # fmt: skip
     pd.testing.assert_frame_equal(*frames)
     descriptions = [metadata_path(path.parent / "out" / table) for path in (memory, pieces)]
     first, second = (place.read_bytes() for place in descriptions if place is not None)
     assert first == second
-    assert read_release(pieces.parent / "out" / table).about == one.release.about
+    assert read_release(pieces.parent / "out" / table).about == report.release.about
     owners = [path.parent / "owner" / "test" for path in (memory, pieces)]
     proofs = [Certificate.load(owner / "certificate.npz") for owner in owners]
     for name in ("row_list", "list_offsets", "list_originals", "row_marks"):
@@ -135,7 +135,7 @@ def compared(
         proofs[1].criterion,
         proofs[1].key,
     )
-    a, b = one.results[0], two.results[0]
+    a, b = report.results[0], two.results[0]
     assert a.measures.keys() == b.measures.keys()
     for name, value in b.measures.items():
         assert a.measures[name] == pytest.approx(value, rel=1e-12), name
@@ -149,15 +149,15 @@ def compared(
     checks = [
         [
             (each.criterion, each.holds, each.failed)
-            for each in one.findings
+            for each in item.findings
             if each.criterion != "certificate"
         ]
-        for one in (a, b)
+        for item in (a, b)
     ]
     assert checks[0] == checks[1]
     assert a.said == b.said
     # what follows from quasi-identifiers is looked for in a sample; here it is everybody
-    assert one.warnings == two.warnings
+    assert report.warnings == two.warnings
     assert not list(owners[1].glob("pieces-*"))
     assert stat.S_IMODE(owners[1].stat().st_mode) == 0o700
     return two
@@ -216,8 +216,8 @@ def test_classes_of_several_runs_are_measured_apart(tmp_path: Path) -> None:
     more = "matrix: {anonymize.k: [3, 5]}\n"
     steps = f"  - measure: {BY_CLASS}\n"
     flows = written(tmp_path, publish="", more=more, steps=steps)
-    one, two = (engine.run(flow, seed=SEED) for flow in flows)
-    for a, b in zip(one.results, two.results, strict=True):
+    item, two = (engine.run(flow, seed=SEED) for flow in flows)
+    for a, b in zip(item.results, two.results, strict=True):
         assert b.measures == pytest.approx({name: a.measures[name] for name in b.measures})
 
 
@@ -231,7 +231,7 @@ def visits(n: int, seed: int = 3) -> pd.DataFrame:
     frame = people(n)
     frame["name"], frame["home"] = (
         who + 2**60,
-        [f"h{one // 3}" for one in who],
+        [f"h{item // 3}" for item in who],
     )  # 64 bits: floats take them for one
     return frame.iloc[rng.permutation(n)].reset_index(drop=True)
 
@@ -284,6 +284,40 @@ def test_of_large_tables_people_are_counted_by_all_their_rows(
         assert large[number] == pytest.approx(whole[number]), number
 
 
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
+def test_of_a_sample_people_are_counted_by_all_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str
+) -> None:
+    """Of everybody the figures are those of the whole table; of some, a person's other rows are taken to be like those."""
+    steps = "  - draw: {}\n  - attack: [prosecutor, marketer, linker, homogeneity]\n"
+    flows = written(
+        tmp_path, frame=visits(300), columns=WITH_UNITS, anonymize=f"{{algorithm: {algorithm}, k: 3}}", steps=steps,
+        publish=PARQUET, partition="{size: 20}",
+    )  # fmt: skip
+    whole = engine.run(flows[0], seed=SEED).attacks.set_index("attacker")
+    assert whole.loc["marketer", "targets"] == len(visits(300)["name"].unique())
+    numbers = ["targets", "success", "worst", "at_risk", "households", "household_success", "household_worst"]
+    for module in ("anonflow.engine.publish", "anonflow.engine.storage.release"):
+        monkeypatch.setattr(f"{module}.MOST", 200)
+    for sample in (5000, 120):
+        monkeypatch.setattr("anonflow.engine.report.attacks.SAMPLE", sample)
+        attacks = [engine.run(flow, seed=SEED).attacks.set_index("attacker") for flow in flows]
+        for number in numbers:
+            assert attacks[0][number].to_numpy() == pytest.approx(attacks[1][number].to_numpy()), number
+        assert attacks[0].loc["linker", numbers].tolist() == pytest.approx(
+            whole.loc["linker", numbers].tolist()
+        )
+        for name in ("prosecutor", "marketer", "homogeneity"):
+            row = attacks[0].loc[name]
+            assert row["sentence"].startswith(f"Of a sample of {row['targets']:,} people with ")
+            if sample == 5000:
+                assert row[numbers].tolist() == pytest.approx(whole.loc[name, numbers].tolist()), name
+        if sample == 120:
+            row = attacks[0].loc["marketer"]
+            assert row["targets"] < whole.loc["marketer", "targets"]
+            assert row["success"] == pytest.approx(whole.loc["marketer", "success"], rel=0.15)
+
+
 def test_people_are_not_counted_where_nobody_is_listed(tmp_path: Path) -> None:
     steps = "  - draw: {}\n  - attack: [unit]\n"
     settings = {"columns": WITH_UNITS, "steps": steps, "anonymize": "{algorithm: k-concealment, k: 3}"}
@@ -303,14 +337,107 @@ def test_people_with_several_rows_within_boundaries(tmp_path: Path, order: str) 
         partition=f"{{order: {order}, size: 30}}",
         steps="  - verify: [covers, guarantee, units]\n",
     )  # fmt: skip
-    one, two = (engine.run(flow, seed=SEED) for flow in flows)
-    for a, b in zip(one.results, two.results, strict=True):
+    item, two = (engine.run(flow, seed=SEED) for flow in flows)
+    for a, b in zip(item.results, two.results, strict=True):
         assert (a.measures["gcp"], a.sizes, a.spread) == (b.measures["gcp"], b.sizes, b.spread)
         assert a.suppressed == b.suppressed
         assert [(each.criterion, each.holds) for each in a.findings] == [
             (each.criterion, each.holds) for each in b.findings
         ]
         assert [each.holds for each in b.findings if each.criterion == "units"] == [True]
+
+
+RECIPES = (
+    "{unit: name, recipes: {age: max, city: common, zip: first, job: last, income: common, visits: sum, score: mean}, "
+    "rows: times}"
+)
+PER_UNIT = COLUMNS + "    times: {role: quasi-identifier, kind: numeric}\n"
+
+
+def of_units(
+    folder: Path, units: str, form: str = "parquet", prepare: str = "", **settings: Any
+) -> tuple[Path, Path]:
+    """Two flows over people with several rows, of whom some are left out or made one."""
+    frame = visits(300)
+    frame.loc[::7, "age"] = None
+    flows = written(folder, frame=frame, form=form, publish=PARQUET, partition="{size: 30}", **settings)
+    for flow in flows:
+        text = flow.read_text(encoding="utf-8")
+        flow.write_text(
+            text.replace("\n  columns:\n", f"\n  units: {units}\n{prepare}  columns:\n"), encoding="utf-8"
+        )
+    return flows
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "folder"])
+@pytest.mark.parametrize(
+    ("units", "columns"),
+    [
+        (RECIPES, PER_UNIT),
+        ("{unit: name, cap: 2}", WITH_UNITS),
+        ("{unit: name, cap: 2, recipes: {age: min, city: first, zip: all, job: common}, rows: times}",
+         "    name: {role: unit}\n    age: {role: quasi-identifier, kind: numeric, missing: suppress}\n"
+         "    zip: {role: quasi-identifier, kind: categorical}\n    times: {role: insensitive}\n"),
+    ],
+)  # fmt: skip
+def test_rows_per_unit_in_pieces(tmp_path: Path, form: str, units: str, columns: str) -> None:
+    """A cap draws the same rows, and one row for each stands where it stands in memory."""
+    flows = of_units(tmp_path, units, form, columns=columns)
+    report = compared(*flows)
+    people_there = len(visits(300)["name"].unique())
+    assert (
+        report.results[0].records == people_there if "recipes" in units else report.results[0].records < 300
+    )
+
+
+def test_rows_per_unit_before_the_steps_in_pieces(tmp_path: Path) -> None:
+    steps = "  prepare: [{top-code: {column: age, at: 35}}, {filter: {column: times, at-least: 2}}]\n"
+    flows = of_units(tmp_path, RECIPES, "csv", steps, columns=PER_UNIT)
+    report = compared(*flows)
+    assert report.results[0].records < len(visits(300)["name"].unique())
+
+
+def test_a_unit_whose_columns_have_no_value_in_a_bucket(tmp_path: Path) -> None:
+    """A column's type is that of the whole: some buckets have blanks only, and some none."""
+    frame = visits(300).sort_values("name")
+    for name, kind in (("visits", "Int64"), ("score", "float64"), ("income", "object")):
+        frame[name] = frame[name].astype(kind)
+        frame.iloc[:150, frame.columns.get_loc(name)] = None
+    flows = written(tmp_path, frame=frame, columns=PER_UNIT, publish=PARQUET, partition="{size: 30}")
+    for recipes in (
+        RECIPES,
+        RECIPES.replace("common", "all").replace("mean", "max").replace("sum", "median"),
+    ):
+        for flow in flows:
+            text = flow.read_text(encoding="utf-8").split("\n  units:")[0].split("\n  columns:")[0]
+            rest = flow.read_text(encoding="utf-8").split("\n  columns:\n")[1]
+            flow.write_text(f"{text}\n  units: {recipes}\n  columns:\n{rest}", encoding="utf-8")
+        compared(*flows)
+
+
+@pytest.mark.parametrize(
+    ("units", "words"),
+    [
+        (
+            "{unit: nam, cap: 2}",
+            "column 'nam': is to be the unit, and is not in the table .did you mean 'name'",
+        ),
+        ("{unit: name, recipes: {agee: max}}", "column 'agee': has a recipe, and is not in the table"),
+        ("{unit: name, recipes: {age: max}, rows: age}", "column 'age': is in the result already"),
+        ("{unit: name, recipes: {city: mean}}", "column 'city': the recipe mean needs numbers"),
+        ("{unit: name, recipes: {city: same}}", "units have several values, and the recipe is same"),
+        ("{unit: age, cap: 2}", "rows have no unit; every row needs one"),
+    ],
+)
+def test_rows_per_unit_that_cannot_be_had_in_pieces(tmp_path: Path, units: str, words: str) -> None:
+    """The sentences of a run in memory."""
+    columns = "    age: {role: quasi-identifier, kind: numeric, missing: suppress}\n"
+    errors = []
+    for flow in of_units(tmp_path, units, columns=columns):
+        with pytest.raises((DataError, ParameterError), match=words) as caught:
+            engine.run(flow, seed=SEED)
+        errors.append((type(caught.value), str(caught.value)))
+    assert errors[0] == errors[1]
 
 
 @pytest.mark.parametrize(
@@ -381,6 +508,17 @@ def test_diversify_where_it_is_hard(tmp_path: Path, settings: str, size: int) ->
     report = compared(*flows, exact=False)
     # as many in memory; how many depends on the random streams, which take the records
     assert report.results[0].suppressed == (52 if "l: 2" in settings else 0)
+
+
+def test_closeness_along_the_hierarchy_of_a_sensitive_column(tmp_path: Path) -> None:
+    """The tree that the schema has for the column is the distance in pieces, too."""
+    tree = r'{nested: {any: {low: [poor, modest], high: ["rich, \"very\"\nrich"]}}}'
+    columns = COLUMNS.replace("{role: sensitive}", f"{{role: sensitive, hierarchy: {tree}}}")
+    steps = "  - diversify: {criterion: t-closeness, t: 0.3}\n  - draw: {}\n  - verify: [covers, {t-closeness: {t: 0.3, per: class}}]\n"
+    flows = written(
+        tmp_path, 260, anonymize="{algorithm: mondrian, k: 3}", steps=steps, publish=PARQUET, columns=columns
+    )
+    compared(*flows, exact=False)
 
 
 def test_diversify_goes_three_rounds_where_draws_fail(
@@ -486,8 +624,8 @@ def test_diversify_is_the_same_where_tasks_are_done_again(
 def test_diversify_without_a_draw(tmp_path: Path, algorithm: str) -> None:
     steps = "  - diversify: {criterion: l-diversity, l: 1.5}\n  - verify: [covers, guarantee]\n"
     flows = written(tmp_path, 260, anonymize=f"{{algorithm: {algorithm}, k: 3}}", steps=steps, publish="")
-    one, two = (engine.run(flow, seed=SEED) for flow in flows)
-    a, b = one.results[0], two.results[0]
+    item, two = (engine.run(flow, seed=SEED) for flow in flows)
+    a, b = item.results[0], two.results[0]
     assert a.measures == pytest.approx(b.measures, rel=1e-12)
     assert [(each.criterion, each.holds, each.failed) for each in a.findings] == [
         (each.criterion, each.holds, each.failed) for each in b.findings
@@ -497,17 +635,17 @@ def test_diversify_without_a_draw(tmp_path: Path, algorithm: str) -> None:
 
 def test_a_diversity_that_the_table_does_not_have_is_refused_as_in_memory(tmp_path: Path) -> None:
     steps = "  - diversify: {criterion: p-sensitivity, p: 50}\n  - draw: {}\n"
-    said = []
+    messages = []
     for flow in written(tmp_path, 200, steps=steps, publish=PARQUET):
         with pytest.raises(InfeasibleError, match="the largest feasible p is") as caught:
             engine.run(flow, seed=SEED)
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def test_more_values_than_k_are_refused_before_work_as_in_memory(tmp_path: Path) -> None:
     steps = "  - diversify: {criterion: delta-disclosure, delta: 3, column: visits}\n  - draw: {}\n"
-    said = []
+    messages = []
     for flow in written(tmp_path, 200, steps=steps, publish=PARQUET):
         began: list[str] = []
         with pytest.raises(ParameterError, match="more than k = 3") as caught:
@@ -515,8 +653,8 @@ def test_more_values_than_k_are_refused_before_work_as_in_memory(tmp_path: Path)
                 flow, seed=SEED, on_event=lambda event, to=began: to.append(getattr(event, "step", ""))
             )
         assert "anonymize" not in began
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize("draw", ["", "  - draw: {}\n"])
@@ -542,7 +680,7 @@ def test_criteria_of_more_than_a_partition(tmp_path: Path, draw: str, algorithm:
         tmp_path, frame=frame, columns=columns, anonymize=f"{{algorithm: {algorithm}, k: 4}}",
         steps=f"{draw}  - verify: [covers, {criterion}]\n", publish=PARQUET if draw else "",
     )  # fmt: skip
-    found = [
+    results = [
         [
             (each.criterion, each.holds, each.failed, each.parameters)
             for each in engine.run(flow, seed=SEED).results[0].findings
@@ -550,8 +688,8 @@ def test_criteria_of_more_than_a_partition(tmp_path: Path, draw: str, algorithm:
         ]
         for flow in flows
     ]
-    assert found[0] == found[1]
-    assert len(found[0]) == 2
+    assert results[0] == results[1]
+    assert len(results[0]) == 2
 
 
 LIMITED = """\
@@ -595,19 +733,19 @@ def test_boundaries(tmp_path: Path, algorithm: str, order: str) -> None:
 
 def test_boundaries_that_nobody_can_keep_are_refused_as_in_memory(tmp_path: Path) -> None:
     flows = written(tmp_path, columns=BOUNDED, anonymize="{algorithm: greedy, k: 200}", partition="{}")
-    said = []
+    messages = []
     for flow in flows:
         with pytest.raises(InfeasibleError, match="within the boundaries") as caught:
             engine.run(flow, seed=SEED)
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def test_runs_with_and_without_boundaries_share_a_table(tmp_path: Path) -> None:
     more = "matrix: {anonymize.boundaries: [true, false]}\n"
     flows = written(tmp_path, columns=BOUNDED, publish="", more=more)
-    one, two = (engine.run(flow, seed=SEED) for flow in flows)
-    for a, b in zip(one.results, two.results, strict=True):
+    item, two = (engine.run(flow, seed=SEED) for flow in flows)
+    for a, b in zip(item.results, two.results, strict=True):
         assert b.measures == pytest.approx(a.measures)
         assert a.suppressed == b.suppressed
 
@@ -675,8 +813,8 @@ def test_whole_numbers_that_floats_cannot_hold_stay_exact_beside_blanks(tmp_path
 def test_a_csv_release_and_input_order(tmp_path: Path) -> None:
     flows = written(tmp_path, form="csv", partition="{order: input, size: 20}")
     compared(*flows, table="release.csv")
-    one, two = ((flow.parent / "out" / "release.csv").read_bytes() for flow in flows)
-    assert one == two
+    item, two = ((flow.parent / "out" / "release.csv").read_bytes() for flow in flows)
+    assert item == two
 
 
 def test_a_csv_release_with_a_return_in_one_cell(tmp_path: Path) -> None:
@@ -686,8 +824,8 @@ def test_a_csv_release_with_a_return_in_one_cell(tmp_path: Path) -> None:
     flows = written(tmp_path, frame=frame)
     for flow in flows:
         assert engine.run(flow, seed=SEED).ok
-    one, two = ((flow.parent / "out" / "release.csv").read_bytes() for flow in flows)
-    assert one == two
+    item, two = ((flow.parent / "out" / "release.csv").read_bytes() for flow in flows)
+    assert item == two
 
 
 def test_a_random_order(tmp_path: Path) -> None:
@@ -703,9 +841,9 @@ def test_a_partition_size_within_a_budget(tmp_path: Path) -> None:
     (run,) = json.loads((owner / "record.json").read_text())["runs"]
     assert run["partition-size"] >= 3
     assert run["pilots"]
-    one = (pieces.parent / "out" / "release.parquet").read_bytes()
+    item = (pieces.parent / "out" / "release.parquet").read_bytes()
     assert engine.run(pieces, replay=owner).ok
-    assert (pieces.parent / "out" / "release.parquet").read_bytes() == one
+    assert (pieces.parent / "out" / "release.parquet").read_bytes() == item
     text = memory.read_text(encoding="utf-8").replace(
         "size: auto, budget: 3", f"size: {run['partition-size']}"
     )
@@ -746,8 +884,10 @@ def test_a_data_set_in_pieces(tmp_path: Path) -> None:
             anonymize="{algorithm: mondrian, k: 5}",
         )  # fmt: skip
         reports.append(engine.run(flow, seed=SEED))
-    one, two = (pd.read_parquet(tmp_path / name / "out" / "release.parquet") for name in ("memory", "pieces"))
-    pd.testing.assert_frame_equal(one, two)
+    item, two = (
+        pd.read_parquet(tmp_path / name / "out" / "release.parquet") for name in ("memory", "pieces")
+    )
+    pd.testing.assert_frame_equal(item, two)
     assert reports[0].results[0].measures == pytest.approx(reports[1].results[0].measures, rel=1e-12)
     assert reports[1].release is None
 
@@ -761,18 +901,18 @@ def test_a_table_in_hand_in_pieces() -> None:
     }
     table = Table(people(300), schema)
     before = set(Path(tempfile.gettempdir()).glob("anonflow-*"))
-    one, two = (
+    item, two = (
         engine.run(
             Flow.for_table(table, ["greedy", "mondrian"], [3, 5], partition_size=40, pieces=pieces), seed=SEED
         )
         for pieces in (None, 50)
     )
-    for a, b in zip(one.results, two.results, strict=True):
+    for a, b in zip(item.results, two.results, strict=True):
         assert a.measures == pytest.approx(b.measures, rel=1e-12)
         assert (a.records, a.suppressed, a.sizes) == (b.records, b.suppressed, b.sizes)
-    assert one.results[0].anonymization is not None
+    assert item.results[0].anonymization is not None
     assert two.results[0].anonymization is None
-    assert one.warnings == two.warnings
+    assert item.warnings == two.warnings
     assert set(Path(tempfile.gettempdir()).glob("anonflow-*")) <= before
 
 
@@ -806,7 +946,7 @@ def test_columns_that_are_unique_together_are_named(tmp_path: Path) -> None:
     frame["visits"] = [i % 60 for i in range(300)]
     frame["score"] = random.Random(1).sample([i // 60 for i in range(300)], 300)
     report = compared(*written(tmp_path, frame=frame, publish=PARQUET))
-    assert any("together are nearly unique" in one for one in report.warnings)
+    assert any("together are nearly unique" in warning for warning in report.warnings)
 
 
 def test_columns_that_follow_from_quasi_identifiers_are_named(tmp_path: Path) -> None:
@@ -814,7 +954,9 @@ def test_columns_that_follow_from_quasi_identifiers_are_named(tmp_path: Path) ->
     frame["age"] = [20 + i * 7 % 60 for i in range(300)]
     frame["income"] = [f"p{age // 2}" for age in frame["age"]]
     report = compared(*written(tmp_path, frame=frame, publish=PARQUET))
-    assert any("'income' follows from 'age' and leads back to people" in one for one in report.warnings)
+    assert any(
+        "'income' follows from 'age' and leads back to people" in warning for warning in report.warnings
+    )
 
 
 def test_a_sketch_of_rows_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -826,8 +968,8 @@ def test_a_sketch_of_rows_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> No
     both = None
     for start in range(0, 20_000, 3_000):
         part = frame[start : start + 3_000]
-        one = scan.Sketch.of_rows([part["a"], part["b"]])[1]
-        both = one if both is None else both.then(one)
+        item = scan.Sketch.of_rows([part["a"], part["b"]])[1]
+        both = item if both is None else both.then(item)
     assert both is not None
     assert len(both.values) <= 500
     alone = int((frame.value_counts() == 1).sum())
@@ -849,10 +991,10 @@ def test_people_of_an_earlier_release_are_recognized(tmp_path: Path, form: str) 
         owner.mkdir(exist_ok=True)
         shutil.copytree(owner, home, dirs_exist_ok=True)
         report = engine.run(flow, seed=SEED + (number == 2))
-        found = [one for one in report.warnings if "200 of 200 people are in" in one]
-        assert len(found) == (number == 2), number  # the other ones are the first release again
-        if found:
-            assert "by 'name'" in found[0]
+        results = [warning for warning in report.warnings if "200 of 200 people are in" in warning]
+        assert len(results) == (number == 2), number  # the other ones are the first release again
+        if results:
+            assert "by 'name'" in results[0]
             continue
         shutil.copytree(home / ".releases", owner / ".releases", dirs_exist_ok=True)
 
@@ -861,7 +1003,7 @@ def test_cells_that_begin_like_a_formula_are_counted(tmp_path: Path) -> None:
     frame = people(300)
     frame["income"] = ["=1+1" if i % 10 == 0 else "rich" for i in range(300)]
     report = compared(*written(tmp_path, form="csv", frame=frame), table="release.csv")
-    assert any(one.startswith("30 cells begin like a formula") for one in report.warnings)
+    assert any(warning.startswith("30 cells begin like a formula") for warning in report.warnings)
 
 
 def test_a_sketch_of_many_values_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -888,7 +1030,7 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "text"),
     [
         ({"steps": "  - measure: [lower-bound]\n"}, "lower-bound"),
         ({"steps": "  - draw: {}\n  - verify: [covers, linkable-columns]\n"}, "linkable-columns"),
@@ -904,9 +1046,9 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_needs_the_whole_table_is_refused(tmp_path: Path, more: dict[str, Any], said: str) -> None:
+def test_what_needs_the_whole_table_is_refused(tmp_path: Path, more: dict[str, Any], text: str) -> None:
     _, flow = written(tmp_path, publish=PARQUET, **more)
-    with pytest.raises(FlowError, match=said):
+    with pytest.raises(FlowError, match=text):
         engine.run(flow, seed=SEED)
     assert not (flow.parent / "out").exists()
 
@@ -978,13 +1120,13 @@ def test_a_cancelled_run_keeps_its_batches(tmp_path: Path) -> None:
     assert list((owner / "checkpoints").glob("*.npz"))
     assert not (flow.parent / "out").exists()
     assert not list(owner.glob("pieces-*"))
-    said = []
-    report = engine.run(flow, on_event=lambda event: said.append(getattr(event, "message", "")))
+    messages = []
+    report = engine.run(flow, on_event=lambda event: messages.append(getattr(event, "message", "")))
     assert report.ok
-    assert any("partitions are there from an earlier run" in one for one in said)
+    assert any("partitions are there from an earlier run" in item for item in messages)
     assert engine.run(memory, seed=SEED).ok
-    one, two = (pd.read_parquet(path.parent / "out" / "release.parquet") for path in (memory, flow))
-    pd.testing.assert_frame_equal(one, two)  # the seed of the run that was cancelled
+    entry, two = (pd.read_parquet(path.parent / "out" / "release.parquet") for path in (memory, flow))
+    pd.testing.assert_frame_equal(entry, two)  # the seed of the run that was cancelled
 
 
 def test_a_release_that_fails_its_check_is_not_published(
@@ -1009,23 +1151,23 @@ def test_a_release_that_fails_its_check_is_not_published(
 
 
 @pytest.mark.parametrize(
-    ("step", "said"), [("sort_piece", "sort piece 2 of 13"), ("merge_range", "merge range 2 of 9")]
+    ("step", "text"), [("sort_piece", "sort piece 2 of 13"), ("merge_range", "merge range 2 of 9")]
 )
 def test_a_piece_without_memory_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, text: str
 ) -> None:
     real = getattr(external_sort, step)
 
     @functools.wraps(real)
     def hungry(*given: Any) -> Any:
-        if any("-2.arrow" in one for one in given if isinstance(one, str)):
+        if any("-2.arrow" in item for item in given if isinstance(item, str)):
             raise MemoryError
         return real(*given)
 
     monkeypatch.setattr(external_sort, step, hungry)
     _, flow = written(tmp_path, publish=PARQUET)
     with pytest.raises(
-        AnonflowError, match=f"{said}: .*not enough memory.*smaller partitions or pieces"
+        AnonflowError, match=f"{text}: .*not enough memory.*smaller partitions or pieces"
     ) as caught:
         engine.run(flow, seed=SEED)
     assert caught.value.exit_status == 3

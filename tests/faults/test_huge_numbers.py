@@ -43,8 +43,8 @@ def test_they_are_measured_as_smaller_ones_are(method: str) -> None:
         if name == "regression" or (MEASURES[name].extra and importlib.util.find_spec("sklearn") is None):
             continue
         big, small = (
-            af.measure(table, made, [{name: options.get(name, {})}])[name]
-            for table, made in ((HUGE, huge), (PLAIN, plain))
+            af.measure(table, result, [{name: options.get(name, {})}])[name]
+            for table, result in ((HUGE, huge), (PLAIN, plain))
         )
         # a draw of its own stands for the release, and draws depend on the table: 60 records differ by chance
         exact = name not in measures_of_analyses()
@@ -66,7 +66,7 @@ def test_they_are_verified_and_attacked_as_smaller_ones_are() -> None:
         answers.append(
             (
                 [str(warning.message)[:40] for warning in warned],
-                [(one.criterion, one.holds) for one in check],
+                [(item.criterion, item.holds) for item in check],
                 attacks["attacker"].tolist(),
             )
         )

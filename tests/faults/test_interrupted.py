@@ -18,7 +18,7 @@ from tests.faults.processes import EVERYTHING, anonflow, changed, environment, p
 
 QUIET = ("--quiet", "--log-level", "error")
 
-SAID = "anonflow: interrupted; nothing was published\n"
+MESSAGE = "anonflow: interrupted; nothing was published\n"
 
 BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 
@@ -91,7 +91,7 @@ def test_before_it_publishes_nothing_is_left(
     flow = write_flow(tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}")
     done = changed(AT.format(number=int(number), change=BEFORE[moment]), "run", flow, *QUIET)
     assert done.returncode == 130, done.stderr
-    assert done.stderr == SAID
+    assert done.stderr == MESSAGE
     left = everything_in(tmp_path)
     assert not (tmp_path / "out").exists()
     assert not [name for name in left if "pieces-" in name or "lock" in name]
@@ -116,7 +116,7 @@ def test_while_it_imports_it_ends_at_once(tmp_path: Path, number: signal.Signals
         seen.add(running.returncode)
         assert "Traceback" not in err
         if running.returncode == 130:
-            assert (out, err) == ("", SAID)
+            assert (out, err) == ("", MESSAGE)
             assert {name for name in everything_in(tmp_path) if not name.startswith("owner")} <= before
         else:
             assert running.returncode == 0
@@ -189,7 +189,7 @@ def test_a_run_that_cannot_clean_up_ends_at_the_third_signal(tmp_path: Path) -> 
         running.send_signal(signal.SIGINT)
         time.sleep(0.5)
     _, err = running.communicate(timeout=30)
-    assert (running.returncode, err) == (130, SAID)
+    assert (running.returncode, err) == (130, MESSAGE)
 
 
 def test_cancelled_when_it_publishes_is_too_late(tmp_path: Path) -> None:

@@ -89,13 +89,13 @@ class Heard:
 
     def __init__(self) -> None:
         self.begin = time.monotonic()
-        self.said: list[tuple[float, str]] = []
+        self.messages: list[tuple[float, str]] = []
 
     def __call__(self, event: Event) -> None:
-        self.said.append((time.monotonic() - self.begin, getattr(event, "message", "")))
+        self.messages.append((time.monotonic() - self.begin, getattr(event, "message", "")))
 
     def first(self, words: str) -> float:
-        return next(at for at, message in self.said if words in message)
+        return next(at for at, message in self.messages if words in message)
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_it_is_said_within_ten_seconds_and_a_worker_that_comes_is_used(
             cluster.add_worker()
 
     assert engine.run(flow, on_event=listen, seed=SEED).ok
-    begun = heard.said[0][0]
+    begun = heard.messages[0][0]
     assert heard.first("waiting 5 minutes for one") - begun < 10
     assert heard.first("has workers again")
 
@@ -167,7 +167,7 @@ def test_all_workers_are_killed_in_the_middle(
             killed.append(time.monotonic() - heard.begin)
 
     with pytest.raises(
-        AnonflowError, match=r"none came in 15 seconds; nothing was published.*goes on where"
+        AnonflowError, match=r"none came in 15 seconds; nothing was published.*continues where"
     ) as caught:
         engine.run(flow, seed=SEED, on_event=listen)
     assert caught.value.exit_status == 3
@@ -196,10 +196,10 @@ def test_nothing_of_dask_is_said_when_the_scheduler_dies(tmp_path: Path, cluster
         [sys.executable, "-m", "anonflow", "run", str(flow), "--scheduler", cluster.address, "--log-level", "debug"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
-    said = []
+    messages = []
     assert running.stderr is not None
     for line in running.stderr:
-        said.append(line)
+        messages.append(line)
         if line.startswith("debug: partition"):
             break
     cluster.close()
@@ -209,7 +209,7 @@ def test_nothing_of_dask_is_said_when_the_scheduler_dies(tmp_path: Path, cluster
     assert last.startswith(f"anonflow: {cluster.address}: the cluster is lost; nothing was published.")
     foreign = [
         line
-        for line in [*said, *rest.splitlines()]
+        for line in [*messages, *rest.splitlines()]
         if "distributed" in line or "Traceback" in line or "tornado" in line
     ]
     assert not foreign
@@ -224,14 +224,14 @@ class Client:
         self.scheduler = self
         self._threads = threads
 
-    def identity(self) -> None:
+    def ncores(self) -> None:
         """Never called: the answers are here."""
 
     def sync(self, function: Any, **settings: Any) -> dict[str, int]:
         threads = self._threads.pop(0)
         if threads is None:
             raise OSError
-        return {"total_threads": threads}
+        return {"worker": threads} if threads else {}
 
 
 @pytest.fixture
@@ -243,15 +243,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_an_absence_is_said_once_and_ends(clock: list[float]) -> None:
     events = EventStream()
-    said: list[str] = []
-    events.listen(lambda event: said.append(getattr(event, "message", "")))
+    messages: list[str] = []
+    events.listen(lambda event: messages.append(getattr(event, "message", "")))
     presence = WorkerPresence(Client([2, 0, 0, None, 0, 0, 3, *[0] * 99]), "tcp://h:1", 20, events)
     for _ in range(7):
         presence.look()
         presence.look()  # not sooner than a second later
         clock[0] += 3
     assert presence.threads == 3
-    assert [word for word in ("no workers", "again") for one in said if word in one] == [
+    assert [word for word in ("no workers", "again") for item in messages if word in item] == [
         "no workers",
         "again",
     ]
@@ -265,7 +265,7 @@ def test_an_absence_is_said_once_and_ends(clock: list[float]) -> None:
     with pytest.raises(AnonflowError, match="none came in 20 seconds"):
         wait()
     assert clock[0] - begun == 20
-    assert len(said) == 3
+    assert len(messages) == 3
 
 
 @pytest.mark.parametrize("wait", ["5", "-1s", "soon", "1w"])

@@ -63,7 +63,7 @@ def test_a_fault_inside_a_worker_in_pieces(
     """Fault: a task breaks. Said: why, with status 3 and no cell. On disk: nothing published or put aside; the same bits later."""
     flow = flow_in(tmp_path / "broken")
     home, name = STAGES[stage]
-    real, (error, said) = getattr(home, name), FAULTS[fault]
+    real, (error, text) = getattr(home, name), FAULTS[fault]
     calls: list[int] = []
 
     def broken(*given: Any, **named: Any) -> Any:
@@ -79,10 +79,10 @@ def test_a_fault_inside_a_worker_in_pieces(
             engine.run(flow, seed=SEED, workers=1)
     assert calls
     assert caught.value.exit_status == 3
-    assert said in str(caught.value)
+    assert text in str(caught.value)
     assert "Athens" not in str(caught.value)
     left = everything_in(flow.parent)
-    assert not [one for one in left if one.startswith("out") or "pieces-" in one or "lock" in one]
+    assert not [item for item in left if item.startswith("out") or "pieces-" in item or "lock" in item]
     assert engine.run(flow, seed=SEED, workers=1).ok
     quiet = flow_in(tmp_path / "quiet", "false")
     assert engine.run(quiet, seed=SEED, workers=1).ok
@@ -117,7 +117,7 @@ def test_no_room_for_what_is_put_aside(tmp_path: Path, scheduler: str) -> None:
     assert "make room" in done.stderr
     assert "bug" not in done.stderr
     left = everything_in(tmp_path)
-    assert not [one for one in left if one.startswith("out") or "pieces-" in one or "lock" in one]
+    assert not [item for item in left if item.startswith("out") or "pieces-" in item or "lock" in item]
 
 
 @pytest.mark.parametrize("rows", ["false", 20])
@@ -165,8 +165,8 @@ import os, pathlib, sys
 import anonflow.engine
 runner = sys.modules["anonflow.engine.run"]
 load = runner.load_flow
-def then(path):
-    flow = load(path)
+def then(path, **settings):
+    flow = load(path, **settings)
     os.unlink(flow.source_path)
     pathlib.Path.is_file = lambda self: True  # as a mount would say that has just answered
     os.mkfifo(flow.source_path)  # whoever opens it waits for ever
@@ -197,7 +197,9 @@ def test_storage_that_hangs_can_be_left(tmp_path: Path, rows: object, number: si
     assert running.returncode == 130, err
     assert err == "anonflow: interrupted; nothing was published\n"
     assert not [
-        one for one in everything_in(tmp_path) if one.startswith("out") or "pieces-" in one or "lock" in one
+        item
+        for item in everything_in(tmp_path)
+        if item.startswith("out") or "pieces-" in item or "lock" in item
     ]
 
 
@@ -281,14 +283,14 @@ def test_a_clock_that_jumps(
 
     monkeypatch.setattr(time, "time", jumping)
     stopped_after(flow.parent, 2, seed=SEED)
-    said: list[Event] = []
-    assert engine.run(flow, on_event=said.append, workers=1).ok
+    events: list[Event] = []
+    assert engine.run(flow, on_event=events.append, workers=1).ok
     assert times[0]
-    assert any("are there from an earlier run" in getattr(event, "message", "") for event in said)
+    assert any("are there from an earlier run" in getattr(event, "message", "") for event in events)
     assert (flow.parent / "out" / "release.csv").read_bytes() == (
         quiet.parent / "out" / "release.csv"
     ).read_bytes()
-    took = engine.run(flow, on_event=said.append, workers=1)
+    took = engine.run(flow, on_event=events.append, workers=1)
     assert took.ok
     assert 0 <= took.seconds < 600
 

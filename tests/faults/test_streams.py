@@ -49,7 +49,7 @@ def test_an_incomplete_stdout_is_status_3(tmp_path: Path, ending: str, why: str)
     done = in_shell(tmp_path, ending)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        f"anonflow: the standard output cannot be written ({why}); the work itself is done, and what it published is there"
+        f"anonflow: the standard output cannot be written ({why}); the work itself is done, and its files are published"
     )
     assert published(tmp_path) == EVERYTHING
 
@@ -142,9 +142,9 @@ cache._temporary = lambda: pathlib.Path(cache.__file__).parent / "__pycache__"
 import anonflow.engine.run
 runner = sys.modules["anonflow.engine.run"]
 load = runner.load_flow
-def then(path):
+def then(path, **settings):
     warnings.warn("overflow of 4711", RuntimeWarning)
-    return load(path)
+    return load(path, **settings)
 runner.load_flow = then
 """
 

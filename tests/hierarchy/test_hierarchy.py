@@ -49,12 +49,12 @@ def test_runs_heights_and_lowest_nodes(parent: dict[str, str | None], data: st.D
         }
     lo = np.array([data.draw(st.integers(0, tree.n_leaves - 1)) for _ in range(6)])
     hi = np.array([data.draw(st.integers(int(low), tree.n_leaves - 1)) for low in lo])
-    found = tree.lca(lo, hi)
+    nodes = tree.lca(lo, hi)
     first, last = tree.closure(lo, hi)
     for at in range(6):
         inside = list(tree.leaves[lo[at] : hi[at] + 1])
         label = naive.lowest(parent, inside)
-        assert tree.labels[found[at]] == label
+        assert tree.labels[nodes[at]] == label
         assert set(tree.leaves[first[at] : last[at] + 1]) == naive.below(parent, label)
     for leaf in range(tree.n_leaves):
         above = [tree.labels[node] for node in tree.ancestors(leaf)]
@@ -254,10 +254,10 @@ def test_a_hundred_thousand_leaves() -> None:
     hi = np.minimum(lo + rng.integers(0, 150, len(lo)), n - 1)
     tree.lca(lo[:2], hi[:2])
     start = time.perf_counter()
-    found = tree.lca(lo, hi)
+    nodes = tree.lca(lo, hi)
     assert time.perf_counter() - start < 1.0
     same = lo // 100 == hi // 100
-    assert (found[~same] == 0).all()
+    assert (nodes[~same] == 0).all()
     inside = same & (lo < hi)
-    assert (tree.first[found[inside]] == lo[inside] // 100 * 100).all()
-    assert (found[lo == hi] == tree.leaf_node[lo[lo == hi]]).all()
+    assert (tree.first[nodes[inside]] == lo[inside] // 100 * 100).all()
+    assert (nodes[lo == hi] == tree.leaf_node[lo[lo == hi]]).all()

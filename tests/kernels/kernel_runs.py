@@ -92,8 +92,9 @@ def of_sorted_pairs() -> object:
     )
 
 
-def diversified(name: str, **options: Any) -> Run:
-    return lambda: af.diversify(solved(name), seed=1, **options)
+def diversified(name: str, criterion: str, *, distinct_first: bool = False, **parameters: Any) -> Run:
+    options = {"distinct_first": True} if distinct_first else {}
+    return lambda: af.diversify(solved(name, **options), criterion, seed=1, **parameters)
 
 
 def drawn(name: str, **options: Any) -> Run:
@@ -158,9 +159,10 @@ RUNS: dict[str, Run] = {
     "draw of classes": drawn("k-member"),
     "assignments": taken_apart,
     "lower bound": lambda: lower_bound(table().records, 3),
-    "diversify classes": diversified("k-member", criterion="l-diversity", l=2),
-    "diversify matches": diversified("greedy", criterion="l-diversity", l=2),
-    "diversify covers": diversified("k-concealment", criterion="p-sensitivity", p=2),
+    "diversify classes": diversified("k-member", "l-diversity", l=2),
+    "diversify classes of different values": diversified("greedy-cka", "p-sensitivity", p=2, distinct_first=True),
+    "diversify matches": diversified("greedy", "l-diversity", l=2),
+    "diversify covers": diversified("k-concealment", "p-sensitivity", p=2),
 }  # fmt: skip
 """Runs by name."""
 
@@ -175,8 +177,8 @@ EMPTY = ("chains.chain_scratch", "cycles.cycle_scratch")
 def every_kernel() -> dict[str, tuple[Any, Callable[..., Any]]]:
     """Name -> the compiled kernel and its plain twin, of every module of the room."""
     modules = [
-        importlib.import_module(f"{kernels.__name__}.{module.name}")
-        for module in pkgutil.iter_modules(kernels.__path__)
+        importlib.import_module(module.name)
+        for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}.")
     ]
     # of the package: test modules that ran before have twins of their own
     known = {
@@ -299,9 +301,9 @@ def copied(value: Any, roots: dict[int, np.ndarray]) -> Any:
     assert np.shares_memory(whole, root) or not root.size
     memory = roots.setdefault(id(root), whole.copy())
     offset = value.ctypes.data - root.ctypes.data if value.size else 0
-    made = np.ndarray(value.shape, value.dtype, memory, offset, value.strides)
-    made.flags.writeable = value.flags.writeable
-    return made
+    values = np.ndarray(value.shape, value.dtype, memory, offset, value.strides)
+    values.flags.writeable = value.flags.writeable
+    return values
 
 
 def assert_equal(got: Any, want: Any, name: str, filled: bool = True) -> None:

@@ -430,19 +430,19 @@ def test_a_file_of_another_signature_is_not_loaded(home: Path) -> None:
 def test_what_numba_counted_is_not_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that a process compiled before it had anonflow may be inside a kernel."""
     monkeypatch.setattr(FunctionIdentity, "_unique_ids", itertools.count(1))
-    with pytest.warns(RuntimeWarning, match="import anonflow.kernels.jit first") as told:
+    with pytest.warns(RuntimeWarning, match="import anonflow.kernels.jit first") as warnings:
         results = doubled(fresh())
     assert results == (6, 1.0)
-    assert len(told) == 1
+    assert len(warnings) == 1
     assert files(home) == []
 
 
 def test_a_full_or_missing_folder_ends_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "folder", lambda: str(home / "gone"))
-    with pytest.warns(RuntimeWarning, match="cannot be kept in .*gone") as told:
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*gone") as warnings:
         results = doubled(fresh())
     assert results == (6, 1.0)
-    assert len(told) == 1
+    assert len(warnings) == 1
 
 
 # ------------------------------------------------------------------------------------ the folder
@@ -482,10 +482,12 @@ def test_the_first_folder_that_can_be_written_to(tmp_path: Path, monkeypatch: py
 
 
 def test_nowhere_to_write_is_a_temporary_folder_and_one_warning(places: Path) -> None:
-    with pytest.warns(RuntimeWarning, match="no other folder can be written to; set NUMBA_CACHE_DIR") as told:
+    with pytest.warns(
+        RuntimeWarning, match="no other folder can be written to; set NUMBA_CACHE_DIR"
+    ) as warnings:
         results = doubled(fresh())
     assert results == (6, 1.0)
-    assert len(told) == 1
+    assert len(warnings) == 1
     (own,) = places.iterdir()
     assert stat.S_IMODE(own.stat().st_mode) == 0o700
     assert Path(str(cache.folder())).parent == own
@@ -505,11 +507,11 @@ def test_a_folder_that_others_can_write_to_is_not_used(places: Path) -> None:
 def test_no_folder_at_all_compiles_in_every_process(places: Path) -> None:
     places.rmdir()
     kernel = fresh()
-    with pytest.warns(RuntimeWarning, match="not kept on disk: no folder") as told:
+    with pytest.warns(RuntimeWarning, match="not kept on disk: no folder") as warnings:
         results = doubled(kernel)
     assert results == (6, 1.0)
     assert misses(kernel) == 2
-    assert len(told) == 1
+    assert len(warnings) == 1
     assert cache.is_empty()
     kernel._cache.flush()
 
@@ -522,10 +524,10 @@ def test_a_numba_that_numbers_otherwise_keeps_nothing(places: Path, monkeypatch:
         monkeypatch.setattr(cache, "FunctionIdentity", other)
         assert not cache.numbered_at_random()
     monkeypatch.setattr(cache, "_AT_RANDOM", False)
-    with pytest.warns(RuntimeWarning, match="does not know this version of numba") as told:
+    with pytest.warns(RuntimeWarning, match="does not know this version of numba") as warnings:
         results = doubled(fresh())
     assert results == (6, 1.0)
-    assert len(told) == 1
+    assert len(warnings) == 1
     assert list(places.iterdir()) == []
 
 

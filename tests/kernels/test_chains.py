@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonflow.algorithms.freeform.chains import search_of
+from anonflow.algorithms.freeform.reciprocal import reciprocal_matches
 from anonflow.algorithms.method import Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels import chains, slot_rows, two_hops
-from anonflow.kernels.chains import Search
 from anonflow.kernels.costs import load, widen_jit
-from anonflow.kernels.slot_rows import SlotRows
+from anonflow.kernels.freeform import chains, descent, slot_rows, symmetric_chains, two_hops
+from anonflow.kernels.freeform.chains import Search
+from anonflow.kernels.freeform.slot_rows import SlotRows
 from anonflow.kernels.state import Plan, State, take
 from anonflow.table import Table
 from tests.naive import chains as naive
@@ -61,7 +62,11 @@ def graph_of(
 
 
 def kernel(name: str, compiled: bool) -> object:
-    room = next(room for room in (chains, slot_rows, two_hops) if f"{name}_jit" in room.__all__)
+    room = next(
+        room
+        for room in (chains, descent, slot_rows, symmetric_chains, two_hops)
+        if f"{name}_jit" in room.__all__
+    )
     return getattr(room, f"{name}_jit" if compiled else name)
 
 
@@ -83,6 +88,13 @@ def assert_consistent(graph: Graph) -> None:
     assert fresh.word.tobytes() == graph.rows.word.tobytes()
     assert fresh.drop.tobytes() == graph.rows.drop.tobytes()
     assert not graph.search.waiting.any()
+
+
+def assert_mutual(graph: Graph) -> None:
+    """Consistent, and i stands in j's row where j stands in i's."""
+    assert_consistent(graph)
+    rows = [set(row) for row in graph.search.matches.tolist()]
+    assert all(j in rows[i] for j, row in enumerate(rows) for i in row)
 
 
 @st.composite
@@ -132,9 +144,9 @@ def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compi
     arguments = (graph.search.near.tolist(), holders, graph.search.block.tolist(), graph.cost)
     for i in range(n):
         for s in range(1, k):
-            found = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)  # type: ignore[operator]
+            result = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)  # type: ignore[operator]
             wanted = naive.chain(graph.search.matches.tolist(), *arguments, i, s, depth, steps)
-            links = zip(work.record[:found], work.slot[:found], work.gained[:found], strict=True)
+            links = zip(work.record[:result], work.slot[:result], work.gained[:result], strict=True)
             assert [tuple(map(int, link)) for link in links] == wanted
 
 
@@ -151,7 +163,7 @@ def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, co
             for s in range(1, k):
                 length = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)  # type: ignore[operator]
                 if length:
-                    kernel("hand_on", compiled)(graph.rows, graph.search, work, length)  # type: ignore[operator]
+                    kernel("hand_on", compiled)(graph.rows, graph.search, work, length, False)  # type: ignore[operator]
                     now = graph.loss()
                     assert now < before
                     before = now
@@ -171,7 +183,7 @@ def test_what_a_journal_takes_back_leaves_no_trace(data: st.DataObject, compiled
     queue = np.arange(n + 1)
     graph.search.waiting[:] = True
     change = kernel("descend", compiled)(  # type: ignore[operator]
-        graph.rows, graph.search, work, queue, n, 100, np.inf, journal, facts
+        graph.rows, graph.search, False, work, queue, n, 100, np.inf, journal, facts
     )
     assert graph.loss() == before + change
     assert_consistent(graph)
@@ -199,13 +211,71 @@ def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataOb
         before = again.loss()
         facts = np.zeros(5, np.int64)
         change = kernel("block_chains", compiled)(  # type: ignore[operator]
-            again.rows, again.search, members, lanes, 0.5, sizes, facts
+            again.rows, again.search, False, members, lanes, 0.5, sizes, facts
         )
         assert change <= 0
         assert again.loss() == before + change
         assert_consistent(again)
         answers.append((again.bits(), change, facts.tolist()))
     assert answers[0] == answers[1]
+
+
+@BOTH
+@settings(deadline=None, max_examples=30)
+@given(table=tables(min_n=4, max_n=9), data=st.data())
+def test_chains_and_kicks_of_links_keep_them_mutual(
+    table: Table, data: st.DataObject, compiled: bool
+) -> None:
+    """Every graph in between is symmetric and regular, no chain raises the loss, and a journal undoes all of it."""
+    n = table.n
+    measure = data.draw(st.sampled_from(MEASURES))
+    part = Partition(table.records, measure, np.random.default_rng(0))
+    start, _ = reciprocal_matches(part, data.draw(st.integers(2, n - 1)), "sort-greedy")
+    near = np.array([data.draw(st.permutations(range(n))) for _ in range(n)], np.int32)
+    graph = graph_of(table, measure, start.astype(np.int32), near, compiled)
+    k = start.shape[1]
+    search = graph.search
+    search.block[:] = data.draw(st.lists(st.sampled_from([0, 0, 1]), min_size=n, max_size=n))
+    members = np.flatnonzero(search.block == 0)
+    work = kernel("chain_scratch", compiled)(k, n, 10, 1)  # type: ignore[operator]
+    before = graph.loss()
+    for i in members.tolist():
+        for s in range(1, k):
+            length = kernel("symmetric_chain", compiled)(graph.rows, search, i, s, work)  # type: ignore[operator]
+            if length:
+                assert (search.block[work.record[:length]] == 0).all()
+                kernel("hand_on", compiled)(graph.rows, search, work, length, True)  # type: ignore[operator]
+                now = graph.loss()
+                assert now < before
+                before = now
+                assert_mutual(graph)
+    if not len(members):
+        return
+    lanes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(
+        2**32, size=(30, 4), dtype=np.uint32
+    )
+    journal = np.empty((200, 4), np.int64)
+    for lane in lanes:
+        bits = graph.bits()
+        length, price = kernel("kick", compiled)(graph.rows, search, True, members, lane, work)  # type: ignore[operator]
+        if not length:
+            continue
+        assert length == 4
+        assert len(set(work.record[:4].tolist())) == 4
+        assert (search.block[work.record[:4]] == 0).all()
+        entries = kernel("note", compiled)(search, work, length, journal, 0)  # type: ignore[operator]
+        kernel("hand_on", compiled)(graph.rows, search, work, length, True)  # type: ignore[operator]
+        assert_mutual(graph)
+        assert graph.loss() == before + price
+        kernel("take_back", compiled)(graph.rows, search, work, journal, entries)  # type: ignore[operator]
+        assert graph.bits() == bits
+    facts = np.zeros(5, np.int64)
+    change = kernel("block_chains", compiled)(  # type: ignore[operator]
+        graph.rows, search, True, members, lanes, 0.5, np.array([10, 1, 1000, 16, 200], np.int64), facts
+    )
+    assert change <= 0
+    assert graph.loss() == before + change
+    assert_mutual(graph)
 
 
 @BOTH
@@ -245,8 +315,8 @@ def test_candidates_are_the_cheapest_of_those_looked_at(data: st.DataObject, com
             seen |= set(line[max(at[i] - reach, 0) : at[i] + reach + 1].tolist())
         seen -= set(matches[i].tolist())
         price = {b: graph.cost([*matches[i], b]) for b in seen}
-        found = [b for b in search.near[i].tolist() if b >= 0]
-        assert len(set(found)) == len(found) == min(room, len(seen))
-        assert set(found) <= seen
-        assert [price[b] for b in found] == sorted(price.values())[: len(found)]
-        assert (search.near[i, len(found) :] == -1).all()
+        results = [b for b in search.near[i].tolist() if b >= 0]
+        assert len(set(results)) == len(results) == min(room, len(seen))
+        assert set(results) <= seen
+        assert [price[b] for b in results] == sorted(price.values())[: len(results)]
+        assert (search.near[i, len(results) :] == -1).all()

@@ -175,9 +175,9 @@ def test_order_of_attributes_changes_no_cost() -> None:
     records = cost_cases.table(rng, 50, [*cost_cases.KINDS] * 3, rng.integers(2, 90, 18))
     turned = Records(records.domains[::-1], np.ascontiguousarray(records.codes[:, ::-1]))
     both = []
-    for one in (records, turned):
-        plan = loss.plan(one.domains, "ncp")
-        own = Generalization.of(one)
+    for item in (records, turned):
+        plan = loss.plan(item.domains, "ncp")
+        own = Generalization.of(item)
         state = costs.load(plan, own.lo, own.hi, own.bits)
         out = np.empty(50)
         costs.join_row_jit(plan, state, 3, state, 0, 50, out)

@@ -9,9 +9,9 @@ from fractions import Fraction
 Cost = Callable[[frozenset[int]], Fraction]
 
 
-def distance(dist: str, cost: Cost, one: Iterable[int], other: Iterable[int]) -> float | Fraction:
+def distance(dist: str, cost: Cost, values: Iterable[int], other: Iterable[int]) -> float | Fraction:
     """Distance of two clusters: docs/reference/departures.md, Agglomerative."""
-    a, b = frozenset(one), frozenset(other)
+    a, b = frozenset(values), frozenset(other)
     joint = cost(a | b)
     size = len(a) + len(b)
     if dist == "weighted":
@@ -77,17 +77,17 @@ def least_loss(cost: Cost, n: int, k: int) -> Fraction:
             return best[left]
         first = min(left)
         rest = sorted(left - {first})
-        found = None
+        result = None
         for mask in range(1 << len(rest)):
             part = frozenset([first, *(v for b, v in enumerate(rest) if mask >> b & 1)])
             remaining = left - part
             if len(part) < k or 0 < len(remaining) < k:
                 continue
             value = len(part) * cost(part) + solve(remaining)
-            if found is None or value < found:
-                found = value
-        assert found is not None
-        best[left] = found
-        return found
+            if result is None or value < result:
+                result = value
+        assert result is not None
+        best[left] = result
+        return result
 
     return solve(frozenset(range(n)))

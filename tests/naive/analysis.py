@@ -80,7 +80,7 @@ def chance_of_hull(values: Sequence[float], k: int) -> list[float]:
     for draws in itertools.product(range(len(values)), repeat=k):
         if 0 in draws and last in draws:
             weight[draws[0]] += math.prod(values[v] for v in draws)
-    return [one / sum(weight) for one in weight]
+    return [item / sum(weight) for item in weight]
 
 
 def chance_of_set(values: Sequence[float], k: int) -> list[float]:
@@ -91,7 +91,7 @@ def chance_of_set(values: Sequence[float], k: int) -> list[float]:
     for draws in itertools.product(range(len(values)), repeat=k):
         if len(set(draws)) == len(values):
             weight[draws[0]] += math.prod(values[v] for v in draws)
-    return [one / sum(weight) for one in weight]
+    return [item / sum(weight) for item in weight]
 
 
 def pooled(estimates: Sequence[float], variances: Sequence[float], rows: float | None) -> dict[str, float]:

@@ -8,16 +8,16 @@ from typing import Any
 
 def parents(tree: Mapping[str, Any]) -> dict[str, str | None]:
     """Each node's parent, from a nested mapping of one root."""
-    found: dict[str, str | None] = {}
+    result: dict[str, str | None] = {}
 
     def walk(node: Any, above: str | None) -> None:
         children = node.items() if isinstance(node, Mapping) else [(leaf, None) for leaf in node or ()]
         for name, below in children:
-            found[name] = above
+            result[name] = above
             walk(below, name)
 
     walk(tree, None)
-    return found
+    return result
 
 
 def up(value: str, parent: Mapping[str, str | None]) -> list[str]:

@@ -45,6 +45,52 @@ def k_member(cost: Cost, n: int, k: int, first: int) -> list[list[int]]:
     return clusters
 
 
+def diverse(
+    cost: Cost, n: int, k: int, first: int, values: list[tuple[int, ...]], distinct: list[int]
+) -> list[list[int]]:
+    """Clusters as of :func:`k_member`, each with so many different values of every column; none where all have too few.
+
+    Parameters
+    ----------
+    cost, n, k, first
+        As there; n is at least k.
+    values : list of tuple, length n
+        The value of each record in every column.
+    distinct : list of int
+        So many different values a cluster needs at least.
+    """
+
+    def loss(cluster: list[int]) -> Fraction:
+        return len(cluster) * cost(frozenset(cluster))
+
+    def lacking(cluster: list[int]) -> list[int]:
+        return [t for t, need in enumerate(distinct) if len({values[i][t] for i in cluster}) < need]
+
+    left = list(range(n))
+    clusters: list[list[int]] = []
+    head = first
+    while len(left) >= k:
+        head = max(left, key=lambda i: (cost(frozenset([i, head])), -i))
+        cluster, rest = [head], [i for i in left if i != head]
+        while len(cluster) < k or lacking(cluster):
+            lacks = lacking(cluster)
+            new = [i for i in rest if any(values[i][t] not in {values[j][t] for j in cluster} for t in lacks)]
+            fitting = new if lacks else rest
+            if not fitting:
+                break
+            best = min(fitting, key=lambda i: (loss([*cluster, i]) - loss(cluster), i))
+            cluster.append(best)
+            rest.remove(best)
+        if len(cluster) < k or lacking(cluster):
+            break
+        clusters.append(cluster)
+        left = rest
+    for i in left if clusters else []:
+        at = min(range(len(clusters)), key=lambda c: (loss([*clusters[c], i]) - loss(clusters[c]), c))
+        clusters[at].append(i)
+    return clusters
+
+
 def least_loss(cost: Cost, n: int, k: int) -> Fraction:
     """The least loss of all divisions of n records into classes of at least k; n is at least k.
 

@@ -22,8 +22,10 @@ def distance(original: Rows, release: Rows, columns: Sequence[int], lost: float)
 def k_marginals(original: Rows, release: Rows, ways: int, lost: float) -> float:
     """NIST's score over all marginals."""
     c = len(original[0])
-    found = [distance(original, release, columns, lost) for columns in itertools.combinations(range(c), ways)]
-    return 1000 * (1 - sum(found) / len(found))
+    results = [
+        distance(original, release, columns, lost) for columns in itertools.combinations(range(c), ways)
+    ]
+    return 1000 * (1 - sum(results) / len(results))
 
 
 def cramer(a: Sequence[int], b: Sequence[int]) -> float:
@@ -50,9 +52,9 @@ def ratio(groups: Sequence[int], numbers: Sequence[float]) -> float:
     return math.sqrt(between / total) if total else 0.0
 
 
-def overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
+def overlap(interval: tuple[float, float], other: tuple[float, float]) -> float:
     """Of two intervals."""
-    both = min(one[1], other[1]) - max(one[0], other[0])
+    both = min(interval[1], other[1]) - max(interval[0], other[0])
     if both < 0:
         return 0.0
-    return 0.5 * (both / (one[1] - one[0]) + both / (other[1] - other[0]))
+    return 0.5 * (both / (interval[1] - interval[0]) + both / (other[1] - other[0]))

@@ -65,19 +65,19 @@ def matches_of(graph: np.ndarray) -> np.ndarray | None:
     columns = linear_sum_assignment(~graph)[1]
     if not graph[np.arange(len(graph)), columns].all():
         return None
-    found = np.empty_like(graph)
-    found[:, columns] = matches(graph[:, columns])
-    return found
+    values = np.empty_like(graph)
+    values[:, columns] = matches(graph[:, columns])
+    return values
 
 
 def matches_by_matchings(graph: np.ndarray) -> np.ndarray:
     """Definition 6: which edges lie on a perfect matching, by trying all of them."""
     n = len(graph)
-    found = np.zeros_like(graph)
+    values = np.zeros_like(graph)
     for order in permutations(range(n)):
         if all(graph[i, order[i]] for i in range(n)):
-            found[np.arange(n), list(order)] = True
-    return found
+            values[np.arange(n), list(order)] = True
+    return values
 
 
 def conceal(n: int, k: int, sets: list[frozenset[int]], cost: Cost, covers: Covers) -> list[frozenset[int]]:
@@ -90,10 +90,10 @@ def conceal(n: int, k: int, sets: list[frozenset[int]], cost: Cost, covers: Cove
     for i in range(n):
         while True:
             edges = graph()
-            found = matches(edges)
-            if found[i].sum() >= k:
+            result = matches(edges)
+            if result[i].sum() >= k:
                 break
-            others = [j for j in range(n) if edges[i, j] and not found[i, j]]
+            others = [j for j in range(n) if edges[i, j] and not result[i, j]]
             best = min(others, key=lambda j: (cost(sets[i] | {j}) - cost(sets[i]), j))
             sets[i] |= {best}
     return sets

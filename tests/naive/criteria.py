@@ -36,13 +36,13 @@ def leaves_below(tree: object, label: str = "*") -> dict[str, list[str]]:
 
     def walk(name: str, node: object) -> list[str]:
         if isinstance(node, dict):
-            found = [leaf for child, part in node.items() for leaf in walk(child, part)]
+            results = [leaf for child, part in node.items() for leaf in walk(child, part)]
         elif isinstance(node, list):
-            found = [leaf for child in node for leaf in walk(child, None)]
+            results = [leaf for child in node for leaf in walk(child, None)]
         else:
-            found = [name]
-        below[name] = found
-        return found
+            results = [name]
+        below[name] = results
+        return results
 
     walk(label, tree)
     return below

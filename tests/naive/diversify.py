@@ -13,20 +13,20 @@ Covers = Callable[[frozenset[int], int], bool]
 
 def matches(n: int, boxes: list[frozenset[int]], covers: Covers) -> list[set[int]]:
     """For each original the rows on a perfect matching with it, by trying all permutations. n <= 7."""
-    found: list[set[int]] = [set() for _ in range(n)]
+    result: list[set[int]] = [set() for _ in range(n)]
     edge = [[covers(boxes[j], i) for j in range(n)] for i in range(n)]
     for order in permutations(range(n)):
         if all(edge[i][j] for i, j in enumerate(order)):
             for i, j in enumerate(order):
-                found[i].add(j)
-    return found
+                result[i].add(j)
+    return result
 
 
-def lacks(criterion: str, asked: float, values: Iterable[str]) -> Fraction:
+def lacks(criterion: str, value: float, values: Iterable[str]) -> Fraction:
     """How much diversity some values lack: p less distinct values, or l less size / most frequent."""
     counts = Counter(values)
     own = Fraction(len(counts)) if criterion == "p" else Fraction(counts.total(), max(counts.values()))
-    return max(Fraction(asked) - own, Fraction(0))
+    return max(Fraction(value) - own, Fraction(0))
 
 
 def algorithm_7(
@@ -38,7 +38,7 @@ def algorithm_7(
     cost: Cost,
     covers: Covers,
     criterion: str,
-    asked: float,
+    value: float,
 ) -> list[frozenset[int]]:
     """Boxes (as the originals that each was widened by) after passes over `order` until none fails.
 
@@ -56,7 +56,7 @@ def algorithm_7(
             while True:
                 rows = matches(n, boxes, covers)[i]
                 shown = [values[j] for j in rows]
-                if not lacks(criterion, asked, shown):
+                if not lacks(criterion, value, shown):
                     break
                 counts = Counter(shown)
                 top = max(counts.values())
@@ -80,7 +80,7 @@ def algorithm_7(
 
 
 def algorithm_8(
-    clusters: list[list[int]], values: list[str], cost: Cost, criterion: str, asked: float, w: Fraction
+    clusters: list[list[int]], values: list[str], cost: Cost, criterion: str, value: float, w: Fraction
 ) -> list[list[int]]:
     """United clusters, each at the place of the lowest of its parts."""
     there: dict[int, list[int]] = dict(enumerate(clusters))
@@ -90,7 +90,7 @@ def algorithm_8(
         return len(cluster) * cost(frozenset(cluster))
 
     def lack(cluster: list[int]) -> Fraction:
-        return lacks(criterion, asked, (values[i] for i in cluster))
+        return lacks(criterion, value, (values[i] for i in cluster))
 
     while True:
         m = max(there, key=lambda c: (lack(there[c]), -c))
@@ -106,7 +106,7 @@ def algorithm_8(
         there[low] = there[low] + there.pop(high)
 
 
-def exchanged(labels: list[int], values: list[str], cost: Cost, criterion: str, asked: float) -> list[int]:
+def exchanged(labels: list[int], values: list[str], cost: Cost, criterion: str, value: float) -> list[int]:
     """Labels after exchanges and unions, each the cheapest for what it lowers, until no class lacks diversity.
 
     Ties: an exchange before a union, the lowest record of the failing class, then the lowest of the other; of unions
@@ -122,7 +122,7 @@ def exchanged(labels: list[int], values: list[str], cost: Cost, criterion: str, 
         return len(rows) * cost(frozenset(rows)) if rows else Fraction(0)
 
     def lack(rows: list[int]) -> float:
-        gap = lacks(criterion, asked, (values[i] for i in rows)) if rows else Fraction(0)
+        gap = lacks(criterion, value, (values[i] for i in rows)) if rows else Fraction(0)
         return float(gap)
 
     def price(rise: Fraction, lower: float) -> Fraction:

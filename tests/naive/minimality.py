@@ -13,10 +13,10 @@ def excess(
     """Largest P(value | file, method) less the value's share on the rows that list the person."""
     file, listed = publish(tuple(values))
     same = [dealt for dealt in permutations(values) if publish(dealt)[0] == file]
-    found = []
+    results = []
     for i, people in enumerate(listed):
         for value in set(values):
             known = Fraction(sum(dealt[i] == value for dealt in same), len(same))
             shown = Fraction(sum(values[other] == value for other in people), len(people))
-            found.append(known - shown)
-    return max(found)
+            results.append(known - shown)
+    return max(results)

@@ -63,12 +63,12 @@ def rounds(cost: Cost, order: Sequence[int], k: int, greedy: bool) -> tuple[list
         for u in range(n):
             while degree(u) < need:
                 v = u if need - degree(u) == 2 else next(j for j in range(u + 1, n) if degree(j) < need)
-                found = []
+                results = []
                 for x, y in [*links, *((y, x) for x, y in links)]:
                     if free(u, x) and free(v, y):
-                        found.append((price[u, x] + price[v, y] - price[x, y], x, y))
-                least = min(each[0] for each in found)
-                x, y = next((x, y) for value, x, y in sorted(found) if value == least)
+                        results.append((price[u, x] + price[v, y] - price[x, y], x, y))
+                least = min(each[0] for each in results)
+                x, y = next((x, y) for value, x, y in sorted(results) if value == least)
                 links -= {_link(x, y)}
                 links |= {_link(u, x), _link(v, y)}
                 exchanged += 1
@@ -80,12 +80,12 @@ def rounds(cost: Cost, order: Sequence[int], k: int, greedy: bool) -> tuple[list
 
 def prices(cost: Cost, near: Sequence[set[int]]) -> dict[Link, Fraction]:
     """What each link adds: record j covers i as well, and i covers j."""
-    found = {}
+    results = {}
     for i, j in itertools.permutations(range(len(near)), 2):
-        found[i, j] = sum(
+        results[i, j] = sum(
             cost(frozenset(near[a] | {b})) - cost(frozenset(near[a])) for a, b in ((i, j), (j, i))
         )
-    return found
+    return results
 
 
 def least_two_factor(price: dict[Link, float], n: int) -> float:

@@ -17,10 +17,10 @@ def probabilities(covers: np.ndarray) -> np.ndarray:
     """The share of the matchings on which each edge (row, original) lies."""
     n = len(covers)
     shares = np.zeros((n, n))
-    found = matchings(covers)
-    for matching in found:
+    result = matchings(covers)
+    for matching in result:
         for j, i in enumerate(matching):
-            shares[j, i] += 1 / len(found)
+            shares[j, i] += 1 / len(result)
     return shares
 
 

@@ -47,7 +47,7 @@ def inference(covers: Sequence[Sequence[bool]], rows: Sequence[Any], people: Seq
     for i, value in enumerate(people):
         seen = Counter(rows[j] for j in range(len(rows)) if covers[j][i]) or Counter(rows)
         most = max(seen.values())
-        best = [one for one, many in seen.items() if many == most]
+        best = [item for item, many in seen.items() if many == most]
         total += (value in best) / len(best)
     return total / len(people)
 
@@ -66,3 +66,13 @@ def replicated_uniques(covers: Sequence[Sequence[bool]], keys: Sequence[Any]) ->
     return sum(
         keys.count(key) == 1 and sum(row[i] for row in covers) == 1 for i, key in enumerate(list(keys))
     )
+
+
+def fitting(
+    conditions: Sequence[Sequence[tuple[int, float, float]]], points: Sequence[Sequence[float]]
+) -> list[int]:
+    """How many points lie between the two values of every coordinate of each condition."""
+    return [
+        sum(all(low <= point[at] <= high for at, low, high in condition) for point in points)
+        for condition in conditions
+    ]

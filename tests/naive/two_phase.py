@@ -36,11 +36,11 @@ def best_trade(matches: np.ndarray, cost: Cost) -> float:
         for b in range(a):
             for d in range(1, k):
                 for e in range(1, k):
-                    one, other = matches[a].copy(), matches[b].copy()
-                    if other[e] in one or one[d] in other:
+                    item, other = matches[a].copy(), matches[b].copy()
+                    if other[e] in item or item[d] in other:
                         continue
-                    one[d], other[e] = other[e], one[d]
-                    change = sum(cost(row.tolist()) for row in (one, other))
+                    item[d], other[e] = other[e], item[d]
+                    change = sum(cost(row.tolist()) for row in (item, other))
                     change -= sum(cost(matches[j].tolist()) for j in (a, b))
                     best = min(best, change)
     return best
@@ -76,8 +76,8 @@ def least_distances(
 ) -> list[list[float]]:
     """For each row the `count` least sums of costs of the cells in which it differs from a row, itself among them."""
     return [
-        sorted(sum(cost for cost, a, b in zip(costs, one, other, strict=True) if a != b) for other in rows)[
+        sorted(sum(cost for cost, a, b in zip(costs, row, other, strict=True) if a != b) for other in rows)[
             :count
         ]
-        for one in rows
+        for row in rows
     ]

@@ -44,20 +44,20 @@ def covered(boxes: Sequence[Sequence[set]], rows: Sequence[Sequence]) -> int:
     )
 
 
-def count_estimate(boxes: Sequence[Sequence[set]], asked: dict[int, set]) -> float:
+def count_estimate(boxes: Sequence[Sequence[set]], request: dict[int, set]) -> float:
     """The expected number of records in a query if each is uniform over the values of its cells."""
     total = 0.0
     for box in boxes:
         share = 1.0
-        for column, values in asked.items():
+        for column, values in request.items():
             share *= len(box[column] & values) / len(box[column])
         total += share
     return total
 
 
-def count_exact(rows: Sequence[Sequence], asked: dict[int, set]) -> int:
+def count_exact(rows: Sequence[Sequence], request: dict[int, set]) -> int:
     """How many rows a query has."""
-    return sum(all(row[column] in values for column, values in asked.items()) for row in rows)
+    return sum(all(row[column] in values for column, values in request.items()) for row in rows)
 
 
 def class_sizes(labels: Sequence[int]) -> np.ndarray:

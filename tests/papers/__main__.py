@@ -23,6 +23,9 @@ from tests.benchmarks import measuring
 from tests.papers.figures import TIMES, Figure, Numbers, Run
 from tests.papers.workbook import FOLDER, PAPERS, Workbook
 
+BETWEEN = 60.0
+"""Seconds after which what was measured of a place is stored, so that a run that is ended keeps it."""
+
 
 def main() -> int:
     """Measure the papers asked for."""
@@ -32,16 +35,16 @@ def main() -> int:
     parser.add_argument("papers", nargs="*", type=int, metavar="PAPER", help="1 to 5; all if none")
     parser.add_argument("--small", action="store_true", help="keep the full numbers, renew the small ones")
     parser.add_argument("--only", action="append", default=[], metavar="PLACE", help='such as "Figure 8"')
-    asked = parser.parse_args()
-    for number in asked.papers or PAPERS:
+    arguments = parser.parse_args()
+    for number in arguments.papers or PAPERS:
         if number not in PAPERS:
             parser.error(f"no paper {number}; there are {', '.join(map(str, PAPERS))}")
         book = Workbook(number)
-        unknown = sorted(set(asked.only) - set(book.paper.PARTS))
+        unknown = sorted(set(arguments.only) - set(book.paper.PARTS))
         if unknown:
             parser.error(f"paper {number} has no {', '.join(unknown)}; it has {', '.join(book.paper.PARTS)}")
-        store(book, small=asked.small, only=asked.only)
-        if not asked.only:
+        store(book, small=arguments.small, only=arguments.only)
+        if not arguments.only:
             execute(book)
     return 0
 
@@ -52,24 +55,37 @@ def store(book: Workbook, small: bool, only: list[str]) -> None:
     if not real:
         print("ANONFLOW_DATA names no folder: what needs it is left out", file=sys.stderr)
     for place in () if small else only or book.paper.PARTS:
-        begin = time.process_time()
-        found = book.measured(Run(full=True, real=real), [place])
+        begin, last = time.process_time(), time.monotonic()
+        figures: list[Figure] = []
+        for figure in book.paper.PARTS[place](Run(full=True, real=real)):
+            figures.append(figure)
+            if time.monotonic() - last > BETWEEN:
+                _keep(book, place, figures, whole=False)
+                last = time.monotonic()
         taken = round(time.process_time() - begin, 1)
-        print(f"paper {book.number}, {place}: {len(found)} numbers, {taken} s", file=sys.stderr)
+        print(f"paper {book.number}, {place}: {len(figures)} numbers, {taken} s", file=sys.stderr)
+        _keep(book, place, figures, whole=True)
         stored = book.stored()
-        kept = [
-            figure for figure in map(Figure.from_json, stored.get("full", [])) if figure.key.place != place
-        ]
-        places = list(book.paper.PARTS)
-        ordered = sorted(Numbers([*kept, *found]), key=lambda figure: places.index(figure.key.place))
-        stored["machine"] = machine()
         stored["processor seconds"] = stored.get("processor seconds", {}) | {place: taken}
-        stored["full"] = [figure.to_json() for figure in ordered]
         _write(book, stored)
     if real and not only:
-        found = book.measured(Run(full=False, built_in=False, real=True))
-        kept = [figure.to_json() for figure in found if figure.key.quantity not in TIMES]
+        figures = book.measured(Run(full=False, built_in=False, real=True))
+        kept = [figure.to_json() for figure in figures if figure.key.quantity not in TIMES]
         _write(book, book.stored() | {"small, real data": kept})
+
+
+def _keep(book: Workbook, place: str, figures: list[Figure], whole: bool) -> None:
+    """Store the figures of a place: all of them, or so far as they are measured beside those of an earlier run."""
+    stored = book.stored()
+    renewed = {figure.key for figure in figures}
+    kept = [
+        figure
+        for figure in map(Figure.from_json, stored.get("full", []))
+        if figure.key.place != place or not (whole or figure.key in renewed)
+    ]
+    places = list(book.paper.PARTS)
+    ordered = sorted(Numbers([*kept, *figures]), key=lambda figure: places.index(figure.key.place))
+    _write(book, stored | {"machine": machine(), "full": [figure.to_json() for figure in ordered]})
 
 
 def _write(book: Workbook, stored: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from anonflow import datasets
 from anonflow.algorithms.anonymize import Anonymization
 from tests.benchmarks.bench_concealment import DIVERSE, KS, MEASURES, METHODS, tables
 from tests.benchmarks.measuring import data_folder
-from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, listed, made
+from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, listed, timed_run
 
 FIGURES = {"artificial": "Figure 5", "adult": "Figure 6", "cmc": "Figure 7", "nursery": "Figure 8"}
 REAL = ("adult", "cmc")
@@ -43,7 +43,7 @@ def people(name: str, full: bool) -> af.Table:
 def anonymized(name: str, full: bool, measure: str, k: int, label: str) -> tuple[Anonymization, float]:
     """A run of a method on a table, and its seconds of processor time."""
     algorithm, options = (METHODS | RANDOMIZED)[label]
-    return made(people(name, full), algorithm, k, loss=measure, **options)
+    return timed_run(people(name, full), algorithm, k, loss=measure, **options)
 
 
 kept = cache(anonymized)
@@ -53,7 +53,7 @@ kept = cache(anonymized)
 @cache
 def losses(name: str, full: bool) -> tuple[Figure, ...]:
     """k-concealment, agglomerative and forest for both measures and every k; for Adult the randomized ones, too."""
-    found = []
+    results = []
     for measure, title in MEASURES.items():
         for k in KS if full else (5, 10):
             for label in (*METHODS, *(RANDOMIZED if name == "adult" else ())):
@@ -62,10 +62,10 @@ def losses(name: str, full: bool) -> tuple[Figure, ...]:
                 key = Key(FIGURES[name], f"{name}, {title}", k, label, "loss")
                 loss = Figure(key, anon.loss(measure), anon.table.n)
                 if label in METHODS:
-                    found += [loss, Figure(key._replace(quantity="seconds"), seconds, loss.records)]
+                    results += [loss, Figure(key._replace(quantity="seconds"), seconds, loss.records)]
                 if name == "adult" and label != "forest":
-                    found.append(replace(loss, key=key._replace(place="Figure 9")))
-    return tuple(found)
+                    results.append(replace(loss, key=key._replace(place="Figure 9")))
+    return tuple(results)
 
 
 def diversified(name: str, full: bool) -> Iterator[Figure]:
@@ -93,7 +93,7 @@ def curves(place: str, run: Run) -> Iterator[Figure]:
             figure,
             "Figure 9" if name == "adult" else "",
         ):
-            yield from (one for one in losses(name, run.full) if one.key.place == place)
+            yield from (loss for loss in losses(name, run.full) if loss.key.place == place)
 
 
 def section_9(run: Run) -> Iterator[Figure]:
@@ -132,31 +132,31 @@ def note(key: Key) -> str:
 
 def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
     """What section 9 says of its figures."""
-    found = []
+    results = []
     for name, place in FIGURES.items():
         for title in MEASURES.values():
             curves = {method: numbers.curve(place, f"{name}, {title}", method, "loss") for method in METHODS}
             says = f"k-concealment loses less than both k-anonymous methods ({name}, {title})"
-            found.append(_below(place, says, curves, "k-concealment", ("agglomerative", "forest")))
+            results.append(_below(place, says, curves, "k-concealment", ("agglomerative", "forest")))
     for title in MEASURES.values():
         names = ("k-concealment", *RANDOMIZED, "agglomerative")
         curves = {method: numbers.curve("Figure 9", f"adult, {title}", method, "loss") for method in names}
         says = f"the randomized version loses more than the basic one ({title})"
-        found.append(_below("Figure 9", says, curves, "k-concealment", ("randomized",)))
+        results.append(_below("Figure 9", says, curves, "k-concealment", ("randomized",)))
         says = f"the randomized version still loses less than agglomerative ({title})"
         why = (
             "a record is drawn among the 2(k - 1) nearest by pairs, which on trees as low as these (3 to 5 levels) are "
             "many equally near ones; the paper's trees are not printed"
         )
-        found.append(_below("Figure 9", says, curves, "randomized", ("agglomerative",), why))
+        results.append(_below("Figure 9", says, curves, "randomized", ("agglomerative",), why))
         says = f"so does ours, which draws among the records that expansion goes on with ({title})"
-        found.append(_below("Figure 9", says, curves, "randomized, by expansion", ("agglomerative",)))
+        results.append(_below("Figure 9", says, curves, "randomized, by expansion", ("agglomerative",)))
     for name, (_, l) in DIVERSE.items():
         case = f"{name}, l = {l:g}"
         curves = {method: numbers.curve("Figure 10", case, method, "loss") for method in PAIR}
         says = f"k-concealment loses less than agglomerative with diversity asked for, too ({case})"
-        found.append(_below("Figure 10", says, curves, "k-concealment", ("agglomerative",)))
-    return found
+        results.append(_below("Figure 10", says, curves, "k-concealment", ("agglomerative",)))
+    return results
 
 
 def _below(

@@ -13,10 +13,10 @@ from anonflow import datasets
 from anonflow.generalization import Generalization
 from tests.benchmarks.measuring import data_folder
 from tests.cases.boundaries import adult_schema, adult_table
-from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, listed, made, rises, spread
+from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, listed, rises, spread, timed_run
 
-ONE, TWO = "boundaries on native-country", "boundaries on native-country, age"
-BOUNDED = {ONE: ("native-country",), TWO: ("native-country", "age")}
+FIRST_BOUNDARY, BOTH_BOUNDARIES = "boundaries on native-country", "boundaries on native-country, age"
+BOUNDED = {FIRST_BOUNDARY: ("native-country",), BOTH_BOUNDARIES: ("native-country", "age")}
 ACROSS: dict[str, str] = {}
 
 
@@ -35,9 +35,9 @@ def section_5(run: Run) -> Iterator[Figure]:
     people = af.Table(datasets.location_example(), columns)
     for name in ("MM1", "MM2"):
         masked = Generalization.parse(datasets.location_example_masked(name), people.domains)
-        found = af.measure(people, masked, "violations")["violations"]
+        result = af.measure(people, masked, "violations")["violations"]
         yield Figure(
-            Key("Section 5", f"Figure 4, {name}", 0, "printed release", "violations"), found, people.n
+            Key("Section 5", f"Figure 4, {name}", 0, "printed release", "violations"), result, people.n
         )
 
 
@@ -47,14 +47,14 @@ def experiment(full: bool) -> tuple[Figure, ...]:
     tables = {case: adult_table(bounded) for case, bounded in BOUNDED.items()}
     if not full:
         tables = {case: af.Table(table.frame.iloc[:300], table.schema) for case, table in tables.items()}
-    found = []
-    said = {"loss": "height", "workers": 1}
+    results = []
+    texts = {"loss": "height", "workers": 1}
     for table in tables.values():
-        made(af.Table(table.frame.iloc[:60], table.schema), "greedy-cka", 2, **said)
+        timed_run(af.Table(table.frame.iloc[:60], table.schema), "greedy-cka", 2, **texts)
     for k in range(2, 11) if full else (2, 6):
-        free, taken = made(tables[ONE], "k-member", k, boundaries=False, **said)
+        free, taken = timed_run(tables[FIRST_BOUNDARY], "k-member", k, boundaries=False, **texts)
         for case, table in tables.items():
-            within, sooner = made(table, "greedy-cka", k, **said)
+            within, sooner = timed_run(table, "greedy-cka", k, **texts)
             beyond = af.measure(table, free.generalization, "violations")["violations"]
             assert not af.measure(table, within, "violations")["violations"]
             rows: list[tuple[str, str, str, float]] = [
@@ -65,11 +65,11 @@ def experiment(full: bool) -> tuple[Figure, ...]:
                 ("Figure 9", "k-member", "seconds", taken),
                 ("Figure 9", "greedy-cka", "seconds", sooner),
             ]
-            found += [
+            results += [
                 Figure(Key(place, case, k, method, quantity), float(value), table.n)
                 for place, method, quantity, value in rows
             ]
-    return tuple(found)
+    return tuple(results)
 
 
 def adult(place: str, run: Run) -> Iterator[Figure]:
@@ -99,10 +99,10 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
     """What section 5 says of its figures."""
     beyond = {case: numbers.curve("Table 1", case, "k-member", "violations") for case in BOUNDED}
     hidden = {case: numbers.curve("Table 2", case, "greedy-cka", "suppressed records") for case in BOUNDED}
-    free = numbers.curve("Figure 8", ONE, "k-member", "IL")
+    free = numbers.curve("Figure 8", FIRST_BOUNDARY, "k-member", "IL")
     within = {case: numbers.curve("Figure 8", case, "greedy-cka", "IL") for case in BOUNDED}
     less = {case: [int(k) for k in free if within[case][k] < free[k]] for case in BOUNDED}
-    slow = numbers.curve("Figure 9", ONE, "k-member", "seconds")
+    slow = numbers.curve("Figure 9", FIRST_BOUNDARY, "k-member", "seconds")
     fast = {case: numbers.curve("Figure 9", case, "greedy-cka", "seconds") for case in BOUNDED}
     if not free:
         return [Claim(place, "all of it", None, "", "needs Adult") for place in PARTS if place != "Section 5"]
@@ -117,39 +117,39 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
         Claim(
             "Table 1",
             "more with boundaries on two attributes than on one",
-            not below(beyond[ONE], beyond[TWO]),
-            f"{min(beyond[TWO][k] / beyond[ONE][k] for k in free):.1f} times as many, or more",
+            not below(beyond[FIRST_BOUNDARY], beyond[BOTH_BOUNDARIES]),
+            f"{min(beyond[BOTH_BOUNDARIES][k] / beyond[FIRST_BOUNDARY][k] for k in free):.1f} times as many, or more",
         ),
         Claim(
             "Table 2",
             "greedy-cka suppresses nothing for native-country alone",
-            set(hidden[ONE].values()) == {0},
-            spread(hidden[ONE]),
+            set(hidden[FIRST_BOUNDARY].values()) == {0},
+            spread(hidden[FIRST_BOUNDARY]),
         ),
         Claim(
             "Table 2",
             "with two attributes a few records, the more the larger k",
-            rises(hidden[TWO]) and 0 < max(hidden[TWO].values()) < 500,
-            spread(hidden[TWO]),
+            rises(hidden[BOTH_BOUNDARIES]) and 0 < max(hidden[BOTH_BOUNDARIES].values()) < 500,
+            spread(hidden[BOTH_BOUNDARIES]),
         ),
         Claim(
             "Figure 8",
             "more is lost within boundaries on both attributes",
-            not less[TWO],
-            "less" + (f" for k = {listed(less[TWO])}" if less[TWO] else " for no k"),
+            not less[BOTH_BOUNDARIES],
+            "less" + (f" for k = {listed(less[BOTH_BOUNDARIES])}" if less[BOTH_BOUNDARIES] else " for no k"),
         ),
         Claim(
             "Figure 8",
             "more is lost within boundaries on native-country, but for k = 8, 9, 10",
-            less[ONE] == [8, 9, 10],
-            f"less for k = {listed(less[ONE])}" if less[ONE] else "less for no k",
+            less[FIRST_BOUNDARY] == [8, 9, 10],
+            f"less for k = {listed(less[FIRST_BOUNDARY])}" if less[FIRST_BOUNDARY] else "less for no k",
             f"the exceptions that the paper expects begin sooner; {ours}",
         ),
         Claim(
             "Figure 8",
             "more boundaries, more loss",
-            not below(within[ONE], within[TWO]),
-            f"{spread(within[ONE], 3)} against {spread(within[TWO], 3)}",
+            not below(within[FIRST_BOUNDARY], within[BOTH_BOUNDARIES]),
+            f"{spread(within[FIRST_BOUNDARY], 3)} against {spread(within[BOTH_BOUNDARIES], 3)}",
         ),
         Claim(
             "Figure 9",
@@ -161,8 +161,8 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
         Claim(
             "Figure 9",
             "the more constraints the faster",
-            not below(fast[TWO], fast[ONE]),
-            f"{max(fast[TWO][k] / fast[ONE][k] for k in slow):.2f} of the seconds at most",
+            not below(fast[BOTH_BOUNDARIES], fast[FIRST_BOUNDARY]),
+            f"{max(fast[BOTH_BOUNDARIES][k] / fast[FIRST_BOUNDARY][k] for k in slow):.2f} of the seconds at most",
             timing=True,
         ),
     ]

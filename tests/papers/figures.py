@@ -84,8 +84,8 @@ class Numbers:
     def curve(self, place: str, case: str, method: str, quantity: str = "GCP") -> dict[float, float]:
         """The values by what runs along the axis, ascending."""
         wanted = (place, case, method, quantity)
-        found = {key.at: figure.value for key, figure in self.by_key.items() if _without_at(key) == wanted}
-        return dict(sorted(found.items()))
+        results = {key.at: figure.value for key, figure in self.by_key.items() if _without_at(key) == wanted}
+        return dict(sorted(results.items()))
 
     def at_place(self, place: str) -> Numbers:
         """Those of one table or figure."""
@@ -110,12 +110,12 @@ def printed(path: Path) -> dict[Key, str]:
     """The numbers of a paper as they are printed, by where they stand."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    found = {
+    results = {
         Key(row["place"], row["case"], float(row["at"]), row["method"], row["quantity"]): row["value"]
         for row in rows
     }
-    assert len(found) == len(rows), f"{path.name} has a number twice"
-    return found
+    assert len(results) == len(rows), f"{path.name} has a number twice"
+    return results
 
 
 def verdict(number: str, value: float, why_not: str = "") -> str:
@@ -138,7 +138,7 @@ def verdict(number: str, value: float, why_not: str = "") -> str:
     return "same order" if 0.1 <= value / expected <= 10 else "differs"
 
 
-def made(table: af.Table, method: str, k: int, **options: Any) -> tuple[Anonymization, float]:
+def timed_run(table: af.Table, method: str, k: int, **options: Any) -> tuple[Anonymization, float]:
     """A run, and its seconds of processor time."""
     start = time.process_time()
     with warnings.catch_warnings():

@@ -23,7 +23,7 @@ from tests.cases.patterns import (
     nursery_to_suppress,
     scenario,
 )
-from tests.papers.figures import Claim, Figure, Key, Numbers, Run, listed, made, spread
+from tests.papers.figures import Claim, Figure, Key, Numbers, Run, listed, spread, timed_run
 
 KS = tuple(TABLE_1)
 NAMES = {
@@ -52,12 +52,12 @@ def measured(
 ) -> Iterator[Figure]:
     """The paper's measures of one run, and its seconds."""
     algorithm = {HEURISTIC: HEURISTIC, "Mondrian": "mondrian", PROGRAM: "pattern-guided-optimal"}[method]
-    anon, taken = made(table, algorithm, k, **options)
+    anon, taken = timed_run(table, algorithm, k, **options)
     key = Key(place, case, k, method, "")
-    found = af.measure(
+    measures = af.measure(
         table, anon, [name for name in MEASURES if name != "stars" or place in COMPARED], numeric=numeric
     )
-    for name, value in found.items():
+    for name, value in measures.items():
         yield Figure(key._replace(quantity=NAMES[name]), float(value), table.n)
     yield Figure(key._replace(quantity="seconds"), taken, table.n)
 
@@ -203,7 +203,7 @@ def note(key: Key) -> str:
 
 def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
     """What sections 3.5 and 3.6 say of these tables."""
-    found = []
+    results = []
     other = "our Mondrian publishes tight ranges and sets and is another implementation than the paper's"
     for place in ("Table 1", "Table 2", "Table 3", "Table 4", "Table 5"):
         case = CASES[place]
@@ -213,21 +213,21 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
                 k: [float(printed[key._replace(at=k, method=name)]) for name in (HEURISTIC, "Mondrian")]
                 for k in KS
             }
-            said = [k for k, (ours, theirs) in before.items() if ours <= theirs]
+            messages = [k for k, (ours, theirs) in before.items() if ours <= theirs]
             pair = [numbers.curve(place, case, name, quantity) for name in (HEURISTIC, "Mondrian")]
             here = [k for k in pair[0] if pair[0][k] <= pair[1][k]]
-            found.append(
+            results.append(
                 Claim(
                     place,
-                    f"{quantity}: the heuristic is at least as good as Mondrian for {said_of(said)} (as printed)",
-                    here == said if pair[0] else None,
+                    f"{quantity}: the heuristic is at least as good as Mondrian for {said_of(messages)} (as printed)",
+                    here == messages if pair[0] else None,
                     f"for {said_of(here)}" if pair[0] else "",
                     other if pair[0] else why_not(key, None),
                 )
             )
     cost = numbers.curve("Table 6", "Nursery", HEURISTIC, "suppressions")
     least = numbers.curve("Table 6", "Nursery", PROGRAM, "suppressions")
-    found.append(
+    results.append(
         Claim(
             "Table 6",
             "the heuristic's suppressions are optimal for every k",
@@ -239,25 +239,25 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
     sizes = {
         k: [float(printed[key._replace(at=k, method=name)]) for name in (HEURISTIC, PROGRAM)] for k in KS
     }
-    said = [k for k, (ours, theirs) in sizes.items() if theirs > ours]
+    messages = [k for k, (ours, theirs) in sizes.items() if theirs > ours]
     pair = [numbers.curve("Table 6", "Nursery", name, "average size") for name in (HEURISTIC, PROGRAM)]
     here = [k for k in pair[0] if pair[1][k] > pair[0][k] * (1 + 1e-9)]
-    found.append(
+    results.append(
         Claim(
             "Table 6",
-            f"with as few suppressions the integer program has larger classes for {said_of(said)} (as printed)",
-            here == said,
+            f"with as few suppressions the integer program has larger classes for {said_of(messages)} (as printed)",
+            here == messages,
             f"for {said_of(here)}",
             "optima are many; ours is searched for from the heuristic's, and has its classes",
         )
     )
-    found += _of_the_program(numbers, printed)
+    results += _of_the_program(numbers, printed)
     for place, (times, most, why) in TIMES_AS_LONG.items():
         method = PROGRAM if place in COMPARED else "Mondrian"
         ours, theirs = (numbers.curve(place, CASES[place], name, "seconds") for name in (HEURISTIC, method))
         fewest = min((theirs[k] / ours[k] for k in ours if k <= most), default=0.0)
         until = f" up to k = {most}" if most < max(KS) else ""
-        found.append(
+        results.append(
             Claim(
                 place,
                 f"the heuristic is {_faster(times)} {'the program' if method == PROGRAM else method}{until}",
@@ -267,7 +267,7 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
                 timing=True,
             )
         )
-    return found
+    return results
 
 
 _OURS = "our Mondrian is compiled, and another implementation than the paper's"
@@ -307,23 +307,23 @@ def _of_the_program(numbers: Numbers, printed: Mapping[Key, str]) -> Iterator[Cl
             spread(ratios, 3) if ratios else "",
             "" if ratios else why_not(key, None),
         )
-        said = [k for k in KS if before[k] == 1]
-        if said:
+        messages = [k for k in KS if before[k] == 1]
+        if messages:
             here = [k for k in ratios if ratios[k] == 1]
             yield Claim(
                 place,
-                f"its suppressions are optimal for {said_of(said)} (as printed)",
-                here == said if ratios else None,
+                f"its suppressions are optimal for {said_of(messages)} (as printed)",
+                here == messages if ratios else None,
                 f"for {said_of(here)}" if ratios else "",
                 "" if ratios else why_not(key, None),
             )
         ours, theirs = (numbers.curve(place, case, name, "maximum size") for name in (HEURISTIC, PROGRAM))
-        said = [k for k in KS if _twice(printed, place, k)]
+        messages = [k for k in KS if _twice(printed, place, k)]
         here = [k for k in ours if ours[k] > 2 * theirs[k]]
         yield Claim(
             place,
-            f"its largest class has more than twice the rows of the program's for {said_of(said)} (as printed)",
-            here == said if ours else None,
+            f"its largest class has more than twice the rows of the program's for {said_of(messages)} (as printed)",
+            here == messages if ours else None,
             f"for {said_of(here)}" if ours else "",
             "optima are many" if ours else why_not(key, None),
         )

@@ -39,15 +39,15 @@ def freeform() -> tuple[Table, pd.DataFrame, np.ndarray]:
 
 def test_paper_1_table_1_is_3_regular() -> None:
     table, published, matches = freeform()
-    made = Generalization.join_of(table.records, matches)
-    shown = made.decode()
+    boxes = Generalization.join_of(table.records, matches)
+    shown = boxes.decode()
     # the printed 20-59 spans the domain, which has one way to be written
     published = published.replace({"Salary": {"20-59": "*"}})
     assert shown.equals(published)
     for frame in (published, shown):
         assert holds(table, frame, 3) == {name: name != "k-anonymity" for name in SEVEN}
         assert verify(table, frame, ["covers", "k-regular"], k=3, certificate=matches)
-    assert verify(table, anonymization(made, 3, matches=matches))["k-regular"].holds
+    assert verify(table, anonymization(boxes, 3, matches=matches))["k-regular"].holds
     assert not verify(table, published, ["k-regular"], k=4)
 
 
@@ -176,8 +176,8 @@ def test_paper_3_figure_4_as_a_release() -> None:
     """Without positions: no matching within the boundaries leaves fewer than three rows over."""
     rng = np.random.default_rng(0)
     for text, failed in ((FIRST, 3), (SECOND, 0)):
-        table, made = constrained(text)
-        frame = made.decode().iloc[rng.permutation(7)].reset_index(drop=True)
+        table, result = constrained(text)
+        frame = result.decode().iloc[rng.permutation(7)].reset_index(drop=True)
         check = verify(table, frame, ["covers", "boundary"], k=2)
         assert check["covers"].holds
         assert check["boundary"].failed == failed
@@ -273,16 +273,16 @@ REGIONS = {  # k-anonymity, (1,k), (k,1), k-concealment
 def test_paper_4_appendix(region: str, k: int) -> None:
     n, rows = appendix(k)[region]
     table, frame = sets(n, rows)
-    found = holds(table, frame, k)
-    assert found["covers"]  # g_(k,k) by a matching: its row i does not cover record i
-    asked = ("k-anonymity", "(1,k)", "(k,1)", "k-concealment")
-    assert tuple(found[name] for name in asked) == REGIONS[region]
-    assert found["(k,k)"] == (found["(1,k)"] and found["(k,1)"])
+    result = holds(table, frame, k)
+    assert result["covers"]  # g_(k,k) by a matching: its row i does not cover record i
+    request = ("k-anonymity", "(1,k)", "(k,1)", "k-concealment")
+    assert tuple(result[name] for name in request) == REGIONS[region]
+    assert result["(k,k)"] == (result["(1,k)"] and result["(k,1)"])
     graph = [[value in row for row in rows] for value in range(1, n + 1)]
     if n <= 7:
         case = Case(graph, [tuple(row) for row in rows], k)
         assert (case.k_anonymity(), case.one_k(), case.k_one(), case.concealment()) == REGIONS[region]
-        assert case.regular() == found["k-regular"]
+        assert case.regular() == result["k-regular"]
 
 
 def test_paper_4_every_region_by_generation() -> None:
@@ -307,9 +307,9 @@ def test_paper_4_every_region_by_generation() -> None:
             if region not in seen:
                 seen.add(region)
                 table, frame = sets(n, [[value + 1 for value in row] for row in rows])
-                found = holds(table, frame, k)
-                asked = ("k-anonymity", "(1,k)", "(k,1)", "k-concealment")
-                assert tuple(found[name] for name in asked) == region
+                result = holds(table, frame, k)
+                request = ("k-anonymity", "(1,k)", "(k,1)", "k-concealment")
+                assert tuple(result[name] for name in request) == region
         assert set(REGIONS.values()) - seen == empty
         assert seen - set(REGIONS.values()) <= {(False, False, False, False)}
 
@@ -320,9 +320,9 @@ def test_paper_1_figure_3_is_concealed_and_not_regular() -> None:
     total, counts = edge_counts([[value in row for row in rows] for value in range(1, 5)])
     assert (total, counts[1][1], counts[0][1], counts[1][0]) == (4, 3, 1, 1)
     table, frame = sets(4, rows)
-    found = holds(table, frame, 2)
-    assert found["k-concealment"]
-    assert not found["k-regular"]
+    result = holds(table, frame, 2)
+    assert result["k-concealment"]
+    assert not result["k-regular"]
     evidence = collect(table, subject_of(frame), 2, None)
     matches = match_edges(evidence)
     assert matches is not None
@@ -339,8 +339,8 @@ def test_paper_5_patterns() -> None:
     table = Table(original, schema)
     published = pd.DataFrame({"a": list("xx**"), "b": list("1122"), "c": list("****")})
     assert verify(table, published, ["covers", "k-anonymity", "pattern"], k=2)
-    asked = {"pattern": {"patterns": ["--*", "*-*"]}}
-    assert verify(table, published, ["covers", asked], k=2)
+    request = {"pattern": {"patterns": ["--*", "*-*"]}}
+    assert verify(table, published, ["covers", request], k=2)
     finding = verify(table, published, {"pattern": {"patterns": ["--*", "**-"]}}, k=2)["pattern"]
     assert (finding.failed, finding.positions) == (2, (2, 3))
     named = {"pattern": {"patterns": [["c"], ["a", "c"]]}}

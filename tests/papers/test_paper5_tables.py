@@ -43,8 +43,8 @@ def naive(table: af.Table, k: int) -> tuple[Outcome, int]:
 
 @pytest.mark.parametrize("k", TABLE_3)
 def test_nursery_naive(k: int) -> None:
-    made, stars = naive(nursery_to_suppress(), k)
-    measured = af.measure(nursery_to_suppress(), made, MEASURES, numeric=[])
+    result, stars = naive(nursery_to_suppress(), k)
+    measured = af.measure(nursery_to_suppress(), result, MEASURES, numeric=[])
     check(measured, TABLE_3[k])
     assert measured["stars"] == stars == TABLE_6[k]
 
@@ -52,16 +52,16 @@ def test_nursery_naive(k: int) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("k", [2, 10, *SLOW])
 def test_adult_naive(k: int, data_folder: Path) -> None:
-    made, stars = naive(adult_to_suppress(), k)
-    measured = af.measure(adult_to_suppress(), made, MEASURES, numeric=ADULT_NUMBERS)
+    result, stars = naive(adult_to_suppress(), k)
+    measured = af.measure(adult_to_suppress(), result, MEASURES, numeric=ADULT_NUMBERS)
     check(measured, TABLE_1[k])
     assert measured["stars"] == stars
 
 
 @pytest.mark.parametrize("k", TABLE_3)
 def test_nursery(k: int) -> None:
-    made = af.anonymize(nursery_to_suppress(), "pattern-guided", k=k, seed=0)
-    measured = af.measure(nursery_to_suppress(), made, MEASURES, numeric=[])
+    anon = af.anonymize(nursery_to_suppress(), "pattern-guided", k=k, seed=0)
+    measured = af.measure(nursery_to_suppress(), anon, MEASURES, numeric=[])
     check(measured, TABLE_3[k])
     assert measured["stars"] == TABLE_6[k]
 
@@ -69,14 +69,14 @@ def test_nursery(k: int) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("k", TABLE_1)
 def test_adult(k: int, data_folder: Path) -> None:
-    made = af.anonymize(adult_to_suppress(), "pattern-guided", k=k, seed=0)
-    check(af.measure(adult_to_suppress(), made, MEASURES, numeric=ADULT_NUMBERS), TABLE_1[k])
+    anon = af.anonymize(adult_to_suppress(), "pattern-guided", k=k, seed=0)
+    check(af.measure(adult_to_suppress(), anon, MEASURES, numeric=ADULT_NUMBERS), TABLE_1[k])
 
 
 @pytest.mark.data
 def test_adult_suppressions_are_the_naive_ones(data_folder: Path) -> None:
-    made = af.anonymize(adult_to_suppress(), "pattern-guided", k=10, seed=0)
-    assert af.measure(adult_to_suppress(), made, "stars") == {"stars": naive(adult_to_suppress(), 10)[1]}
+    anon = af.anonymize(adult_to_suppress(), "pattern-guided", k=10, seed=0)
+    assert af.measure(adult_to_suppress(), anon, "stars") == {"stars": naive(adult_to_suppress(), 10)[1]}
 
 
 def test_patterns_come_in_the_papers_order() -> None:

@@ -51,21 +51,21 @@ def test_paper_1_table_1_is_3_regular_and_covers_more() -> None:
     covered = graph.degrees()[1][graph.published.label]
     assert (covered >= 3).all()
     assert covered[[3, 4]].tolist() == [5, 5]
-    made = SimpleNamespace(
+    subject = SimpleNamespace(
         generalization=Generalization.join_of(table.records, datasets.freeform_example_matches()),
         matches=datasets.freeform_example_matches(),
         k=3,
     )
-    assert af.verify(table, made, ["covers", "k-regular"])
-    assert af.measure(table, made, "discernibility")["discernibility"] == covered.sum() > 24
+    assert af.verify(table, subject, ["covers", "k-regular"])
+    assert af.measure(table, subject, "discernibility")["discernibility"] == covered.sum() > 24
 
 
 def test_paper_1_table_1_costs() -> None:
     table = table_of("freeform_example")
-    made = Generalization.parse(datasets.freeform_example_anonymized(), table.domains)
+    parsed = Generalization.parse(datasets.freeform_example_anonymized(), table.domains)
     age = np.array([6, 6, 11, 13, 19, 11, 2, 17]) / 31
     salary = np.array([9, 9, 18, 39, 15, 18, 27, 8]) / 39
-    assert af.measure(table, made, "gcp")["gcp"] == pytest.approx((age + salary).mean() / 2)
+    assert af.measure(table, parsed, "gcp")["gcp"] == pytest.approx((age + salary).mean() / 2)
 
 
 # --------------------------------------------------------------------------------------- Murakami 2018
@@ -92,15 +92,15 @@ def test_paper_2_tables_4_to_6(frame: object, stars: int, holds: set[str]) -> No
     table = table_of("zip_example")
     text = " ".join(frame.to_numpy().ravel().tolist())  # type: ignore[attr-defined]
     assert text.count("*") == stars
-    found = met(table, frame, 2)
-    assert found & {"covers", "k-regular", "k-anonymity"} == holds & {"covers", "k-regular", "k-anonymity"}
+    counts = met(table, frame, 2)
+    assert counts & {"covers", "k-regular", "k-anonymity"} == holds & {"covers", "k-regular", "k-anonymity"}
     if "k-regular" in holds:
-        assert holds - {"k-anonymity"} <= found
-    made = Generalization.parse(frame, table.domains)  # type: ignore[arg-type]
+        assert holds - {"k-anonymity"} <= counts
+    parsed = Generalization.parse(frame, table.domains)  # type: ignore[arg-type]
     # the first digit is 9 everywhere: a domain of one value is never published as *
     hidden = sum(domain.size == 1 for domain in table.domains)
     assert hidden == 1
-    assert af.measure(table, made, "stars")["stars"] == stars
+    assert af.measure(table, parsed, "stars")["stars"] == stars
 
 
 def test_paper_2_table_6_as_printed_fails_at_r3() -> None:
@@ -115,8 +115,8 @@ def test_paper_2_table_6_as_printed_fails_at_r3() -> None:
 def test_paper_2_loss_is_stars_over_cells() -> None:
     """Its GCP counts hidden sites: NCP with suppression is the share of cells that are ``*``."""
     table = table_of("zip_example")
-    made = Generalization.parse(datasets.zip_example_local(), table.domains)
-    assert af.measure(table, made, "gcp")["gcp"] == pytest.approx(15 / 49)
+    parsed = Generalization.parse(datasets.zip_example_local(), table.domains)
+    assert af.measure(table, parsed, "gcp")["gcp"] == pytest.approx(15 / 49)
 
 
 # --------------------------------------------------------------------------------------- Miller 2008
@@ -126,8 +126,10 @@ def test_paper_2_loss_is_stars_over_cells() -> None:
 def test_paper_3_figure_4(which: str, violations: list[int]) -> None:
     table = table_of("location_example")
     assert table.qi_columns == ("Age", "Location", "Sex", "Race")
-    made = Generalization.parse(datasets.location_example_masked(which), table.domains)
-    check = af.verify(table, SimpleNamespace(generalization=made, k=2), ["covers", "k-anonymity", "boundary"])
+    parsed = Generalization.parse(datasets.location_example_masked(which), table.domains)
+    check = af.verify(
+        table, SimpleNamespace(generalization=parsed, k=2), ["covers", "k-anonymity", "boundary"]
+    )
     assert check["covers"].holds
     assert check["k-anonymity"].holds
     assert check["boundary"].holds == (not violations)
@@ -152,12 +154,12 @@ def test_paper_3_figure_2_and_3() -> None:
 def test_paper_3_height_loss_of_figure_4() -> None:
     """Definitions 10 and 11: ranges by width, nodes by height, summed over all cells."""
     table = table_of("location_example")
-    made = Generalization.parse(datasets.location_example_masked("MM2"), table.domains)
+    parsed = Generalization.parse(datasets.location_example_masked("MM2"), table.domains)
     age = 2 * 2 / 22 + 3 * 17 / 22 + 2 * 15 / 22
     location = 2 * 1 / 3 + 3 * 1 / 3
     sex_and_race = 5 + 5
     total = (age + location + sex_and_race) / (7 * 4)
-    assert af.measure(table, made, "il")["il"] == pytest.approx(total)
+    assert af.measure(table, parsed, "il")["il"] == pytest.approx(total)
 
 
 # --------------------------------------------------------------------------------------- Tassa 2012
@@ -172,10 +174,10 @@ def test_paper_4_table_1() -> None:
         "k-anonymity",
         "k-concealment",
     }
-    found = met(table, SimpleNamespace(generalization=concealed, k=2), 2)
-    assert found >= {"covers", "k-concealment"}
-    assert "k-anonymity" not in found
-    losses = [af.measure(table, made, ["gcp", "lm", "em"]) for made in (anonymous, concealed)]
+    counts = met(table, SimpleNamespace(generalization=concealed, k=2), 2)
+    assert counts >= {"covers", "k-concealment"}
+    assert "k-anonymity" not in counts
+    losses = [af.measure(table, result, ["gcp", "lm", "em"]) for result in (anonymous, concealed)]
     assert all(losses[1][name] < losses[0][name] for name in losses[0])
 
 
@@ -194,12 +196,12 @@ EXPECTED = {
 def test_paper_4_appendix_a(name: str, k: int) -> None:
     example = datasets.concealment_examples(k)[name]
     table = af.Table(example[["value"]], {"value": {"role": "quasi-identifier", "kind": "categorical"}})
-    made = Generalization.parse(example[["generalized"]].set_axis(["value"], axis=1), table.domains)
+    parsed = Generalization.parse(example[["generalized"]].set_axis(["value"], axis=1), table.domains)
     # the owner's view, row i of original i, and the published one
-    for subject in (SimpleNamespace(generalization=made, k=k), made.decode()):
-        found = met(table, subject, k)
-        assert "covers" in found
-        assert found - {"covers", "k-regular"} == EXPECTED[name]
+    for subject in (SimpleNamespace(generalization=parsed, k=k), parsed.decode()):
+        counts = met(table, subject, k)
+        assert "covers" in counts
+        assert counts - {"covers", "k-regular"} == EXPECTED[name]
 
 
 def test_paper_4_appendix_a_needs_k_of_3() -> None:

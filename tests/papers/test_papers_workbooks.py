@@ -29,7 +29,7 @@ NOT_HAD = {5: {"Table 5"}}
 
 
 @pytest.mark.parametrize(
-    ("number", "value", "said"),
+    ("number", "value", "text"),
     [
         ("0.12", 0.1249, "equal"),
         ("0.12", 0.1151, "equal"),
@@ -47,8 +47,8 @@ NOT_HAD = {5: {"Table 5"}}
         ("2.062", 2.0626, "within 1 %"),
     ],
 )
-def test_verdicts(number: str, value: float, said: str) -> None:
-    assert verdict(number, value) == said
+def test_verdicts(number: str, value: float, text: str) -> None:
+    assert verdict(number, value) == text
     assert verdict(number, value, "half the records") == "not comparable: half the records"
 
 
@@ -61,8 +61,8 @@ def test_printed_numbers_are_those_of_the_tests() -> None:
         ("Table 3", "Nursery", cases.TABLE_3),
     ):
         for k, row in table.items():
-            found = [float(numbers[Key(place, case, k, "pattern-guided", name)]) for name in names]
-            assert found == list(row)
+            results = [float(numbers[Key(place, case, k, "pattern-guided", name)]) for name in names]
+            assert results == list(row)
     for k, stars in cases.TABLE_6.items():
         for method in ("pattern-guided", "integer program"):
             assert float(numbers[Key("Table 6", "Nursery", k, method, "suppressions")]) == stars
@@ -103,25 +103,31 @@ def test_stored_results(number: int) -> None:
     for claim in claims:
         assert claim.place in book.paper.PARTS
         assert claim.holds is not False or claim.why, f"{claim.says}: no reason given"
-    said = [book.verdict(key) for key in (*book.printed, *book.full.by_key)]
-    assert "not run" not in said
+    messages = [book.verdict(key) for key in (*book.printed, *book.full.by_key)]
+    assert "not run" not in messages
 
 
 def test_stored_results_are_of_the_sizes_that_the_code_asks_for() -> None:
     full = Run(full=True)
     for number, case in low_information_loss.TABLES.items():
-        found = {figure.key.method: figure.records for figure in Workbook(2).full.at_place(f"Table {number}")}
+        results = {
+            figure.key.method: figure.records for figure in Workbook(2).full.at_place(f"Table {number}")
+        }
         of_paper = low_information_loss.SIZES[case]
         whole = of_paper if of_paper <= low_information_loss.RING else 100_000
-        assert found[low_information_loss.TWO_PHASE] == low_information_loss.taken(case, full)
-        assert found[low_information_loss.NH] == whole
+        assert results[low_information_loss.TWO_PHASE] == low_information_loss.taken(case, full)
+        assert results[low_information_loss.NH] == whole
     whole = {"Figure 5": 5_000, "Figure 6": 45_222, "Figure 7": 1_473, "Figure 8": 12_960, "Figure 9": 45_222}
-    assert {place: {one.records for one in Workbook(4).full.at_place(place)} for place in whole} == {
+    assert {place: {item.records for item in Workbook(4).full.at_place(place)} for place in whole} == {
         place: {n} for place, n in whole.items()
     }
-    sizes = {one.records for one in Workbook(1).full.at_place("Figure 6") if one.key.case.endswith("k = 10")}
+    sizes = {
+        element.records
+        for element in Workbook(1).full.at_place("Figure 6")
+        if element.key.case.endswith("k = 10")
+    }
     assert sizes == {*freeform.WHOLE[10], 30_162}
-    assert {one.records for one in Workbook(1).full.at_place("Figure 8")} == set(freeform.BY_K)
+    assert {entry.records for entry in Workbook(1).full.at_place("Figure 8")} == set(freeform.BY_K)
 
 
 @pytest.mark.parametrize("number", PAPERS)
@@ -168,8 +174,8 @@ def test_the_summary_counts_claims(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_number_on_real_data_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     book = Workbook(3)
     key = Key("Table 1", "boundaries", 2, "k-member", "violations")
-    found = [Figure(key, 5.0, 300), Figure(key._replace(quantity="seconds"), 1.0, 300)]
-    monkeypatch.setattr(book, "measured", lambda run: found)
+    results = [Figure(key, 5.0, 300), Figure(key._replace(quantity="seconds"), 1.0, 300)]
+    monkeypatch.setattr(book, "measured", lambda run: results)
     monkeypatch.setattr(workbook, "data_folder", lambda: None)
     assert book.measure_real().startswith("left out")
     monkeypatch.setattr(workbook, "data_folder", lambda: ROOT)
@@ -216,16 +222,20 @@ def test_curves_are_drawn(curve: dict[float, float]) -> None:
         [("a < b", {"greedy": curve, "greedy (printed)": curve}), ("empty", {})], "k", logarithmic=True
     )
     drawn = ElementTree.fromstring(svg)
-    circles = [one for one in drawn.iter() if one.tag.endswith("circle")]
+    circles = [element for element in drawn.iter() if element.tag.endswith("circle")]
     assert len(circles) == 2 * len(curve)
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [(["6"], "no paper 6"), (["3", "--only", "Table 9"], "paper 3 has no Table 9")]
+    ("messages", "text"), [(["6"], "no paper 6"), (["3", "--only", "Table 9"], "paper 3 has no Table 9")]
 )
-def test_the_command_says_what_there_is(asked: list[str], said: str) -> None:
+def test_the_command_says_what_there_is(messages: list[str], text: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.papers", *asked], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.papers", *messages],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
-    assert said in done.stderr
+    assert text in done.stderr

@@ -95,20 +95,20 @@ class Workbook:
         """The small run on real data: it must give what is stored, to six digits."""
         if data_folder() is None:
             return "left out: the environment variable ANONFLOW_DATA names no folder with the data sets"
-        found = Numbers(self.measured(Run(full=False, built_in=False, real=True)))
+        numbers = Numbers(self.measured(Run(full=False, built_in=False, real=True)))
         different = [
             " ".join(map(str, key))
-            for key in found.by_key.keys() | self.kept.by_key.keys()
-            if key.quantity not in TIMES and not self._same(key, found)
+            for key in numbers.by_key.keys() | self.kept.by_key.keys()
+            if key.quantity not in TIMES and not self._same(key, numbers)
         ]
         if different:
             raise AssertionError(
                 f"{len(different)} numbers are not as stored: {'; '.join(sorted(different))}"
             )
-        return f"{len(found)} numbers on real data are as stored"
+        return f"{len(numbers)} numbers on real data are as stored"
 
-    def _same(self, key: Key, found: Numbers) -> bool:
-        pair = [numbers.by_key.get(key) for numbers in (found, self.kept)]
+    def _same(self, key: Key, figures: Numbers) -> bool:
+        pair = [numbers.by_key.get(key) for numbers in (figures, self.kept)]
         return None not in pair and math.isclose(
             pair[0].value,  # type: ignore[union-attr]
             pair[1].value,  # type: ignore[union-attr]
@@ -119,13 +119,13 @@ class Workbook:
     def rows(self, place: str, times: bool = False) -> list[tuple[str, ...]]:
         """case, at, method, quantity, printed, here, records, verdict, small: as text, for one place."""
         keys = [key for key in (*self.printed, *self.full.by_key, *self.small.by_key) if key.place == place]
-        found = []
+        results = []
         for key in dict.fromkeys(keys):
             if (key.quantity in TIMES) != times:
                 continue
             number, figure = self.printed.get(key, ""), self.full.by_key.get(key)
             small = None if times else self.small.by_key.get(key)
-            found.append(
+            results.append(
                 (
                     key.case,
                     f"{key.at:,.6g}" if key.at else "",
@@ -138,7 +138,7 @@ class Workbook:
                     f"{shown(small.value)} ({small.records:,})" if small else "",
                 )
             )
-        return found
+        return results
 
     def verdict(self, key: Key) -> str:
         """How near the stored full run is to what is printed; what stands in the way where it is not."""
@@ -152,9 +152,9 @@ class Workbook:
             return "no number printed"
         if key.quantity in TIMES:
             return "not comparable: another machine, another language"
-        found = verdict(number, figure.value, self.paper.why_not(key, figure.records))
+        result = verdict(number, figure.value, self.paper.why_not(key, figure.records))
         note = self.paper.note(key)
-        return f"{found} ({note})" if note and found != "equal" and ":" not in found else found
+        return f"{result} ({note})" if note and result != "equal" and ":" not in result else result
 
     def table(self, place: str, times: bool = False) -> Shown:
         """The numbers of a table or figure beside the printed ones."""
@@ -193,8 +193,8 @@ class Workbook:
 
     def claimed(self) -> list[Claim]:
         """What the paper says, looked up in the stored full run."""
-        found: list[Claim] = self.paper.claims(self.full, self.printed)
-        return found
+        claims: list[Claim] = self.paper.claims(self.full, self.printed)
+        return claims
 
     def claims(self, *places: str) -> Shown:
         """What the paper says about tables or figures, and whether the stored full run says so, too."""
@@ -243,19 +243,19 @@ class Workbook:
             counts = Counter(row[7].partition(":")[0].partition(" (")[0] for row in self.rows(place))
             claims = Counter(_word(claim) for claim in self.claimed() if claim.place == place)
             numbers = ", ".join(f"{count} {word}" for word, count in _near(counts).items())
-            said = ", ".join(f"{count} {word}" for word, count in claims.items())
-            rows.append([place, numbers or "none", said or "none"])
+            text = ", ".join(f"{count} {word}" for word, count in claims.items())
+            rows.append([place, numbers or "none", text or "none"])
         return _table(["place", "printed numbers and ours", "what the paper says"], rows)
 
 
 def _near(counts: Counter[str]) -> dict[str, int]:
     """`within 3 %` and `within 7 %` counted as one, by the wider."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     within = [int(word.split()[1]) for word in counts if word.startswith("within")]
     for word, count in counts.items():
         name = f"within {max(within)} %" if word.startswith("within") else word
-        found[name] = found.get(name, 0) + count
-    return dict(sorted(found.items()))
+        result[name] = result.get(name, 0) + count
+    return dict(sorted(result.items()))
 
 
 def _word(claim: Claim) -> str:
@@ -265,8 +265,8 @@ def _word(claim: Claim) -> str:
 def _claims(claims: Sequence[Claim]) -> Shown:
     rows = []
     for claim in claims:
-        said = _word(claim) + (f": {claim.why}" if claim.why and claim.holds is not True else "")
-        rows.append([claim.place, claim.says, claim.here, said])
+        text = _word(claim) + (f": {claim.why}" if claim.why and claim.holds is not True else "")
+        rows.append([claim.place, claim.says, claim.here, text])
     return _table(["place", "the paper says", "here", "verdict"], rows)
 
 

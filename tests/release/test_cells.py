@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 import anonflow as af
 
 
-def _made(values: list, kind: str, classes: list[int], **column: object) -> tuple[pd.Series, pd.Series]:
+def _column(values: list, kind: str, classes: list[int], **column: object) -> tuple[pd.Series, pd.Series]:
     """A column as it was, and as it is published for some classes of records."""
     from anonflow.generalization import Generalization
 
     frame = pd.DataFrame({"a": values})
     table = af.Table(frame, {"a": {"role": "quasi-identifier", "kind": kind, **column}})
-    made = Generalization.join_by_class(table.records, np.array(classes))
-    return frame["a"], made.closure().decode()["a"]
+    boxes = Generalization.join_by_class(table.records, np.array(classes))
+    return frame["a"], boxes.closure().decode()["a"]
 
 
 labels = st.text(st.sampled_from('ab|{}" *-é'), max_size=4)
@@ -31,10 +31,10 @@ labels = st.text(st.sampled_from('ab|{}" *-é'), max_size=4)
 )
 def test_ranges_hold_the_originals(rows: list[tuple[float, int]]) -> None:
     values, classes = [round(row[0], 3) + 0.0 for row in rows], [row[1] for row in rows]
-    original, published = _made(values, "numeric", classes)
+    original, published = _column(values, "numeric", classes)
     read = af.ranges(published, domain=(min(values), max(values)))
     for label in set(classes):
-        mine = [value for value, one in zip(values, classes, strict=True) if one == label]
+        mine = [value for value, item in zip(values, classes, strict=True) if item == label]
         rows_of = read[np.array(classes) == label]
         assert set(rows_of["low"]) == {min(mine)}
         assert set(rows_of["high"]) == {max(mine)}
@@ -45,10 +45,10 @@ def test_ranges_hold_the_originals(rows: list[tuple[float, int]]) -> None:
 @given(st.lists(st.tuples(labels, st.integers(0, 3)), min_size=2, max_size=12))
 def test_shares_hold_the_originals(rows: list[tuple[str, int]]) -> None:
     values, classes = [row[0] for row in rows], [row[1] for row in rows]
-    original, published = _made(values, "categorical", classes)
+    original, published = _column(values, "categorical", classes)
     read = af.shares(published, values=sorted(set(values)))
     for at, (value, label) in enumerate(zip(original, classes, strict=True)):
-        mine = {one for one, other in rows if other == label}
+        mine = {item for item, other in rows if other == label}
         assert read.loc[at, value] == pytest.approx(1 / len(mine))
         assert {name for name in read.columns if read.loc[at, name] > 0} == mine
     assert np.allclose(read.sum(axis=1), 1)
@@ -56,7 +56,7 @@ def test_shares_hold_the_originals(rows: list[tuple[str, int]]) -> None:
 
 def test_labels_of_a_hierarchy_are_spread_over_what_is_below() -> None:
     tree = {"any": {"north": ["Oslo", "Turku"], "south": ["Rome"]}}
-    _, published = _made(
+    _, published = _column(
         ["Oslo", "Turku", "Rome", "Rome", "Oslo", "Rome"],
         "hierarchy",
         [0, 0, 1, 1, 2, 2],
@@ -86,10 +86,10 @@ def test_dates_numbers_stars_and_an_index() -> None:
     ("call", "says"),
     [
         (lambda: af.ranges(pd.Series(["marker", "1-2"], name="a")), "'a': 1 cells are no ranges"),
-        (lambda: af.ranges(pd.Series(["*"], name="a")), "'a': says nothing but"),
+        (lambda: af.ranges(pd.Series(["*"], name="a")), "'a': contains nothing but"),
         (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=(3, 1)), "the lowest and the highest"),
         (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=("x", 1)), "the lowest and the highest"),
-        (lambda: af.shares(pd.Series(["*"], name="a")), "'a': says nothing but"),
+        (lambda: af.shares(pd.Series(["*"], name="a")), "'a': contains nothing but"),
         (lambda: af.shares(pd.Series(["marker"], name="a"), values=["b"]), "'a': 1 cells name a value"),
         (lambda: af.shares(pd.Series(["b"], name="a"), values=["b", "b"]), "given twice"),
     ],

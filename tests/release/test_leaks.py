@@ -77,8 +77,8 @@ def flow_in(
 
 
 def clean(text: str, where: str) -> None:
-    found = MARK.search(text)
-    assert found is None, f"{found.group() if found else ''} in {where}"
+    report = MARK.search(text)
+    assert report is None, f"{report.group() if report else ''} in {where}"
 
 
 def shell(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -200,10 +200,10 @@ def test_names_of_tasks_are_numbers_and_words_of_ours(
 
 def test_events_and_logs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    told: list[Any] = []
-    engine.run(flow_in(tmp_path), on_event=told.append, events=EventStream())
-    assert told
-    for event in told:
+    items: list[Any] = []
+    engine.run(flow_in(tmp_path), on_event=items.append, events=EventStream())
+    assert items
+    for event in items:
         clean(str(event.to_mapping()), f"the event {event.kind}")
     clean(caplog.text, "the log")
 

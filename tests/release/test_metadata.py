@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from anonflow.errors import AnonflowError, DataError, ParameterError, SchemaErro
 from anonflow.release import Release, read_release
 from anonflow.release.tables import write_described, write_table
 from anonflow.table import Schema
+from anonflow.table.files.metadata_file import metadata_path, metadata_text
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
-from anonflow.table.metadata_file import metadata_path, metadata_text
 from tests import strategies
-from tests.cases.releases import made
+from tests.cases.releases import released_like
 from tests.naive.cells import members, stands_for
 
 pytestmark = pytest.mark.filterwarnings(
@@ -53,16 +54,16 @@ def quasi(kind: str, **more: Any) -> dict[str, Any]:
 def one_class(frame: pd.DataFrame, schema: Any, hidden: Any = None) -> Release:
     """A release in which all rows are one class; `hidden` rows are suppressed."""
     suppressed = None if hidden is None else np.array(hidden, bool)
-    return made(
+    return released_like(
         frame, k=2, classes=np.zeros(len(frame), np.int64), suppressed=suppressed, schema=schema
     ).release(seed=1 << 100)
 
 
 def by_rows(frame: pd.DataFrame, classes: list[int], schema: Any) -> Release:
-    return made(frame, k=2, classes=np.array(classes), schema=schema).release(seed=1 << 100)
+    return released_like(frame, k=2, classes=np.array(classes), schema=schema).release(seed=1 << 100)
 
 
-def told(path: Path) -> Any:
+def description_of(path: Path) -> Any:
     place = metadata_path(path)
     assert place is not None
     return json.loads(place.read_text(encoding="utf-8"))
@@ -82,7 +83,7 @@ def test_what_is_written_is_read_for_every_kind_of_column(tmp_path_factory: Any,
     schema = Schema({called[name]: column.to_mapping() if column.kind != "hierarchy" else quasi(
         "hierarchy", hierarchy=strategies.city_tree()) for name, column in table.schema.columns.items()})  # fmt: skip
     classes = data.draw(strategies.labels(table.n))
-    release = made(frame, k=2, classes=classes, schema=schema).release(seed=1 << 100)
+    release = released_like(frame, k=2, classes=classes, schema=schema).release(seed=1 << 100)
     folder = tmp_path_factory.mktemp("r")
     tree = strategies.city_tree()
     below = {tree.labels[v]: tree.leaves[tree.first[v] : tree.last[v] + 1] for v in range(tree.n_nodes)}
@@ -202,7 +203,7 @@ def _leaks(first: pd.DataFrame, second: pd.DataFrame, schema: Any, folder: Path)
 
 
 @pytest.mark.parametrize(
-    ("kind", "one", "two", "more"),
+    ("kind", "item", "two", "more"),
     [
         ("numeric", [17, 90], [20, 30], {}),
         ("numeric", [17, 90], [0.5, 30], {}),
@@ -220,16 +221,16 @@ def _leaks(first: pd.DataFrame, second: pd.DataFrame, schema: Any, folder: Path)
     ],
 )  # fmt: skip
 def test_what_the_cells_hide_the_description_hides(
-    tmp_path: Path, kind: str, one: Any, two: Any, more: dict[str, Any]
+    tmp_path: Path, kind: str, item: Any, two: Any, more: dict[str, Any]
 ) -> None:
     """Attack: read the oldest person, the codes behind `*`, or what sort of values there are, off the description."""
     schema = {"q": quasi(kind, **more), "s": {"role": "sensitive"}}
-    frames = [pd.DataFrame({"q": values, "s": ["x", "x"]}) for values in (one, two)]
+    frames = [pd.DataFrame({"q": values, "s": ["x", "x"]}) for values in (item, two)]
     _leaks(*frames, schema, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("one", "two"),
+    ("items", "two"),
     [
         ([1, 1], [1.0, 1.0]),
         ([1, 1], ["1", "1"]),
@@ -237,11 +238,11 @@ def test_what_the_cells_hide_the_description_hides(
         ([None, None], [np.nan, np.nan]),
     ],
 )
-def test_types_are_those_that_a_csv_file_shows(tmp_path: Path, one: list[Any], two: list[Any]) -> None:
+def test_types_are_those_that_a_csv_file_shows(tmp_path: Path, items: list[Any], two: list[Any]) -> None:
     """Attack: learn from the description how the owner holds a column, which the file does not show."""
     schema = {"q": quasi("numeric"), "s": {"role": "sensitive"}}
     texts = []
-    for values in (one, two):
+    for values in (items, two):
         release = one_class(pd.DataFrame({"q": [1, 2], "s": values}), schema)
         assert release.about is not None
         release.write(tmp_path / "r.csv")
@@ -263,12 +264,12 @@ def test_a_domain_is_told_only_where_it_is_declared(tmp_path: Path) -> None:
     text = (tmp_path / "r.csv-metadata.json").read_text()
     for word in ("17", "90", "spy", "cook", "12", "34", "flu"):
         assert word not in text.replace(af.__version__, "")
-    entries = told(tmp_path / "r.csv")["tableSchema"]["columns"]
+    entries = description_of(tmp_path / "r.csv")["tableSchema"]["columns"]
     assert [entry.get("urn:anonflow:domain") for entry in entries] == ["not published"] * 3 + [None]
     columns["age"]["domain"] = {"low": 0, "high": 120}
     columns["work"]["domain"] = ["spy", "cook", "nurse"]
     one_class(frame, columns).write(tmp_path / "r.csv")
-    age, work, *_ = told(tmp_path / "r.csv")["tableSchema"]["columns"]
+    age, work, *_ = description_of(tmp_path / "r.csv")["tableSchema"]["columns"]
     assert (age["urn:anonflow:lowest"], age["urn:anonflow:highest"]) == ("0", "120")
     assert work["urn:anonflow:values"] == ["cook", "nurse", "spy"]
     back = read_release(tmp_path / "r.csv")
@@ -283,7 +284,7 @@ def test_nothing_but_what_is_published_is_told(tmp_path: Path) -> None:
         pd.DataFrame({"q": [1, 2], "s": ["x", "x"]}), {"q": quasi("numeric"), "s": {"role": "sensitive"}}
     )
     release.write(tmp_path / "r.parquet")
-    document = told(tmp_path / "r.parquet")
+    document = description_of(tmp_path / "r.parquet")
     (resource,) = document["resources"]
     assert set(document) == {"$schema", "anonflow", "resources"}
     assert resource["anonflow"] == {
@@ -365,13 +366,16 @@ def people_release(**more: Any) -> Release:
 def test_a_folder_has_one_data_package_for_all_its_releases(tmp_path: Path) -> None:
     for name in ("b.parquet", "A.pq", "a.parquet"):
         people_release().write(tmp_path / name)
-    package = told(tmp_path / "b.parquet")
+    package = description_of(tmp_path / "b.parquet")
     assert [(each["path"], each["name"]) for each in package["resources"]] == [
         ("A.pq", "a"), ("a.parquet", "a-2"), ("b.parquet", "b")
     ]  # fmt: skip
     (tmp_path / "b.parquet").unlink()
     people_release().write(tmp_path / "a.parquet")
-    assert [each["path"] for each in told(tmp_path / "a.parquet")["resources"]] == ["A.pq", "a.parquet"]
+    assert [each["path"] for each in description_of(tmp_path / "a.parquet")["resources"]] == [
+        "A.pq",
+        "a.parquet",
+    ]
 
 
 def test_a_data_package_of_other_data_is_left_alone(tmp_path: Path) -> None:
@@ -380,7 +384,7 @@ def test_a_data_package_of_other_data_is_left_alone(tmp_path: Path) -> None:
         people_release().write(tmp_path / "r.parquet")
     assert os.listdir(tmp_path) == ["datapackage.json"]
     (tmp_path / "datapackage.json").write_text("[")
-    with pytest.raises(DataError, match="no JSON"):
+    with pytest.raises(DataError, match="not JSON"):
         people_release().write(tmp_path / "r.parquet")
     assert os.listdir(tmp_path) == ["datapackage.json"]
 
@@ -442,7 +446,7 @@ def change(path: Path, **own: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "said"),
+    ("own", "text"),
     [
         ({"notation": "riddle"}, "unknown notation 'riddle'"),
         ({"notation": ["range"]}, "unknown notation"),
@@ -461,12 +465,12 @@ def change(path: Path, **own: Any) -> None:
         ({"lowest": "2020-01-01", "highest": "30"}, "lowest and highest"),
     ],
 )
-def test_a_description_that_contradicts_the_release_is_refused(tmp_path: Path, own: Any, said: str) -> None:
+def test_a_description_that_contradicts_the_release_is_refused(tmp_path: Path, own: Any, text: str) -> None:
     path = tmp_path / "r.csv"
     frame = pd.DataFrame({"age": [20, 30, 140, 140], "ill": ["flu", "cold", "flu", "gout"]})
     by_rows(frame, [0, 0, 1, 1], {"age": quasi("numeric"), "ill": {"role": "sensitive"}}).write(path)
     change(path, **own)
-    with pytest.raises(DataError, match=said) as error:
+    with pytest.raises(DataError, match=text) as error:
         read_release(path)
     assert len(str(error.value).splitlines()) == 1
 
@@ -481,7 +485,7 @@ def test_without_the_original_the_description_is_compared_as_well(tmp_path: Path
     assert af.verify(schema, tmp_path / "r.csv", "k-anonymity")
     place = metadata_path(tmp_path / "r.csv")
     assert place is not None
-    document = told(tmp_path / "r.csv")
+    document = description_of(tmp_path / "r.csv")
     entry = document["tableSchema"]["columns"][0]
     del entry["urn:anonflow:domain"]
     entry |= {"urn:anonflow:lowest": "1", "urn:anonflow:highest": "97"}
@@ -492,10 +496,10 @@ def test_without_the_original_the_description_is_compared_as_well(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
-        ("", "no JSON"),
-        ("[" * 100_000, "no JSON"),
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
         ("[]", "describes no table"),
         ("{}", "has no columns"),
         ('{"tableSchema": {"columns": [1]}}', "has no columns"),
@@ -512,10 +516,10 @@ def test_without_the_original_the_description_is_compared_as_well(tmp_path: Path
         ),
     ],
 )
-def test_what_is_no_description_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_description_is_refused(tmp_path: Path, text: str, words: str) -> None:
     people_release().write(tmp_path / "r.csv")
     (tmp_path / "r.csv-metadata.json").write_text(text)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=words):
         read_release(tmp_path / "r.csv")
 
 
@@ -600,7 +604,7 @@ def test_what_a_star_stands_for_can_be_supplied() -> None:
 
 def test_other_columns_of_few_suppressed_rows_are_hidden(tmp_path: Path) -> None:
     frame = pd.DataFrame({"age": [20, 20, 20, 90], "ill": ["flu", "cold", "flu", "gout"]})
-    release = made(
+    release = released_like(
         frame, k=2, classes=np.array([0, 0, 0, 1]), suppressed=np.array([False, False, False, True]),
         schema={"age": quasi("numeric"), "ill": {"role": "sensitive"}},
     ).release(seed=1 << 100)  # fmt: skip
@@ -628,7 +632,7 @@ def test_numbers_beside_hidden_rows_are_numbers(tmp_path: Path, name: str) -> No
         }
     )
     plain: dict[str, Any] = {each: {"role": "insensitive"} for each in ("pay", "size", "seen", "ill")}
-    release = made(
+    release = released_like(
         frame, k=2, classes=np.array([0, 0, 0, 1]), suppressed=np.array([False, False, False, True]),
         schema={"age": quasi("numeric")} | plain,
     ).release(seed=1 << 100)  # fmt: skip
@@ -715,7 +719,34 @@ def test_the_verifier_knows_the_description(tmp_path: Path, name: str) -> None:
     people_release(domain={"low": 20, "high": 40}).write(tmp_path / name)
     check = af.verify(table, tmp_path / name)
     assert not check
-    assert "it says of 'age' what neither the schema nor the cells say" in check["description"].detail
+    assert "it says of 'age' more than the schema and the cells say" in check["description"].detail
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("own", "altered"), [(r'k": 2\b', 'k": 50'), ("k-anonymity", "k-concealment")], ids=["k", "guarantee"]
+)
+def test_a_description_promises_what_the_certificate_does(
+    tmp_path: Path, name: str, own: str, altered: str
+) -> None:
+    frame = pd.DataFrame({"age": [20, 30, 40, 40], "ill": ["flu", "cold", "flu", "gout"]})
+    table = af.Table(frame, {"age": quasi("numeric"), "ill": {"role": "sensitive"}})
+    release = people_release()
+    release.write(tmp_path / name)
+    proof = release.certificate
+    assert af.verify(table, tmp_path / name, k=2, certificate=proof)
+    place = metadata_path(tmp_path / name)
+    assert place is not None
+    text, times = re.subn(own, altered, place.read_text(encoding="utf-8"))
+    assert times == 1
+    place.write_text(text, encoding="utf-8")
+    check = af.verify(table, tmp_path / name, k=2, certificate=proof)
+    assert "it promises what the certificate does not" in check["description"].detail
+    assert not check
+    remarks = " ".join(af.verify(table, tmp_path / name, k=2).remarks)
+    assert ("the description beside the file says k = 50; what was checked is k = 2" in remarks) == (
+        own != "k-anonymity"
+    )
 
 
 @BOTH
@@ -737,8 +768,8 @@ def test_a_description_is_verified_without_the_original(
     assert check.k == 2
     assert check["description"].holds
     for own, words in (
-        ({"lowest": "0"}, "it says of 'age' what neither the schema nor the cells say"),
-        ({"type": "date"}, "it says of 'age' what neither"),
+        ({"lowest": "0"}, "it says of 'age' more than the schema and the cells say"),
+        ({"type": "date"}, "it says of 'age' more than"),
     ):
         people_release(domain={"low": 20, "high": 40}).write(path)
         change(path, **own)

@@ -67,10 +67,10 @@ def test_1_suppressed_records_say_nothing() -> None:
     assert (release.frame.loc[stars, "ill"] == "*").all()
     assert af.verify(table, release, ["covers", "k-anonymity"], k=3)
     assert anon.loss("gcp") == pytest.approx(2 / 8)
-    told = release.frame.copy()
-    left = sorted(set(table.frame["ill"]) - set(told["ill"]))
-    told.loc[stars, "ill"] = left
-    assert not af.verify(table, told, ["covers", "k-anonymity"], k=3)
+    changed = release.frame.copy()
+    left = sorted(set(table.frame["ill"]) - set(changed["ill"]))
+    changed.loc[stars, "ill"] = left
+    assert not af.verify(table, changed, ["covers", "k-anonymity"], k=3)
 
 
 # ---------------------------------------------------------------------------------------- 2. the draw
@@ -79,11 +79,11 @@ def test_1_suppressed_records_say_nothing() -> None:
 def slots(matches: np.ndarray, draw: Any, draws: int) -> np.ndarray:
     """Which of its matches each record got, (draws, n)."""
     n = len(matches)
-    found = np.empty((draws, n), np.int64)
+    values = np.empty((draws, n), np.int64)
     for at in range(draws):
         origin = draw(matches, at)
-        found[at] = (matches == origin[:, None]).argmax(axis=1)
-    return found
+        values[at] = (matches == origin[:, None]).argmax(axis=1)
+    return values
 
 
 def is_fair(matches: np.ndarray, draw: Any, draws: int = 3000) -> bool:
@@ -268,7 +268,7 @@ def uses_generators(tree: ast.AST) -> bool:
             "RandomState",
         ):
             return True
-        if isinstance(node, ast.Import) and any(one.name.split(".")[0] == "random" for one in node.names):
+        if isinstance(node, ast.Import) and any(name.name.split(".")[0] == "random" for name in node.names):
             return True
     return False
 
@@ -333,10 +333,10 @@ def lists_are_silent(certificate: Certificate, truth: np.ndarray) -> bool:
     """Where the true original stands in a row's list says nothing: lists are sorted."""
     places = []
     for row in range(certificate.n):
-        found = certificate.of(row)
-        if (np.diff(found) <= 0).any():
+        result = certificate.of(row)
+        if (np.diff(result) <= 0).any():
             return False
-        places.append(int(np.searchsorted(found, truth[row])))
+        places.append(int(np.searchsorted(result, truth[row])))
     counts = np.bincount(places, minlength=certificate.k)
     expected = certificate.n / certificate.k
     return bool(((counts - expected) ** 2 / expected).sum() < 30)
@@ -450,7 +450,7 @@ LIMITS = (
     "k-anonymity alone does not hide it",
     "One row is taken to be one person",
     "two draws of one table, can be intersected",
-    "Who knows for certain which rows belong to some people",
+    "An attacker who knows for certain which rows belong to some people",
 )
 
 
@@ -469,7 +469,7 @@ def test_4_csv_and_parquet_say_the_same(tmp_path: Path) -> None:
     release = publish(anon, SEED, rehearsal=True)
     write_release(release, tmp_path / "r.csv")
     write_release(release, tmp_path / "r.parquet")
-    one, two = (
+    item, two = (
         read_release(tmp_path / name, table.schema).frame.astype(str) for name in ("r.csv", "r.parquet")
     )
-    pd.testing.assert_frame_equal(one, two)
+    pd.testing.assert_frame_equal(item, two)

@@ -16,7 +16,7 @@ from anonflow.errors import DataError
 from anonflow.release import ReleaseWarning, publish, write_release
 from anonflow.release.values import plain_values
 from anonflow.table.texts import text_type
-from tests.cases.releases import made, people, with_positions
+from tests.cases.releases import people, released_like, with_positions
 from tests.naive.draw import beside, ring
 
 CHANCE = 1e-6
@@ -145,12 +145,12 @@ def test_where_a_row_stands_says_nothing_of_its_original() -> None:
         cost = publish(anon, seed, rehearsal=True).frame["cost"].to_numpy()
         np.add.at(counts, (np.arange(30) // 5, cost // 5), 1)
     assert stats.chisquare(counts.ravel()).pvalue > CHANCE
-    one = with_positions(5000, matches=ring(5000, 3)).release(seed=1)
-    assert stats.spearmanr(one.frame["cost"], np.arange(5000)).pvalue > CHANCE
+    release = with_positions(5000, matches=ring(5000, 3)).release(seed=1)
+    assert stats.spearmanr(release.frame["cost"], np.arange(5000)).pvalue > CHANCE
 
 
 def test_the_same_seed_is_the_same_release_and_no_seed_never_is() -> None:
-    anon = made(people(40), matches=ring(40, 3))
+    anon = released_like(people(40), matches=ring(40, 3))
     first = anon.release(seed=12345)
     pd.testing.assert_frame_equal(first.frame, anon.release(seed=12345).frame)
     with pytest.warns(ReleaseWarning, match="drawn before"):
@@ -159,11 +159,11 @@ def test_the_same_seed_is_the_same_release_and_no_seed_never_is() -> None:
 
 
 def test_a_second_draw_warns() -> None:
-    anon = made(people(40), matches=ring(40, 3))
+    anon = released_like(people(40), matches=ring(40, 3))
     anon.release()
     with pytest.warns(ReleaseWarning, match="intersected"):
         anon.release()
-    made(people(40), matches=ring(40, 3)).release(seed=1)  # another anonymization does not
+    released_like(people(40), matches=ring(40, 3)).release(seed=1)  # another anonymization does not
 
 
 # -------------------------------------------------------------------------------------- plain values
@@ -181,7 +181,7 @@ def owners_frame(n: int) -> pd.DataFrame:
 
 
 def test_nothing_of_the_owners_frame_comes_along(tmp_path: Path) -> None:
-    release = made(owners_frame(30), matches=ring(30, 3)).release(seed=1)
+    release = released_like(owners_frame(30), matches=ring(30, 3)).release(seed=1)
     frame = release.frame
     assert type(frame.index) is pd.RangeIndex
     assert frame.index.equals(pd.RangeIndex(30))
@@ -200,7 +200,7 @@ def test_nothing_of_the_owners_frame_comes_along(tmp_path: Path) -> None:
 
 
 def test_parquet_files_tell_no_more_than_their_rows(tmp_path: Path) -> None:
-    release = made(people(500), matches=ring(500, 3)).release(seed=1)
+    release = released_like(people(500), matches=ring(500, 3)).release(seed=1)
     write_release(release, tmp_path / "r.parquet")
     file = pq.ParquetFile(tmp_path / "r.parquet")
     assert file.metadata.metadata is None
@@ -251,32 +251,37 @@ def test_lists_are_no_values() -> None:
         plain_values(pd.Series([[1], [2]]), np.arange(2), name="x")
 
 
+def test_bytes_are_no_values() -> None:
+    with pytest.raises(DataError, match="column 'x': holds bytes; decode them to text"):
+        plain_values(pd.Series([b"\xff", None]), np.arange(2), name="x")
+
+
 # ------------------------------------------------------------------------------------------ warnings
 
 
 def test_a_nearly_unique_column_warns() -> None:
     frame = people(40)
     frame["cost"] = np.r_[np.random.default_rng(0).permutation(36), [0, 1, 2, 3]]
-    with pytest.warns(ReleaseWarning, match=r"'cost' is nearly unique: 32 records") as said:
-        made(frame, matches=ring(40, 3)).release(seed=2**127)
-    assert len(said) == 1
+    with pytest.warns(ReleaseWarning, match=r"'cost' is nearly unique: 32 records") as caught_warnings:
+        released_like(frame, matches=ring(40, 3)).release(seed=2**127)
+    assert len(caught_warnings) == 1
 
 
 @pytest.mark.parametrize("down", [False, True])
 def test_a_monotone_column_warns(down: bool) -> None:
     frame = people(40)
     frame["ill"] = np.sort(frame["ill"].to_numpy())[:: -1 if down else 1]
-    with pytest.warns(ReleaseWarning, match="'ill' is monotone: its 4 values") as said:
-        made(frame, matches=ring(40, 3)).release(seed=2**127)
-    assert len(said) == 1
-    assert not any(word in str(said[0].message) for word in ("flu", "gout", "scurvy"))
+    with pytest.warns(ReleaseWarning, match="'ill' is monotone: its 4 values") as caught_warnings:
+        released_like(frame, matches=ring(40, 3)).release(seed=2**127)
+    assert len(caught_warnings) == 1
+    assert not any(word in str(caught_warnings[0].message) for word in ("flu", "gout", "scurvy"))
 
 
 def test_ordinary_and_constant_columns_do_not_warn() -> None:
     frame = people(40)
     frame["ill"] = "same"
-    made(frame, matches=ring(40, 3)).release(seed=1)
+    released_like(frame, matches=ring(40, 3)).release(seed=1)
     few = people(6)
     few["ill"] = ["a", "a", "a", "b", "b", "b"]  # six rows are in order by chance often enough
     few["cost"] = [1, 2, 1, 2, 1, 2]
-    made(few, matches=ring(6, 3)).release(seed=1)
+    released_like(few, matches=ring(6, 3)).release(seed=1)

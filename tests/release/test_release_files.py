@@ -16,7 +16,7 @@ from anonflow.criteria import verify
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.release import Certificate, Release, publish, read_release, write_release
 from anonflow.table import Schema, Table
-from tests.cases.releases import SCHEMA, made, people
+from tests.cases.releases import SCHEMA, people, released_like
 from tests.naive.draw import beside, ring
 
 # --------------------------------------------------------------------------------------- certificate
@@ -24,9 +24,13 @@ from tests.naive.draw import beside, ring
 
 @pytest.fixture
 def certificate() -> Certificate:
-    found = made(people(20), matches=beside(ring(9, 3), ring(11, 3))).release(seed=2**130 + 7).certificate
-    assert found is not None
-    return found
+    result = (
+        released_like(people(20), matches=beside(ring(9, 3), ring(11, 3)))
+        .release(seed=2**130 + 7)
+        .certificate
+    )
+    assert result is not None
+    return result
 
 
 def test_certificate_comes_back_and_is_its_owners(certificate: Certificate, tmp_path: Path) -> None:
@@ -49,7 +53,7 @@ def test_certificate_comes_back_and_is_its_owners(certificate: Certificate, tmp_
 
 
 def test_large_classes_do_not_make_large_certificates(tmp_path: Path) -> None:
-    anon = made(people(4000), classes=np.zeros(4000, int))
+    anon = released_like(people(4000), classes=np.zeros(4000, int))
     certificate = anon.release(seed=1).certificate
     assert certificate is not None
     certificate.save(tmp_path / "c.npz")
@@ -130,12 +134,12 @@ def test_other_files_are_no_certificates(certificate: Certificate, tmp_path: Pat
         Certificate.load(path)
     for content in (b"", b"PK\x03\x04 broken", b"\x93NUMPY\x01\x00", b"\x80\x04."):
         path.write_bytes(content)
-        with pytest.raises(DataError, match="no certificate"):
+        with pytest.raises(DataError, match="not a certificate"):
             Certificate.load(path)
     certificate.save(path)
     with np.load(path) as content:
         np.savez_compressed(path, **dict(content))  # could unpack to far more than the file
-    with pytest.raises(DataError, match="no certificate"):
+    with pytest.raises(DataError, match="not a certificate"):
         Certificate.load(path)
 
 
@@ -148,7 +152,7 @@ def test_releases_are_written_and_read_back(tmp_path: Path, name: str) -> None:
     frame["ill"] = np.where(np.arange(60) % 7 == 0, None, frame["ill"])
     frame.loc[3, "ill"] = 'a,"quoted"\nline'
     frame["cost"] = np.where(np.arange(60) % 5 == 0, np.nan, frame["cost"] / 4)
-    anon = made(frame, matches=ring(60, 3))
+    anon = released_like(frame, matches=ring(60, 3))
     release = anon.release(seed=1)
     before = os.umask(0o027)
     try:
@@ -176,7 +180,7 @@ def test_releases_are_written_and_read_back(tmp_path: Path, name: str) -> None:
 def test_text_cells_stay_text(tmp_path: Path) -> None:
     frame = people(9)
     frame["ill"] = ["007", "NA", "None", "1e3", "007", "NA", "None", "1e3", "007"]
-    release = made(frame, matches=ring(9, 3)).release(seed=1)
+    release = released_like(frame, matches=ring(9, 3)).release(seed=1)
     for name in ("r.csv", "r.parquet"):
         release.write(tmp_path / name)
         back = read_release(tmp_path / name, Schema(SCHEMA)).frame["ill"]
@@ -208,7 +212,7 @@ def test_any_text_is_read_back_from_a_csv_file(tmp_path: Path, odd: str) -> None
 def test_numbers_are_written_in_their_shortest_form(tmp_path: Path) -> None:
     frame = people(8)
     frame["cost"] = [1.0, 0.1, 1e20, np.nan] * 2
-    release = made(frame, matches=ring(8, 3)).release(seed=1)
+    release = released_like(frame, matches=ring(8, 3)).release(seed=1)
     release.write(tmp_path / "r.csv")
     cells = {line.rpartition(",")[2] for line in (tmp_path / "r.csv").read_text().splitlines()[1:]}
     assert cells == {"1", "0.1", "1e+20", ""}
@@ -225,14 +229,14 @@ def test_numbers_are_written_in_their_shortest_form(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_must_have_what_the_schema_publishes(tmp_path: Path, change: Any, complaint: str) -> None:
-    release = made(people(12), matches=ring(12, 3)).release(seed=1)
+    release = released_like(people(12), matches=ring(12, 3)).release(seed=1)
     write_release(Release(change(release.frame)), tmp_path / "r.parquet")
     with pytest.raises(DataError, match=complaint):
         read_release(tmp_path / "r.parquet", SCHEMA)
 
 
 def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    release = made(people(12), matches=ring(12, 3)).release(seed=1)
+    release = released_like(people(12), matches=ring(12, 3)).release(seed=1)
     path = tmp_path / "r.csv"
     path.write_text("before")
 
@@ -255,6 +259,6 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_words_about_a_release_hold_no_value() -> None:
-    release = publish(made(people(12), matches=ring(12, 3)), seed=1)
+    release = publish(released_like(people(12), matches=ring(12, 3)), seed=1)
     assert repr(release) == "Release(12 rows, 4 columns)"
     assert repr(release.certificate) == "Certificate(k-regular, k=3, 12 rows, greedy)"

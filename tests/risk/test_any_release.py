@@ -122,8 +122,8 @@ def test_against_the_original(manner: str) -> None:
 def test_without_the_original(manner: str) -> None:
     release, schema = MANNERS[manner](originals()), af.Schema(SCHEMA)
     k = min(counted(release).values())
-    asked = ["k-anonymity", "l-diversity(l=1)", "t-closeness(t=0.9)", "k-regular", "covers", "boundary"]
-    check = af.verify(schema, release, asked, k=k)
+    requests = ["k-anonymity", "l-diversity(l=1)", "t-closeness(t=0.9)", "k-regular", "covers", "boundary"]
+    check = af.verify(schema, release, requests, k=k)
     assert [finding.holds for finding in check] == [True, True, True, None, None, None]
     assert "not seen: the original, whom the rows cover, who was left out" in check["k-anonymity"].detail
     assert "needs the original table" in check["covers"].detail
@@ -150,8 +150,8 @@ def test_pycanon_agrees(manner: str) -> None:
             "t (distance)": anonymity.t_closeness(text, NAMES, ["ill"]),
             "l (1 / largest share)": 1 / anonymity.alpha_k_anonymity(text, NAMES, ["ill"])[0],
         }
-    told = af.describe(af.Schema(SCHEMA), release)
-    ours = {name: told[name if name == "smallest class" else (name, "ill")] for name in theirs}
+    description = af.describe(af.Schema(SCHEMA), release)
+    ours = {name: description[name if name == "smallest class" else (name, "ill")] for name in theirs}
     ours["entropy l"] = float(int(ours["entropy l"]))  # pyCANON tells it in whole numbers
     assert ours == pytest.approx(theirs, abs=2e-3)
 
@@ -159,21 +159,23 @@ def test_pycanon_agrees(manner: str) -> None:
 def test_figures_are_counts_of_classes() -> None:
     release = in_the_manner_of_arx(originals())
     sizes = counted(release)
-    told = af.describe(af.Schema(SCHEMA), release, threshold=0.2)
+    description = af.describe(af.Schema(SCHEMA), release, threshold=0.2)
     rows = len(release)
-    assert told["rows"] == rows == sum(sizes.values())
-    assert told["classes"] == len(sizes)
-    assert told["smallest class"] == min(sizes.values())
-    assert told["largest class"] == max(sizes.values())
-    assert told["highest prosecutor risk"] == pytest.approx(1 / min(sizes.values()))
-    assert told["marketer risk"] == pytest.approx(sum(size * (1 / size) for size in sizes.values()) / rows)
+    assert description["rows"] == rows == sum(sizes.values())
+    assert description["classes"] == len(sizes)
+    assert description["smallest class"] == min(sizes.values())
+    assert description["largest class"] == max(sizes.values())
+    assert description["highest prosecutor risk"] == pytest.approx(1 / min(sizes.values()))
+    assert description["marketer risk"] == pytest.approx(
+        sum(size * (1 / size) for size in sizes.values()) / rows
+    )
     above = sum(size for size in sizes.values() if 1 / size > 0.2)
-    assert told["share of rows with a risk above 0.2"] == pytest.approx(above / rows)
-    assert all(figure.unseen for figure in told)
-    assert "not seen" in repr(told)
-    assert json.loads(told.to_json())["figures"][0]["value"] == rows
+    assert description["share of rows with a risk above 0.2"] == pytest.approx(above / rows)
+    assert all(figure.unseen for figure in description)
+    assert "not seen" in repr(description)
+    assert json.loads(description.to_json())["figures"][0]["value"] == rows
     with pytest.raises(ParameterError, match="no figure"):
-        told["k"]
+        description["k"]
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 6))
@@ -213,16 +215,16 @@ def test_a_register_says_k_map_and_delta_presence() -> None:
     register = pd.DataFrame({"age": [25, 25, 35, 36, 37, 61], "sex": list("FFMMMF")})
     schema = af.Schema({"age": {**QI, "kind": "numeric"}, "sex": {**QI, "kind": "categorical"}})
     release = pd.DataFrame({"age": ["[20, 30[", "[20, 30[", "[30, 40[", "[30, 40["], "sex": list("FFMM")})
-    told = af.describe(schema, release, register=register)
-    assert told["k of the k-map"] == 2
-    assert told["highest journalist risk"] == 0.5
-    assert told["marketer risk by the register"] == pytest.approx((2 / 2 + 2 / 3) / 4)
-    assert told["highest delta-presence"] == 1.0
-    assert told["lowest delta-presence"] == 0.0
-    found = af.attack(schema, release, [Journalist(register), Presence(register)], k=2)
-    assert found["worst"].tolist() == [0.5, 1.0]
-    assert found["success"].tolist() == [0.5, pytest.approx(2 / 6)]  # the two of 25 are in it for sure
-    assert found["baseline"].tolist() == [0.5, pytest.approx(4 / 6)]
+    description = af.describe(schema, release, register=register)
+    assert description["k of the k-map"] == 2
+    assert description["highest journalist risk"] == 0.5
+    assert description["marketer risk by the register"] == pytest.approx((2 / 2 + 2 / 3) / 4)
+    assert description["highest delta-presence"] == 1.0
+    assert description["lowest delta-presence"] == 0.0
+    attacks = af.attack(schema, release, [Journalist(register), Presence(register)], k=2)
+    assert attacks["worst"].tolist() == [0.5, 1.0]
+    assert attacks["success"].tolist() == [0.5, pytest.approx(2 / 6)]  # the two of 25 are in it for sure
+    assert attacks["baseline"].tolist() == [0.5, pytest.approx(4 / 6)]
     overlapping = release.assign(age=["[20, 40[", "[20, 30[", "[30, 40[", "[30, 40["], sex="*")
     sentence = af.attack(schema, overlapping, Presence(register), k=2)["sentence"][0]
     assert "1 are absent for certain; each of the others could be absent" in sentence
@@ -270,9 +272,9 @@ def test_rows_that_hide_all_of_ours_need_no_company() -> None:
 def test_rows_that_hide_every_column_are_left_out_however_many() -> None:
     schema = af.Schema({"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}})
     rows = pd.DataFrame({"age": ["1-2"] * 4 + ["*"] * 10, "ill": ["a", "b"] * 2 + ["*"] * 10})
-    told = af.describe(schema, rows)
-    assert told["rows that say nothing"] == 10
-    assert told["largest class"] == told["smallest class"] == 4
+    description = af.describe(schema, rows)
+    assert description["rows that say nothing"] == 10
+    assert description["largest class"] == description["smallest class"] == 4
 
 
 @pytest.mark.parametrize(
@@ -296,7 +298,7 @@ def test_bad_releases_are_one_sentence(change: Any, words: str) -> None:
 def test_columns_without_a_name_in_the_schema_are_said() -> None:
     release = in_the_manner_of_arx(originals()).assign(shoe=4)
     check = af.verify(af.Schema(SCHEMA), release, k=2)
-    assert any("nothing was checked about them: 'shoe'" in remark for remark in check.remarks)
+    assert any("does not name, and that were not checked: 'shoe'" in remark for remark in check.remarks)
 
 
 def test_more_rows_than_people_fail() -> None:

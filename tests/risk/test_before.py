@@ -39,17 +39,17 @@ def test_numbers_are_those_of_every_record(seed: int, n: int, most: int) -> None
         seed, n, person=([f"p{a}" for a in owner], "unit"), home=([f"h{a}" for a in home], "household")
     )
     rows = table.frame[list("abc")].to_numpy().tolist()
-    found = risk_before(table, most)
+    risk = risk_before(table, most)
     sizes = [rows.count(row) for row in rows]
-    assert found.sizes.tolist() == sizes
-    assert found.unique == sizes.count(1)
-    assert found.above(0.5) == sizes.count(1)
-    assert math.isclose(found.average, sum(1 / size for size in sizes) / n)
+    assert risk.sizes.tolist() == sizes
+    assert risk.unique == sizes.count(1)
+    assert risk.above(0.5) == sizes.count(1)
+    assert math.isclose(risk.average, sum(1 / size for size in sizes) / n)
     minimal = [naive.minimal_uniques(rows, i, most) for i in range(n)]
-    assert found.special == sum(bool(sets) for sets in minimal)
-    for s, count in found.unique_by_size():
+    assert risk.special == sum(bool(sets) for sets in minimal)
+    for s, count in risk.unique_by_size():
         assert count == sum(any(len(each) <= s for each in sets) for sets in minimal)
-    for owners, labels in ((found.people, owner), (found.households, home)):
+    for owners, labels in ((risk.people, owner), (risk.households, home)):
         assert owners is not None
         whose = {a: [size for size, b in zip(sizes, labels, strict=True) if a == b] for a in set(labels)}
         risks = [1 - math.prod(1 - 1 / size for size in own) for own in whose.values()]
@@ -58,7 +58,7 @@ def test_numbers_are_those_of_every_record(seed: int, n: int, most: int) -> None
         assert owners.alone == sum(1 in own for own in whose.values())
         assert math.isclose(owners.average, sum(risks) / len(risks))
         assert math.isclose(owners.highest, max(risks))
-    every = smallest_sets(table, found.sets, range(n))
+    every = smallest_sets(table, risk.sets, range(n))
     for sets, least in zip(minimal, every, strict=True):
         size = min(map(len, sets), default=0)
         assert [tuple("abc".index(a) for a in each) for each in least] == sorted(
@@ -69,10 +69,10 @@ def test_numbers_are_those_of_every_record(seed: int, n: int, most: int) -> None
 def test_the_population_is_that_of_the_fraction_or_the_weight() -> None:
     plain = people(1, 40)
     assert risk_before(plain).population is None
-    found = risk_before(plain, 2, 0.1).population
-    assert found is not None
-    assert found.people == 400
-    assert found.sentences() == population_risk(plain, fraction=0.1).sentences()
+    result = risk_before(plain, 2, 0.1).population
+    assert result is not None
+    assert result.people == 400
+    assert result.sentences() == population_risk(plain, fraction=0.1).sentences()
     weighted = people(1, 40, stands_for=([5.0] * 40, "weight"))
     assert risk_before(weighted).population is not None
     with pytest.raises(ParameterError, match="leave the sampling fraction out"):
@@ -83,7 +83,7 @@ def test_the_population_is_that_of_the_fraction_or_the_weight() -> None:
 
 def test_nobody_is_unique() -> None:
     table = af.Table(pd.DataFrame({"a": ["x"] * 4, "b": ["y"] * 4}), {"a": QI, "b": QI})
-    found = risk_before(table)
-    assert (found.unique, found.special, found.records) == (0, 0, 4)
-    assert smallest_sets(table, found.sets, [0]) == [[]]
-    assert found.people is None
+    risk = risk_before(table)
+    assert (risk.unique, risk.special, risk.records) == (0, 0, 4)
+    assert smallest_sets(table, risk.sets, [0]) == [[]]
+    assert risk.people is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -10,7 +11,9 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.risk.earlier_cells import prepared_release
+from anonflow.errors import DataError, ParameterError, SchemaError
+from anonflow.risk.attackers.earlier_cells import prepared_release
+from anonflow.table.prepare import Step
 
 QI = {"role": "quasi-identifier"}
 STEPS: list[Any] = [
@@ -93,6 +96,43 @@ def test_the_attacker_who_has_both_codes_them_alike(with_certificate: bool) -> N
     """Without the steps the two have no value of `pay` in common, and no column `age`: nothing could be compared."""
     before, now = tables()
     earlier, release = release_of(before, 1), release_of(now, 2)
-    one = earlier if with_certificate else earlier.frame
-    found = af.attack(now, release, af.risk.Intersection(earlier=[one]), k=4).iloc[0]
-    assert found["success"] > found["baseline"]
+    item = earlier if with_certificate else earlier.frame
+    result = af.attack(now, release, af.risk.Intersection(earlier=[item]), k=4).iloc[0]
+    assert result["success"] > result["baseline"]
+
+
+def test_cells_that_cannot_be_coded_are_counted() -> None:
+    before, now = tables()
+    earlier, release = release_of(before, 1).frame, release_of(now, 2)
+    plain = af.attack(now, release, af.risk.Intersection(earlier=[earlier]), k=4)["sentence"][0]
+    earlier.loc[:2, "years"] = ["unknown", "about 40", "?"]
+    sentence = af.attack(now, release, af.risk.Intersection(earlier=[earlier]), k=4)["sentence"][0]
+    more = [int(re.search(r"(\d+) more cells of earlier releases", text)[1]) for text in (plain, sentence)]  # type: ignore[index]
+    assert more[1] - more[0] == 3
+
+
+@pytest.mark.parametrize("error", [SchemaError, ParameterError])
+def test_only_cells_are_passed_over(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that cannot be taken at all, such as one whose table file is gone, is no cell that says nothing."""
+    before, now = tables()
+    earlier = release_of(before, 1)
+
+    def gone(*_: object) -> Any:
+        raise error("the table file 'jobs.csv' cannot be read")
+
+    monkeypatch.setattr(Step, "apply", gone)
+    with pytest.raises(error, match=r"jobs\.csv"):
+        prepared_release(now, earlier.frame)
+
+
+def test_an_order_that_cannot_be_tested_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"age": range(60), "ill": list("uvw") * 20})
+    table = af.Table(frame, {"age": {**QI, "kind": "numeric"}, "ill": {"role": "sensitive"}})
+    raw = frame.astype({"age": str})
+
+    def too_large(*_: object) -> Any:
+        raise DataError("too many pairs of a row and a person; verify a part of the table")
+
+    monkeypatch.setattr("anonflow.criteria.evidence.consistency_graph", too_large)
+    remarks = af.verify(table, raw, "k-anonymity", k=2).remarks
+    assert any("was not tested: too many pairs" in remark for remark in remarks)

@@ -25,30 +25,30 @@ def test_minimal_uniques_by_definition(seed: int, n: int, q: int, most: int) -> 
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(rng.integers(0, 3, (n, q)), columns=list("abcd")[:q])
     rows = frame.to_numpy().tolist()
-    found = key_sets(frame, list(frame.columns), most)
+    result = key_sets(frame, list(frame.columns), most)
     most = min(most, q)
     per_record = [naive.minimal_uniques(rows, i, most) for i in range(n)]
-    assert found.counts.tolist() == [len(sets) for sets in per_record]
-    assert found.scores.tolist() == [naive.score(rows, i, most) for i in range(n)]
-    assert found.least.tolist() == [min(map(len, sets), default=0) for sets in per_record]
-    for at, each in enumerate(found.sets):
-        assert found.uniques[at] == sum(naive.is_unique(rows, i, each) for i in range(n))
-        assert found.minimal[at] == sum(each in sets for sets in per_record)
+    assert result.counts.tolist() == [len(sets) for sets in per_record]
+    assert result.scores.tolist() == [naive.score(rows, i, most) for i in range(n)]
+    assert result.least.tolist() == [min(map(len, sets), default=0) for sets in per_record]
+    for at, each in enumerate(result.sets):
+        assert result.uniques[at] == sum(naive.is_unique(rows, i, each) for i in range(n))
+        assert result.minimal[at] == sum(each in sets for sets in per_record)
         sizes = frame.groupby([frame.columns[a] for a in each]).size()
-        assert (found.classes[at], found.smallest[at]) == (len(sizes), sizes.min())
+        assert (result.classes[at], result.smallest[at]) == (len(sizes), sizes.min())
 
 
 def test_the_riskiest_come_first() -> None:
     frame = pd.DataFrame({"age": [1, 1, 2, 2, 9], "sex": list("fmfmf"), "zip": list("aaaab")})
-    found = key_sets(frame, ["age", "sex", "zip"], 2)
-    assert found.riskiest()["position"].tolist()[0] == 4  # unique on its age alone, and on its code alone
-    assert found.riskiest(1)["smallest"].tolist() == [1]
-    table = found.frame()
+    sets = key_sets(frame, ["age", "sex", "zip"], 2)
+    assert sets.riskiest()["position"].tolist()[0] == 4  # unique on its age alone, and on its code alone
+    assert sets.riskiest(1)["smallest"].tolist() == [1]
+    table = sets.frame()
     assert table["average risk"].is_monotonic_decreasing
     assert table["columns"][0] == "age, sex"
-    parts = found.contributions().set_index("column")["minimal uniques"]
+    parts = sets.contributions().set_index("column")["minimal uniques"]
     assert parts["age"] == 5
-    assert "are unique on a set of at most 2 columns" in repr(found)
+    assert "are unique on a set of at most 2 columns" in repr(sets)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 3), st.floats(0.01, 1.0))
@@ -119,7 +119,7 @@ def test_several_key_sets_are_verified_each() -> None:
     assert [finding.positions for finding in check] == [(4, 5), (2, 3), (0, 1, 2, 3, 4, 5)]
     assert all(af.verify(schema, rows, {"key-sets": {"sets": [["age"], ["town"]]}}, k=2))
     for wrong, words in (
-        ([["shoe"]], "no published column"),
+        ([["shoe"]], "not a published column"),
         ("age", "list of lists"),
         ([], "list of lists"),
     ):
@@ -258,8 +258,8 @@ def test_the_shell_verifies_and_attacks_each_key_set(
     status, out, _ = shell(capsys, "verify", *files, "--json")
     checks = json.loads(out)["checks"]
     assert status == 0
-    assert [one["criterion"] for one in checks].count("key-sets") == 2
-    assert [one["criterion"] for one in checks].count("covers") == 1
+    assert [check["criterion"] for check in checks].count("key-sets") == 2
+    assert [item["criterion"] for item in checks].count("covers") == 1
     status, out, _ = shell(capsys, "attack", *files, "--attacker", "prosecutor", "--json")
     assert [row["keys"] for row in json.loads(out)] == ["age, sex", "zip"]
     assert "By zip alone" in shell(capsys, "attack", *files)[1]

@@ -19,10 +19,10 @@ from anonflow.table.population import (
     dankar,
     individual_risk,
     pitman,
-    sampling_fraction,
     slide_negative_binomial,
     zayatz,
 )
+from anonflow.table.sampling_weights import WeightSummary, sampling_fraction
 from tests.cases.runs import shell
 from tests.naive import population as naive
 
@@ -66,16 +66,16 @@ def chinese_restaurant(rng: np.random.Generator, alpha: float, theta: float, peo
 def test_zayatz_by_definition(sizes: list[int], people: int) -> None:
     if people < sum(sizes) + 1:
         people = sum(sizes) + 1
-    found = zayatz(np.array(sizes), sum(sizes) / people)
-    assert found.uniques == pytest.approx(naive.zayatz(sizes, people), rel=1e-8, abs=1e-12)
-    assert found.low <= found.high
+    estimate = zayatz(np.array(sizes), sum(sizes) / people)
+    assert estimate.uniques == pytest.approx(naive.zayatz(sizes, people), rel=1e-8, abs=1e-12)
+    assert estimate.low <= estimate.high
 
 
 @pytest.mark.parametrize(("f", "people"), [(1, 1.5), (1, 40), (2, 9), (3, 31), (5, 50), (40, 100), (7, 7)])
 def test_individual_risk_by_definition(f: int, people: float) -> None:
-    found = individual_risk(np.array([f]), np.array([float(people)]))[0]
-    assert found == pytest.approx(naive.individual_risk(f, people), rel=1e-6)
-    assert 1 / (people + 1e-9) * 0.5 < found <= 1 / f + 1e-12 or people > 4 * f
+    result = individual_risk(np.array([f]), np.array([float(people)]))[0]
+    assert result == pytest.approx(naive.individual_risk(f, people), rel=1e-6)
+    assert 1 / (people + 1e-9) * 0.5 < result <= 1 / f + 1e-12 or people > 4 * f
 
 
 def test_individual_risks_of_large_classes_are_finite_and_fall() -> None:
@@ -89,12 +89,12 @@ def test_individual_risks_of_large_classes_are_finite_and_fall() -> None:
 def test_pitman_is_at_the_greatest_likelihood() -> None:
     rng = np.random.default_rng(3)
     sizes = sampled(rng, chinese_restaurant(rng, 0.4, 20.0, 1500), 0.2)
-    found = pitman(sizes, 0.2)
+    estimate = pitman(sizes, 0.2)
     people = round(int(sizes.sum()) / 0.2)
     grid = [(a, t) for a in np.linspace(0.05, 0.9, 12) for t in np.geomspace(2, 200, 14)]
     best = max(grid, key=lambda at: naive.pitman_log_likelihood(sizes.tolist(), *at))
     near = naive.pitman_singletons(best[0], best[1], people)
-    assert found.uniques == pytest.approx(near, rel=0.4)
+    assert estimate.uniques == pytest.approx(near, rel=0.4)
 
 
 @pytest.mark.parametrize(("alpha", "theta", "people"), [(0.0001, 5.0, 50), (0.3, 2.0, 40), (0.7, 10.0, 100)])
@@ -114,10 +114,10 @@ def test_pitman_finds_the_uniques_of_its_own_populations() -> None:
         rng = np.random.default_rng(seed)
         cells = chinese_restaurant(rng, 0.5, 30.0, 4000)
         true = int((np.bincount(cells) == 1).sum())
-        found = pitman(sampled(rng, cells, 0.1), 0.1)
-        assert found.is_there
-        assert found.uniques == pytest.approx(true, rel=0.5)
-        covered += found.low <= true <= found.high
+        estimate = pitman(sampled(rng, cells, 0.1), 0.1)
+        assert estimate.is_there
+        assert estimate.uniques == pytest.approx(true, rel=0.5)
+        covered += estimate.low <= true <= estimate.high
     assert covered >= 4
 
 
@@ -128,10 +128,10 @@ def test_snb_finds_the_uniques_of_its_own_populations() -> None:
         sizes = 1 + rng.negative_binomial(0.4, 0.05, 3000)
         true = int((sizes == 1).sum())
         sample = rng.binomial(sizes, 0.3)
-        found = slide_negative_binomial(sample[sample > 0], 0.3)
-        assert found.is_there
-        assert found.uniques == pytest.approx(true, rel=0.25)
-        covered += found.low <= true <= found.high
+        estimate = slide_negative_binomial(sample[sample > 0], 0.3)
+        assert estimate.is_there
+        assert estimate.uniques == pytest.approx(true, rel=0.25)
+        covered += estimate.low <= true <= estimate.high
     assert covered >= 4
 
 
@@ -166,9 +166,9 @@ def test_dankars_rule() -> None:
 def test_where_models_fail_they_say_so_and_it_is_no_zero() -> None:
     alone = np.ones(30, np.int64)
     for model in (pitman, slide_negative_binomial):
-        found = model(alone, 0.05)
-        assert math.isnan(found.uniques)
-        assert found.why.startswith("not estimable: every record")
+        result = model(alone, 0.05)
+        assert math.isnan(result.uniques)
+        assert result.why.startswith("not estimable: every record")
     assert dankar(alone, 0.05)[0].model == "zayatz"
     assert math.isnan(pitman(np.array([50, 50]), 0.1).uniques)
     assert math.isnan(slide_negative_binomial(np.array([5, 5, 5, 5]), 0.1).uniques)
@@ -190,19 +190,19 @@ def people(n: int = 300, **more: Any) -> pd.DataFrame:
 
 
 def test_the_whole_is_told_side_by_side() -> None:
-    told = population_risk(af.Table(people(), SCHEMA), fraction=0.1)
-    assert told.records == 300
-    assert told.people == pytest.approx(3000)
-    assert told.chosen is not None
-    assert told.frame()["model"].tolist() == ["zayatz", "pitman", "snb"]
-    assert told.frame()["chosen"].sum() == 1
+    risk = population_risk(af.Table(people(), SCHEMA), fraction=0.1)
+    assert risk.records == 300
+    assert risk.people == pytest.approx(3000)
+    assert risk.chosen is not None
+    assert risk.frame()["model"].tolist() == ["zayatz", "pitman", "snb"]
+    assert risk.frame()["chosen"].sum() == 1
     table = af.Table(people(), SCHEMA)
     sizes = np.bincount(table.records.classes())
     by_hand = sum(f * naive.individual_risk(int(f), f / 0.1) for f in sizes)
-    assert told.expected == pytest.approx(by_hand, rel=1e-6)
-    assert told.average == pytest.approx(by_hand / 300, rel=1e-6)
-    assert 0 <= told.above(0.09) <= 1
-    assert "expected to be linked rightly" in repr(told)
+    assert risk.expected == pytest.approx(by_hand, rel=1e-6)
+    assert risk.average == pytest.approx(by_hand / 300, rel=1e-6)
+    assert 0 <= risk.above(0.09) <= 1
+    assert "expected to be linked rightly" in repr(risk)
 
 
 def test_weights_say_the_fraction_or_refuse_the_models() -> None:
@@ -227,6 +227,20 @@ def test_bad_weights_are_one_sentence(weight: Any, words: str) -> None:
     table = af.Table(people(w=weight), SCHEMA | {"w": {"role": "weight"}})
     with pytest.raises(DataError, match=words):
         population_risk(table)
+
+
+def test_weights_of_pieces_add_up() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        weights = rng.choice([np.nan, np.inf, -1.0, 0.0, 0.5, 1.0, 2.0, 7.0], rng.integers(0, 12))
+        cut = int(rng.integers(0, len(weights) + 1))
+        whole = WeightSummary.of(weights)
+        assert WeightSummary.of(weights[:cut]).then(WeightSummary.of(weights[cut:])) == whole
+        numbers = [w for w in weights.tolist() if math.isfinite(w)]
+        assert whole.wrong == (
+            len(weights) - len(numbers), sum(w <= 0 for w in numbers), sum(0 < w < 1 for w in numbers)
+        )  # fmt: skip
+        assert whole.equal == (len(set(numbers)) < 2) or not numbers
 
 
 @pytest.mark.parametrize("fraction", [0, -0.1, 1.01, True, "x", math.nan])
@@ -257,16 +271,16 @@ def test_of_a_release_and_as_an_attacker() -> None:
     table = af.Table(people(w=20), schema)
     release = af.anonymize(table, "mondrian", k=5, seed=1).release(seed=2**127)
     assert "w" in release.frame.columns
-    told = population_risk(table, release)
-    assert told.chosen is not None
-    assert told.chosen.uniques < population_risk(table).frame()["uniques"].max()
-    assert told.average < population_risk(table).average
-    found = af.attack(table, release).set_index("attacker")
-    assert found.loc["population", "success"] == pytest.approx(told.average)
-    assert found.loc["population", "low"] == found.loc["population", "high"]
+    risk = population_risk(table, release)
+    assert risk.chosen is not None
+    assert risk.chosen.uniques < population_risk(table).frame()["uniques"].max()
+    assert risk.average < population_risk(table).average
+    result = af.attack(table, release).set_index("attacker")
+    assert result.loc["population", "success"] == pytest.approx(risk.average)
+    assert result.loc["population", "low"] == result.loc["population", "high"]
     alone = af.attack(af.Schema(schema), release.frame, "population", k=5)
-    assert alone["success"][0] == pytest.approx(told.average)
-    assert population_risk(af.Schema(schema), release.frame).average == pytest.approx(told.average)
+    assert alone["success"][0] == pytest.approx(risk.average)
+    assert population_risk(af.Schema(schema), release.frame).average == pytest.approx(risk.average)
 
 
 def test_an_anonymization_without_classes_is_refused_as_its_release_is() -> None:
@@ -284,9 +298,9 @@ def test_a_weight_does_not_keep_other_attackers_from_a_freeform_release(tmp_path
     schema = SCHEMA | {"w": {"role": "weight"}}
     table = af.Table(people(w=20), schema)
     release = af.anonymize(table, "greedy", k=4, seed=1).release(seed=2**127)
-    found = af.attack(table, release)["attacker"].tolist()
-    assert "linker" in found
-    assert "population" not in found
+    result = af.attack(table, release)["attacker"].tolist()
+    assert "linker" in result
+    assert "population" not in result
     with pytest.raises(ParameterError, match="overlap"):
         af.attack(table, release, "population")
 
@@ -315,11 +329,11 @@ def test_rows_that_say_nothing_have_no_risk_and_no_weight() -> None:
     assert (release.frame["w"] == "*").sum() == 2
     before, after = (af.verify(table, each, "average-risk(most=1)", k=5) for each in (anon, release))
     assert before["average-risk"].detail == after["average-risk"].detail
-    told = population_risk(table, release)
-    assert told.records == 40
-    assert told.people == 20 * 10 + 20 * 20
-    found = af.attack(table, release).set_index("attacker")
-    assert found.loc["population", "targets"] == 40
+    risk = population_risk(table, release)
+    assert risk.records == 40
+    assert risk.people == 20 * 10 + 20 * 20
+    result = af.attack(table, release).set_index("attacker")
+    assert result.loc["population", "targets"] == 40
 
 
 def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -340,8 +354,8 @@ def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_average_risk_and_the_share_at_risk_can_be_enforced() -> None:
     schema = af.Schema({"age": {**QI, "kind": "numeric"}, "w": {"role": "weight"}})
     rows = pd.DataFrame({"age": ["1-2"] * 4 + ["3-4"] * 2})
-    asked = ["average-risk(most=0.34)", "share-at-risk(threshold=0.25, most=0.34)"]
-    assert af.verify(schema, rows, asked, k=2)  # (4 / 4 + 2 / 2) / 6, and 2 of 6 above 1 / 4
+    requests = ["average-risk(most=0.34)", "share-at-risk(threshold=0.25, most=0.34)"]
+    assert af.verify(schema, rows, requests, k=2)  # (4 / 4 + 2 / 2) / 6, and 2 of 6 above 1 / 4
     for wrong in (
         "average-risk(most=0.33)",
         "share-at-risk(threshold=0.25)",
@@ -356,7 +370,7 @@ def test_average_risk_and_the_share_at_risk_can_be_enforced() -> None:
     assert not af.verify(schema, weighted, f"average-risk(most={mean - 1e-6})", k=2)
     table = af.Table(people(), SCHEMA)
     release = af.anonymize(table, "greedy", k=4, seed=1).release(seed=2**127)
-    with pytest.raises(ParameterError, match="its guarantee says its risks"):
+    with pytest.raises(ParameterError, match="its guarantee bounds its risks"):
         af.verify(table, release, "average-risk(most=0.5)")
 
 
@@ -413,11 +427,39 @@ def test_uniqueness_that_is_not_estimable_is_no_pass(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "asked", ["average-risk(most=1)", "share-at-risk(threshold=1)", "uniqueness(most=1, fraction=0.1)"]
+    "text", ["average-risk(most=1)", "share-at-risk(threshold=1)", "uniqueness(most=1, fraction=0.1)"]
 )
-def test_risks_of_classes_are_not_asked_of_rows_that_overlap(asked: str) -> None:
+def test_risks_of_classes_are_not_asked_of_rows_that_overlap(text: str) -> None:
     """Attack: drop the certificate of a freeform release; counting rows that read alike would call its people unique."""
     table = af.Table(people(), SCHEMA)
     release = af.anonymize(table, "greedy", k=5, seed=2**100).release(seed=2**101)
-    with pytest.raises(ParameterError, match="rows overlap"):
-        af.verify(table, release.frame, asked, k=5)
+    with pytest.raises(ParameterError, match="rows of this release overlap"):
+        af.verify(table, release.frame, text, k=5)
+
+
+@pytest.mark.parametrize("as_text", ["register", "table"])
+def test_a_register_of_texts_is_compared_with_a_table_of_numbers(as_text: str) -> None:
+    """A file of CSV is text throughout, a data set and Parquet have numbers."""
+    frame = pd.DataFrame({"age": [30, 31, 32, 33, 34, 35], "zip": [1, 1, 2, 2, 3, 3], "ill": list("uvuvuv")})
+    columns: dict[str, Any] = {
+        "age": {**QI, "kind": "numeric"}, "zip": {**QI, "kind": "categorical"}, "ill": {"role": "sensitive"},
+    }  # fmt: skip
+    register = pd.concat([frame, frame])[["age", "zip"]]
+    texts = af.Table(frame.astype(str) if as_text == "table" else frame, columns)
+    plain = af.Table(frame, columns)
+    answers = [
+        af.attack(
+            table,
+            af.anonymize(table, "mondrian", k=2, seed=1),
+            ["journalist", "presence"],
+            register=each,
+            seed=1,
+        )
+        for table, each in (
+            (plain, register),
+            (texts, register.astype(str) if as_text == "register" else register),
+        )
+    ]
+    assert answers[0].equals(answers[1])
+    with pytest.raises(DataError, match="'age'"):
+        af.attack(plain, frame.astype(str), "journalist", k=2, register=register.assign(age="old"))

@@ -56,8 +56,8 @@ def in_quarters() -> np.ndarray:
         covers = np.array([(code >> b) & 1 for b in range(16)], bool).reshape(4, 4)
         if not covers.diagonal().all() or covers.sum() < 8:
             continue
-        found = naive.matchings(covers)
-        if len(found) != 4:
+        matchings = naive.matchings(covers)
+        if len(matchings) != 4:
             continue
         shares = naive.probabilities(covers)[covers]
         if set(np.round(shares, 9)) == {0.25, 0.75}:
@@ -76,12 +76,12 @@ def test_nobody_beats_one_in_k_by_quasi_identifiers(algorithm: str, k: int) -> N
         options = SOON.get(algorithm, {})
         anon = af.anonymize(table, algorithm, k=k, seed=3, **options)
         release = anon.release(seed=2**127)
-        found = by_name(af.attack(table, release, ["prosecutor", "marketer", "linker", "order"], seed=1))
+        result = by_name(af.attack(table, release, ["prosecutor", "marketer", "linker", "order"], seed=1))
         for name in ("prosecutor", "marketer", "linker"):
-            assert found[name]["success"] <= 1 / k + 1e-12, name
-            assert found[name]["worst"] <= 1 / k + 1e-12, name
-            assert found[name]["at_risk"] == 0, name
-        hits = found["order"]
+            assert result[name]["success"] <= 1 / k + 1e-12, name
+            assert result[name]["worst"] <= 1 / k + 1e-12, name
+            assert result[name]["at_risk"] == 0, name
+        hits = result["order"]
         assert wilson(hits["success"], hits["targets"], 4.0)[0] <= 1 / k
         assert hits["at_risk"] == 0
 
@@ -121,10 +121,10 @@ def test_a_graph_in_quarters() -> None:
     assert set(np.round(shares[covers], 12)) == {0.25, 0.75}
     table, release = graph_table(covers)
     assert af.verify(table, release, ["k-concealment"], k=2)
-    found = by_name(af.attack(table, release, ["counting", "linker"], k=2))
-    assert found["counting"]["worst"] == pytest.approx(0.75)
-    assert found["counting"]["at_risk"] >= 1
-    assert found["linker"]["worst"] <= 0.5
+    result = by_name(af.attack(table, release, ["counting", "linker"], k=2))
+    assert result["counting"]["worst"] == pytest.approx(0.75)
+    assert result["counting"]["at_risk"] >= 1
+    assert result["linker"]["worst"] <= 0.5
 
 
 @settings(max_examples=60, deadline=None)
@@ -225,13 +225,13 @@ def test_shuffling_defeats_the_order_attacker() -> None:
     for rows in (back, back[::-1]):
         frame = release.frame.iloc[rows].reset_index(drop=True)
         lazy = Release(frame, None, release.truth[rows])  # a certificate is of the rows' order
-        found = by_name(af.attack(table, lazy, "order", k=5, certificate=None))["order"]
-        assert found["success"] == 1.0
-        assert found["at_risk"] == 400
+        result = by_name(af.attack(table, lazy, "order", k=5, certificate=None))["order"]
+        assert result["success"] == 1.0
+        assert result["at_risk"] == 400
     index = Release(release.frame.set_index(pd.Index(release.truth)), release.certificate, release.truth)
-    found = by_name(af.attack(table, index, "order"))["order"]
-    assert found["success"] == 1.0
-    assert "an index" in found["sentence"]
+    result = by_name(af.attack(table, index, "order"))["order"]
+    assert result["success"] == 1.0
+    assert "an index" in result["sentence"]
 
 
 @QUIET
@@ -239,18 +239,18 @@ def test_a_file_that_tells_is_said(tmp_path: Path) -> None:
     table, anon = ring(60, 3)
     release = anon.release(seed=2**127)
     release.write(tmp_path / "ours.parquet")
-    told = release.frame.copy()
-    told["parents"] = told["parents"].astype("category")
-    told.to_parquet(tmp_path / "told.parquet")
-    said = {}
+    changed = release.frame.copy()
+    changed["parents"] = changed["parents"].astype("category")
+    changed.to_parquet(tmp_path / "told.parquet")
+    texts = {}
     for name in ("ours", "told"):
         context = replace(risk.AttackContext.of(table, release), path=tmp_path / f"{name}.parquet")
-        said[name] = risk.Clerk().attack(context).sentence
-    assert "carries" not in said["ours"]
-    assert "metadata" in said["told"]
-    assert "statistics" in said["told"]
-    told.attrs["note"] = "x"
-    context = risk.AttackContext.of(table, Release(told, None, release.truth), k=3)
+        texts[name] = risk.Clerk().attack(context).sentence
+    assert "carries" not in texts["ours"]
+    assert "metadata" in texts["told"]
+    assert "statistics" in texts["told"]
+    changed.attrs["note"] = "x"
+    context = risk.AttackContext.of(table, Release(changed, None, release.truth), k=3)
     assert "lists of categories" in risk.Clerk().attack(context).sentence
     assert "notes" in risk.Clerk().attack(context).sentence
 
@@ -261,9 +261,9 @@ def test_names_of_files_and_tasks() -> None:
     table, anon = ring(60, 3)
     release = anon.release(seed=2**127)
     assert release.truth is not None
-    told = [f"part-7-record-{i}" for i in release.truth]
-    found = by_name(af.attack(table, release, risk.Clerk(told)))["order"]
-    assert found["success"] == 1.0
+    messages = [f"part-7-record-{i}" for i in release.truth]
+    result = by_name(af.attack(table, release, risk.Clerk(messages)))["order"]
+    assert result["success"] == 1.0
     ours = [f"match-0-{p}" for p in range(60)]
     assert by_name(af.attack(table, release, risk.Clerk(ours)))["order"]["at_risk"] == 0
 
@@ -272,9 +272,9 @@ def test_names_of_files_and_tasks() -> None:
 def test_a_guessed_seed_gives_everybody_away() -> None:
     table, anon = ring(60, 3)
     weak, strong = anon.release(seed=42), anon.release()
-    found = by_name(af.attack(table, weak, risk.Replayer(range(50), anon)))["replay"]
-    assert found["success"] == 1.0
-    assert found["at_risk"] == 60
+    result = by_name(af.attack(table, weak, risk.Replayer(range(50), anon)))["replay"]
+    assert result["success"] == 1.0
+    assert result["at_risk"] == 60
     beaten = by_name(af.attack(table, strong, risk.Replayer(range(50), anon)))["replay"]
     assert beaten["success"] <= 1 / 3 + 1e-12
     assert beaten["at_risk"] == 0
@@ -295,10 +295,10 @@ def two_ages() -> tuple[af.Table, Release]:
 def test_a_journalist_needs_a_register() -> None:
     table, release = two_ages()
     register = pd.DataFrame({"age": [20, 21, 21, 22, 30, 31, 99]})
-    found = by_name(af.attack(table, release, risk.Journalist(register), k=2))["journalist"]
-    assert found["success"] == pytest.approx(1 / 2)  # two people for the rows 30-31, three for 20-21
-    assert "41.7% on average" in found["sentence"]
-    assert "7 people" in found["sentence"]
+    result = by_name(af.attack(table, release, risk.Journalist(register), k=2))["journalist"]
+    assert result["success"] == pytest.approx(1 / 2)  # two people for the rows 30-31, three for 20-21
+    assert "41.7% on average" in result["sentence"]
+    assert "7 people" in result["sentence"]
     with pytest.raises(ParameterError, match="population"):
         af.attack(table, release, "journalist", k=2)
     with pytest.raises(ParameterError, match="'age'"):
@@ -307,12 +307,12 @@ def test_a_journalist_needs_a_register() -> None:
 
 def test_a_value_that_all_candidates_share() -> None:
     table, release = two_ages()
-    found = by_name(af.attack(table, release, "homogeneity", k=2))["homogeneity"]
-    assert found["success"] == 0.5
-    assert found["at_risk"] == 2
-    assert "75.0%" in found["sentence"]
-    assert "flu" not in found["sentence"]
-    with pytest.raises(ParameterError, match="no published column"):
+    result = by_name(af.attack(table, release, "homogeneity", k=2))["homogeneity"]
+    assert result["success"] == 0.5
+    assert result["at_risk"] == 2
+    assert "75.0%" in result["sentence"]
+    assert "flu" not in result["sentence"]
+    with pytest.raises(ParameterError, match="not a published column"):
         af.attack(table, release, {"homogeneity": {"column": "pay"}}, k=2)
 
 
@@ -332,21 +332,21 @@ def test_the_attacker_and_the_criterion_count_the_same_people(algorithm: str, tm
             claim = {"p-sensitivity": {"p": 2, "column": "ill"}}
             finding = af.verify(table, subject, claim, k=3, certificate=certificate).findings[0]
             attacker = {"homogeneity": {"column": "ill"}}
-            found = af.attack(table, subject, attacker, k=3, certificate=certificate).iloc[0]
-            assert finding.failed == found["at_risk"]
+            result = af.attack(table, subject, attacker, k=3, certificate=certificate).iloc[0]
+            assert finding.failed == result["at_risk"]
             alone = algorithm == "k-concealment" or (certificate is None and subject is path)
-            assert ("as far as the rows alone tell" in found["sentence"]) == alone
-            counted.add(int(found["at_risk"]))
+            assert ("as far as the rows alone tell" in result["sentence"]) == alone
+            counted.add(int(result["at_risk"]))
     assert len(counted) > 1
 
 
 def test_a_release_that_hides_nothing() -> None:
     table, release = two_ages()
     bare = Release(table.frame.copy(), None, np.arange(4))
-    found = by_name(af.attack(table, bare, ["prosecutor", "marketer", "linker", "order", "counting"], k=2))
-    assert all(found[name]["success"] == 1.0 for name in found)
-    assert all(found[name]["worst"] == 1.0 for name in found)
-    assert all(found[name]["at_risk"] == 4 for name in found if name != "order")  # four are few
+    result = by_name(af.attack(table, bare, ["prosecutor", "marketer", "linker", "order", "counting"], k=2))
+    assert all(result[name]["success"] == 1.0 for name in result)
+    assert all(result[name]["worst"] == 1.0 for name in result)
+    assert all(result[name]["at_risk"] == 4 for name in result if name != "order")  # four are few
     honest = by_name(af.attack(table, release, ["prosecutor", "linker"], k=2))
     assert honest["prosecutor"]["success"] == 0.5
     assert honest["linker"]["at_risk"] == 0
@@ -381,7 +381,7 @@ def test_attacking_is_no_second_draw(recwarn: pytest.WarningsRecorder) -> None:
     af.attack(table, anon)
     anon.release(seed=2**127)
     af.attack(table, anon, risk.Replayer(range(3)))
-    assert not [one for one in recwarn if "drawn before" in str(one.message)]
+    assert not [warning for warning in recwarn if "drawn before" in str(warning.message)]
 
 
 def test_a_seed_attacks_the_same_people() -> None:
@@ -391,7 +391,7 @@ def test_a_seed_attacks_the_same_people() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("attacker", "words"),
     [
         ("prosecuter", "did you mean 'prosecutor'"),
         ([], "no attacker is named"),
@@ -403,10 +403,10 @@ def test_a_seed_attacks_the_same_people() -> None:
         ([None], "unknown attacker"),
     ],
 )
-def test_who_is_no_attacker_is_refused(asked: Any, words: str) -> None:
+def test_who_is_no_attacker_is_refused(attacker: Any, words: str) -> None:
     table, release = two_ages()
     with pytest.raises(ParameterError, match=words):
-        af.attack(table, release, asked, k=2)
+        af.attack(table, release, attacker, k=2)
 
 
 def test_what_cannot_be_judged_is_refused() -> None:

@@ -11,7 +11,8 @@ import pytest
 import anonflow as af
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.risk.three_questions import QUESTIONS, Answer, _mixed, three_questions
+from anonflow.risk.singling_out import same_cells
+from anonflow.risk.three_questions import QUESTIONS, Answer, three_questions
 from tests.naive import three_questions as naive
 
 COLUMNS = {
@@ -28,7 +29,7 @@ def tables(n: int = 40, seed: int = 3, values: int = 3) -> tuple[af.Table, af.Ta
         {
             "age": rng.integers(20, 60, 2 * n),
             "city": rng.choice(["Athens", "Patras", "Volos"], 2 * n),
-            "ill": [f"v{one}" for one in rng.integers(0, values, 2 * n)],
+            "ill": [f"v{integer}" for integer in rng.integers(0, values, 2 * n)],
         }
     )
     table = af.Table(frame, COLUMNS)
@@ -37,8 +38,8 @@ def tables(n: int = 40, seed: int = 3, values: int = 3) -> tuple[af.Table, af.Ta
 
 def covers(frame: pd.DataFrame, people: af.Table) -> list[list[bool]]:
     rows, own = Generalization.parse(frame, people.domains), Generalization.of(people.records)
-    found = [rows.covers(own.take(np.full(rows.n, i))) for i in range(people.n)]
-    return np.array(found).T.tolist()
+    results = [rows.covers(own.take(np.full(rows.n, i))) for i in range(people.n)]
+    return np.array(results).T.tolist()
 
 
 def fits_cell(cell: str, value: object, codes: tuple[str, ...] = ()) -> bool:
@@ -78,7 +79,7 @@ def linked(
                 [
                     int(
                         np.prod(
-                            [sum(fits_cell(row[name], one, codes) for one in values[name]) for name in keys]
+                            [sum(fits_cell(row[name], item, codes) for item in values[name]) for name in keys]
                         )
                     )
                     for row in frame.astype(str).to_dict("records")
@@ -113,7 +114,8 @@ def test_the_figures_are_those_of_loops(method: str) -> None:
     people, controls = tables()
     frame = af.anonymize(people, method, k=4, seed=2**100).release(seed=2**101).frame
     answers = {
-        one.question: one for one in three_questions(people, frame, controls, np.random.default_rng(5))
+        three_question.question: three_question
+        for three_question in three_questions(people, frame, controls, np.random.default_rng(5))
     }
     assert set(answers) == set(QUESTIONS)
     link = answers["linkability"]
@@ -135,21 +137,21 @@ def test_the_table_itself_is_singled_out_and_noise_is_not() -> None:
     people, controls = tables(n=60, values=60)
     raw = people.frame.astype(str)
     answers = three_questions(people, raw, controls, np.random.default_rng(1))
-    assert [one.verdict(0.09) for one in answers] == ["failed", "failed", "failed"]
+    assert [answer.verdict(0.09) for answer in answers] == ["failed", "failed", "failed"]
     hidden = raw.assign(age="*", city="*", ill=np.random.default_rng(2).permutation(raw["ill"]))
-    for one in three_questions(people, hidden, controls, np.random.default_rng(1)):
-        if one.question != "singling out":
-            assert one.verdict(0.09) in ("too weak", "passed")
+    for three_question in three_questions(people, hidden, controls, np.random.default_rng(1)):
+        if three_question.question != "singling out":
+            assert three_question.verdict(0.09) in ("too weak", "passed")
 
 
 def test_without_other_columns_halves_of_the_quasi_identifiers_are_linked() -> None:
     people, controls = tables()
     keys = {name: COLUMNS[name] for name in ("age", "city")}
-    inside, outside = (af.Table(one.frame[["age", "city"]], keys) for one in (people, controls))
+    inside, outside = (af.Table(item.frame[["age", "city"]], keys) for item in (people, controls))
     both = af.Table(pd.concat([inside.frame, outside.frame]), keys)
     inside, outside = both.take(np.arange(40)), both.take(np.arange(40, 80))
     answers = three_questions(inside, inside.frame.astype(str), outside, np.random.default_rng(1))
-    assert [one.question for one in answers] == ["singling out", "linkability"]
+    assert [answer.question for answer in answers] == ["singling out", "linkability"]
     link = answers[1]
     expected = linked(inside.frame.astype(str), (inside, outside))
     assert (link.success, link.control, link.baseline) == pytest.approx(expected)
@@ -180,7 +182,7 @@ def test_a_number_with_codes_is_one_column() -> None:
     expected = linked(frame, (people, controls), ("N", "R"))
     assert (link.success, link.control, link.baseline) == pytest.approx(expected)
     rows = Generalization.parse(frame, people.domains)
-    mixed = _mixed(rows, np.random.default_rng(1))
+    mixed = same_cells(rows, np.random.default_rng(1))
     cells = {tuple(column) for column in np.concatenate([rows.lo[:1], rows.hi[:1], rows.bits[:1]]).T.tolist()}
     for column in np.concatenate([mixed.lo[:1], mixed.hi[:1], mixed.bits[:1]]).T.tolist():
         assert tuple(column) in cells
@@ -197,7 +199,7 @@ def test_people_are_attacked_and_not_their_rows() -> None:
     answers = three_questions(
         inside, inside.frame[["age", "city", "ill"]].astype(str), outside, np.random.default_rng(1)
     )
-    assert [(one.targets, one.controls) for one in answers] == [(10, 10)] * 3
+    assert [(answer.targets, answer.controls) for answer in answers] == [(10, 10)] * 3
 
 
 def test_the_tightest_rows_link_more_than_rows_at_random() -> None:

@@ -10,12 +10,16 @@ import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow import risk
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.linkable import candidates, linked_columns
 from anonflow.engine.report.held_out import held_out
-from anonflow.errors import DataError, InfeasibleError, SchemaError
+from anonflow.errors import DataError, InfeasibleError, ParameterError, SchemaError
 from anonflow.partition import kept_apart
-from anonflow.risk.people import at_least_one
+from anonflow.risk.attackers.people import intersections
+from anonflow.risk.register import RegisterCounts
+from anonflow.table.population import dankar, individual_risk
+from anonflow.table.uniqueness import at_least_one, keys_of_owners
 
 SEED = 2**100
 SCHEMA = {
@@ -34,11 +38,11 @@ def visits(people: int = 40, most: int = 4, seed: int = 1) -> pd.DataFrame:
     n = len(unit)
     frame = pd.DataFrame(
         {
-            "person": [f"p{one}" for one in unit],
-            "home": [f"h{one // 3}" for one in unit],
+            "person": [f"p{item}" for item in unit],
+            "home": [f"h{entry // 3}" for entry in unit],
             "age": rng.integers(20, 80, n),
             "city": rng.choice(["A", "B", "C"], n),
-            "ill": [("flu", "cold", "cough")[one % 3] for one in unit],
+            "ill": [("flu", "cold", "cough")[element % 3] for element in unit],
         }
     )
     return frame.iloc[rng.permutation(n)].reset_index(drop=True)
@@ -48,29 +52,29 @@ def released(method: str, k: int = 4, **options: Any) -> tuple[af.Table, Any, An
     table = af.Table(visits(), SCHEMA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = af.anonymize(table, method, k=k, seed=SEED, **options)
-        return table, made, made.release(seed=SEED + 1)
+        anon = af.anonymize(table, method, k=k, seed=SEED, **options)
+        return table, anon, anon.release(seed=SEED + 1)
 
 
 @pytest.mark.parametrize("method", list(REGISTRY))
 def test_every_row_lists_k_units(method: str) -> None:
     """From the lists by a loop, and from the rows by the verifier."""
-    table, made, release = released(method)
+    table, result, release = released(method)
     unit = table.unit
     assert unit is not None
-    if made.matches is not None:
-        for j in np.flatnonzero(~made.suppressed):
-            assert len(set(unit[made.matches[j]])) == len(made.matches[j])
-    elif made.classes is not None:
-        for label in np.unique(made.classes):
-            mine = unit[made.classes == label]
-            if 0 < made.suppressed[made.classes == label].sum() < 4:
+    if result.matches is not None:
+        for j in np.flatnonzero(~result.suppressed):
+            assert len(set(unit[result.matches[j]])) == len(result.matches[j])
+    elif result.classes is not None:
+        for label in np.unique(result.classes):
+            mine = unit[result.classes == label]
+            if 0 < result.suppressed[result.classes == label].sum() < 4:
                 continue  # nothing is published of them
             assert max(np.bincount(mine)) / len(mine) <= 1 / 4 + 1e-12
-    for subject in (made, release, release.frame):
+    for subject in (result, release, release.frame):
         checked = af.verify(table, subject, k=4)
         assert checked, checked.frame()
-        assert [one.criterion for one in checked.findings].count("units") == 1
+        assert [finding.criterion for finding in checked.findings].count("units") == 1
 
 
 def test_a_release_that_forgets_units_fails() -> None:
@@ -94,9 +98,9 @@ def test_a_release_that_forgets_units_fails() -> None:
     own = np.flatnonzero(table.unit == np.bincount(table.unit).argmax())
     matches[own[0], 1] = own[1]  # two of one person on one row
     (finding,) = [
-        one
-        for one in af.verify(table, worst.release(seed=SEED), "units", k=4, certificate=matches).findings
-        if one.criterion == "units"
+        item
+        for item in af.verify(table, worst.release(seed=SEED), "units", k=4, certificate=matches).findings
+        if item.criterion == "units"
     ]
     assert not finding.holds
 
@@ -109,8 +113,8 @@ def test_a_unit_with_more_than_n_over_k_rows_is_infeasible(rows: int, k: int, fe
     frame = visits(people=20, most=1).assign(person=[0] * rows + list(range(1, 21 - rows)), home=0)
     table = af.Table(frame, SCHEMA)
     if feasible:
-        made = af.anonymize(table, k=k, seed=SEED)
-        assert af.verify(table, made)
+        anon = af.anonymize(table, k=k, seed=SEED)
+        assert af.verify(table, anon)
     else:
         with pytest.raises(
             InfeasibleError, match=f"one unit has {rows} of 20 rows, more than n/k = {20 // k}"
@@ -134,9 +138,9 @@ def test_an_attacker_counts_people_and_households() -> None:
     row = af.attack(table, release, "unit").iloc[0]
     covering = 1.0 / af.risk.AttackContext.of(table, release).candidates()
     people: dict[int, float] = {}
-    for chance, one in zip(covering, table.unit.tolist(), strict=True):
-        people[one] = people.get(one, 1.0) * (1 - chance)
-    risk = np.array([1 - people[one] for one in sorted(people)])
+    for chance, entry in zip(covering, table.unit.tolist(), strict=True):
+        people[entry] = people.get(entry, 1.0) * (1 - chance)
+    risk = np.array([1 - people[item] for item in sorted(people)])
     assert row["targets"] == len(risk) == len(set(visits()["person"]))
     assert row["success"] == pytest.approx(risk.mean())
     assert row["worst"] == pytest.approx(risk.max())
@@ -151,8 +155,8 @@ def at_risk_by_loops(table: af.Table, chance: np.ndarray) -> tuple[list[float], 
     homes: dict[Any, float] = {}
     whose = zip(table.identifiers["person"], table.identifiers["home"], strict=True)
     home_of = {}
-    for (person, home), one in zip(whose, chance.tolist(), strict=True):
-        people[person] = people.get(person, 1.0) * (1 - one)
+    for (person, home), item in zip(whose, chance.tolist(), strict=True):
+        people[person] = people.get(person, 1.0) * (1 - item)
         home_of[person] = home
     for person, missed in people.items():
         homes[home_of[person]] = homes.get(home_of[person], 1.0) * missed
@@ -161,12 +165,12 @@ def at_risk_by_loops(table: af.Table, chance: np.ndarray) -> tuple[list[float], 
 
 def test_every_attacker_counts_people_and_households() -> None:
     """Those whose probabilities can be counted by loops have them; all have people as targets, and households beside."""
-    table, made, release = released("k-member")
+    table, result, release = released("k-member")
     context = af.risk.AttackContext.of(table, release)
     register = table.frame[["age", "city"]]
     attackers = [
         "prosecutor", "marketer", "linker", "unit", "homogeneity", "disco", "order",
-        {"insider": {"c": 1}}, af.risk.Replayer(range(2), made), af.risk.Intersection([release]),
+        {"insider": {"c": 1}}, af.risk.Replayer(range(2), result), af.risk.Intersection([release]),
         af.risk.Journalist(register),
     ]  # fmt: skip
     seen = af.attack(table, release, attackers).set_index("attacker")
@@ -183,7 +187,7 @@ def test_every_attacker_counts_people_and_households() -> None:
         row = seen.loc[name]
         assert row["success"] == pytest.approx(max(risk) if name == "prosecutor" else np.mean(risk))
         assert row["worst"] == pytest.approx(max(risk))
-        assert row["at_risk"] == sum(one > 1 / 4 + 1e-9 for one in risk)
+        assert row["at_risk"] == sum(item > 1 / 4 + 1e-9 for item in risk)
         assert row["household_success"] == pytest.approx(np.mean(of_homes))
         assert row["household_worst"] == pytest.approx(max(of_homes))
         assert f"Of {homes} households somebody is named" in row["sentence"]
@@ -211,12 +215,12 @@ def test_homogeneity_finds_people_by_any_of_their_rows(with_lists: bool) -> None
     frame = visits(most=3)
     frame["ill"] = np.where(frame["age"] < 40, "flu", frame["ill"])
     table = af.Table(frame, SCHEMA)
-    made = af.anonymize(table, "mondrian", k=3, seed=SEED)
+    anon = af.anonymize(table, "mondrian", k=3, seed=SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        release = made.release(seed=SEED + 1)
-    of_class = frame.groupby(np.asarray(made.classes))["ill"].nunique()
-    certain = of_class.loc[made.classes].to_numpy() == 1
+        release = anon.release(seed=SEED + 1)
+    of_class = frame.groupby(np.asarray(anon.classes))["ill"].nunique()
+    certain = of_class.loc[anon.classes].to_numpy() == 1
     expected = len(set(frame["person"][certain]))
     assert 0 < expected < frame["person"].nunique()
     subject = release if with_lists else release.frame
@@ -230,8 +234,8 @@ def test_homogeneity_finds_people_by_any_of_their_rows(with_lists: bool) -> None
 def test_without_units_and_households_nothing_is_added() -> None:
     keys = {name: SCHEMA[name] for name in ("age", "city", "ill")}
     table = af.Table(visits(), keys)
-    made = af.anonymize(table, "k-member", k=4, seed=SEED)
-    seen = af.attack(table, made, ["prosecutor", "linker"])
+    anon = af.anonymize(table, "k-member", k=4, seed=SEED)
+    seen = af.attack(table, anon, ["prosecutor", "linker"])
     assert "households" not in seen
     assert set(seen["targets"]) == {table.n}
 
@@ -259,14 +263,14 @@ def test_linkable_columns_add_up_a_persons_records() -> None:
 
 
 def test_what_is_constant_is_intersected() -> None:
-    table, made, release = released("mondrian")
-    found = af.risk.people.intersections(af.risk.AttackContext.of(table, release))
+    table, result, release = released("mondrian")
+    allowed = intersections(af.risk.AttackContext.of(table, release))
     shown: dict[int, set[str]] = {}
-    for i, one in enumerate(table.unit.tolist()):
-        values = set(table.frame["ill"][made.classes == made.classes[i]])
-        shown[one] = shown.get(one, values) & values
+    for i, entry in enumerate(table.unit.tolist()):
+        values = set(table.frame["ill"][result.classes == result.classes[i]])
+        shown[entry] = shown.get(entry, values) & values
     several = np.flatnonzero(np.bincount(table.unit) > 1)
-    assert found["ill"].tolist() == [len(shown[one]) for one in several.tolist()]
+    assert allowed["ill"].tolist() == [len(shown[item]) for item in several.tolist()]
 
 
 def test_one_of_several_chances() -> None:
@@ -316,12 +320,12 @@ def test_schemas_with_units_that_cannot_be(columns: dict[str, Any], problem: str
 def test_without_a_unit_column_the_criterion_and_the_attacker_say_what_they_need() -> None:
     keys = {name: SCHEMA[name] for name in ("age", "city", "ill")}
     table = af.Table(visits(), keys)
-    made = af.anonymize(table, k=4, seed=SEED)
-    (finding,) = af.verify(table, made, "units").findings
+    anon = af.anonymize(table, k=4, seed=SEED)
+    (finding,) = af.verify(table, anon, "units").findings
     assert finding.holds is None
     assert "role unit" in finding.detail
     with pytest.raises(af.errors.ParameterError, match="no column with the role unit"):
-        af.attack(table, made, "unit")
+        af.attack(table, anon, "unit")
 
 
 @pytest.mark.parametrize("homes", [True, False])
@@ -329,7 +333,7 @@ def test_nobody_is_released_and_held_out(homes: bool, monkeypatch: pytest.Monkey
     """Attack: have many rows; those that are held out show what the other half tells, and the release seems to add nothing."""
     schema = SCHEMA if homes else {name: column for name, column in SCHEMA.items() if name != "home"}
     table = af.Table(visits(60), schema)
-    made = af.anonymize(table, "k-member", k=3, seed=SEED)
+    anon = af.anonymize(table, "k-member", k=3, seed=SEED)
     sides: list[af.Table] = []
 
     def noted(inside: af.Table, frame: pd.DataFrame, outside: af.Table, rng: Any) -> tuple[()]:
@@ -337,7 +341,7 @@ def test_nobody_is_released_and_held_out(homes: bool, monkeypatch: pytest.Monkey
         return ()
 
     monkeypatch.setattr("anonflow.engine.report.held_out.three_questions", noted)
-    held_out(made, SEED)
+    held_out(anon, anon.release(seed=SEED), SEED)
     name = "home" if homes else "person"
     inside, outside = (set(side.identifiers[name]) for side in sides)
     assert not inside & outside
@@ -346,10 +350,255 @@ def test_nobody_is_released_and_held_out(homes: bool, monkeypatch: pytest.Monkey
 
 
 def test_the_card_says_what_people_and_households_risk() -> None:
-    table, made, _ = released("k-member", 3)
-    card = af.release_card(made, threshold=0.4, prices=False, seed=SEED)
+    table, result, _ = released("k-member", 3)
+    card = af.release_card(result, threshold=0.4, prices=False, seed=SEED)
     measured = next(line for line in card.lines if line.name == "measured")
     assert "Of 14 households somebody is named" in measured.says
     assert measured.verdict == "failed"
     assert [remedy.what for remedy in measured.remedies] == ["make one row of each unit"]
-    assert card.worst == pytest.approx(af.attack(table, made, "unit")["worst"][0])
+    assert card.worst == pytest.approx(af.attack(table, result, "unit")["worst"][0])
+
+
+CONSTANT = {name: about for name, about in SCHEMA.items() if name not in ("home", "city")}
+
+
+def constant_visits(people: int = 30, seed: int = 2) -> pd.DataFrame:
+    """Rows of people whose age is the same on all of them, two to four each."""
+    rng = np.random.default_rng(seed)
+    unit = np.repeat(np.arange(people), rng.integers(2, 5, people))
+    age = rng.integers(20, 40, people)
+    return pd.DataFrame({"person": unit, "age": age[unit], "ill": rng.choice(["flu", "cold"], len(unit))})
+
+
+def test_presence_counts_the_people_of_a_class_and_not_its_rows() -> None:
+    """12 rows of 4 people, whom a register of 8 people has: half of them are there."""
+    table = af.Table(
+        pd.DataFrame({"person": [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4], "age": 30, "ill": "flu"}), CONSTANT
+    )
+    release = pd.DataFrame({"age": [30] * 12, "ill": ["flu"] * 12})
+    register = pd.DataFrame({"age": [30] * 8})
+    row = af.attack(table, release, risk.Presence(register), k=2).iloc[0]
+    assert (row["targets"], row["success"], row["worst"], row["baseline"], row["at_risk"]) == (
+        8,
+        0,
+        0.5,
+        0.5,
+        0,
+    )
+    # the register may have several rows of a person, too
+    twice = pd.DataFrame({"age": [30] * 16, "person": [*range(8)] * 2})
+    row = af.attack(table, release, risk.Presence(twice), k=2).iloc[0]
+    assert (row["targets"], row["worst"], row["baseline"]) == (8, 0.5, 0.5)
+    journalist = [
+        af.attack(table, release, risk.Journalist(each), k=2).iloc[0]["worst"] for each in (register, twice)
+    ]
+    assert journalist == pytest.approx([1 - (1 - 1 / 8) ** 3] * 2)
+    answer = af.describe(table, release, register=register).frame().set_index("figure")["value"]
+    assert answer["highest delta-presence"] == 0.5
+    # of the release alone nobody knows whose its rows are: they count for people
+    alone = af.attack(table.schema, release, risk.Presence(register), k=2).iloc[0]
+    assert alone["worst"] == 1.0
+
+
+def banded(frame: pd.DataFrame, seed: int = 3) -> pd.DataFrame:
+    """A release of classes: bands of five years."""
+    low = frame["age"] // 5 * 5
+    rows = frame.assign(age=low.astype(str) + "-" + (low + 4).astype(str))[["age", "ill"]]
+    return rows.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def test_presence_of_random_tables_is_that_of_a_loop() -> None:
+    """Ages differ between the rows of a person: somebody may be in several classes, and is known by the likeliest."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        frame = constant_visits(seed=seed).assign(age=lambda f: rng.integers(20, 40, len(f)))  # noqa: B023
+        table = af.Table(frame, CONSTANT)
+        register = pd.DataFrame({"age": rng.integers(20, 40, 300), "person": rng.integers(0, 100, 300)})
+        row = af.attack(table, banded(frame), risk.Presence(register), k=3).iloc[0]
+        shares = {
+            low: min(1.0, frame["person"][frame["age"] // 5 * 5 == low].nunique() / register["person"][register["age"] // 5 * 5 == low].nunique())
+            for low in (20, 25, 30, 35)
+        }  # fmt: skip
+        chance = (
+            register.assign(chance=register["age"].map({age: shares[age // 5 * 5] for age in range(20, 40)}))
+            .groupby("person")["chance"]
+            .max()
+        )
+        assert row["targets"] == len(chance)
+        assert row["worst"] == pytest.approx(max(shares.values()))
+        assert row["baseline"] == pytest.approx(30 / len(chance))
+        assert row["at_risk"] == int((chance > 30 / len(chance) + 1e-12).sum())
+
+
+def test_with_units_who_is_alone_on_a_row_cannot_be_absent() -> None:
+    """Three rows that two people are covered by may all be one's; as rows of three people they need both."""
+    schema = {name: about for name, about in CONSTANT.items() if name != "ill"}
+    table = af.Table(pd.DataFrame({"person": [1, 1, 2, 3], "age": [30, 31, 32, 40]}), schema)
+    release = pd.DataFrame({"age": ["30-32", "30-32", "31-40", "40"]})
+    register = pd.DataFrame({"age": [30, 31, 40]})
+    counts = RegisterCounts.of(release, table.schema, register, table)
+    assert not counts.is_of_classes
+    assert counts.could_be_absent.tolist() == [True, True, False]
+    rows = af.Schema({"age": schema["age"]})
+    assert RegisterCounts.of(release.iloc[[0, 1, 3]], rows, register).could_be_absent.tolist() == [False] * 3
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+def test_the_population_is_of_people() -> None:
+    """A person's rows are one key: whoever came thrice is counted once."""
+    table = af.Table(constant_visits(), CONSTANT)
+    once = constant_visits().drop_duplicates("person")
+    people = af.Table(once, {"age": SCHEMA["age"], "ill": SCHEMA["ill"]})
+    # here all of a person's rows are alike, and the number of rows is a part of the key
+    rows = constant_visits().groupby("person")["age"].agg(["first", "size"])
+    sizes = rows.groupby(["first", "size"]).size().to_numpy()
+    by_units = risk.population_risk(table, fraction=0.2)
+    assert by_units.records == people.n == 30
+    assert by_units.people == pytest.approx(150)
+    assert by_units.of_people
+    expected = (individual_risk(sizes, sizes / 0.2) * sizes).sum()
+    assert by_units.expected == pytest.approx(expected)
+    assert "of 30 people are expected to be linked rightly" in repr(by_units)
+    # of a release of classes, and of an anonymization: the classes of all rows of a person
+    bands = (
+        constant_visits().assign(age=lambda f: f["age"] // 5).groupby("person")["age"].agg(["first", "size"])
+    )
+    sizes = bands.groupby(["first", "size"]).size().to_numpy()
+    release = banded(constant_visits())
+    of_release = risk.population_risk(table, release, fraction=0.2)
+    assert of_release.records == 30
+    assert of_release.expected == pytest.approx((individual_risk(sizes, sizes / 0.2) * sizes).sum())
+    assert (
+        risk.population_risk(table, af.anonymize(table, "mondrian", k=3, seed=SEED), fraction=0.2).records
+        == 30
+    )
+    # the criterion asks the same cells
+    share = dankar(sizes, 0.2)[0].uniques / 150
+    for most, holds in ((min(1.0, share * 1.1), True), (share * 0.9, False)):
+        findings = af.verify(table, release, f"uniqueness(most={most}, fraction=0.2)", k=3).findings
+        assert {finding.criterion: finding.holds for finding in findings}["uniqueness"] is holds
+
+
+def test_keys_of_owners_are_multisets() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(100):
+        n = int(rng.integers(1, 20))
+        owner = np.unique(rng.integers(0, 6, n), return_inverse=True)[1]
+        labels = rng.integers(0, 3, n)
+        keys = keys_of_owners(labels, owner)
+        bags = [tuple(sorted(labels[owner == each].tolist())) for each in range(int(owner.max()) + 1)]
+        assert len(keys) == len(bags)
+        assert sorted(np.unique(keys).tolist()) == list(range(len(set(bags))))
+        assert len({*zip(bags, keys.tolist(), strict=True)}) == len(set(bags))
+
+
+def test_a_weight_is_a_persons() -> None:
+    schema = {**CONSTANT, "w": {"role": "weight"}}
+    frame = constant_visits()
+    same = risk.population_risk(af.Table(frame.assign(w=4), schema))
+    assert same.people == 4 * 30
+    with pytest.raises(DataError, match="30 units have rows of different weights; give all rows"):
+        risk.population_risk(af.Table(frame.assign(w=np.arange(2, len(frame) + 2)), schema))
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+def test_own_rows_are_of_people() -> None:
+    """A file that was never drawn: every person has a row with its own values."""
+    table = af.Table(visits(60, seed=9).drop(columns=["home"]).assign(ill=lambda f: np.arange(len(f))),
+                     {name: about for name, about in SCHEMA.items() if name != "home"})  # fmt: skip
+    anonymization = af.anonymize(table, "greedy", k=4, seed=SEED)
+    unit = table.unit
+    assert unit is not None
+    undrawn = anonymization.frame().assign(ill=table.frame["ill"].to_numpy())
+    undrawn = undrawn[list(table.frame.columns)].sample(frac=1, random_state=1).reset_index(drop=True)
+    attacks = risk.OwnRows(anonymization).attack(risk.AttackContext.of(table, undrawn, 4))
+    assert attacks.targets == 60
+    assert attacks.rate == pytest.approx(1.0)
+    assert attacks.at_risk == 60
+    assert "of 60 people" in attacks.sentence
+    drawn = risk.OwnRows(anonymization).attack(
+        risk.AttackContext.of(table, anonymization.release(seed=SEED).frame, 4)
+    )
+    assert drawn.at_risk == 0
+    rows = np.bincount(unit)
+    # each row is its own record's in one draw of four
+    assert drawn.baseline == pytest.approx(float((1 - 0.75**rows).mean()), abs=0.1)
+
+
+def named_by_any(table: af.Table, frame: pd.DataFrame) -> dict[str, float]:
+    """The chance that one of each person's rows is named, row by row: rows of a class read alike."""
+    keys = list(table.qi_columns)
+    rows = frame[keys].astype(str).agg("|".join, axis=1).tolist()
+    missed: dict[str, float] = {}
+    for person, key in zip(visits()["person"].tolist(), rows, strict=True):
+        missed[person] = missed.get(person, 1.0) * (1 - 1 / rows.count(key))
+    return {person: 1 - chance for person, chance in missed.items()}
+
+
+def test_enforced_risks_are_those_of_people() -> None:
+    table, result, release = released("mondrian")
+    own = named_by_any(table, result.frame())
+    mean = sum(own.values()) / len(own)
+    # without the certificate its classes overlap: some people lie in the ranges of two
+    with pytest.raises(ParameterError, match="rows of this release overlap"):
+        af.verify(table, release.frame, "average-risk(most=1)", k=4)
+    for each in (result, release):
+        for most, holds in ((mean + 1e-9, True), (mean - 1e-6, False)):
+            finding = af.verify(table, each, f"average-risk(most={most})", k=4)["average-risk"]
+            assert finding.holds is holds
+            assert f"of {len(own)} people are expected" in finding.detail
+        assert finding.side == "original"
+        above = {person for person, chance in own.items() if chance > finding.parameters["most"] + 1e-12}
+        rows = np.flatnonzero(visits()["person"].isin(above))
+        assert finding.failed == len(rows)
+        assert list(finding.positions) == rows[:20].tolist()
+        threshold = float(np.median(list(own.values())))
+        share = sum(chance > threshold + 1e-12 for chance in own.values()) / len(own)
+        for most, holds in ((share + 1e-9, True), (share - 1e-6, False)):
+            request = {"share-at-risk": {"threshold": threshold, "most": most}}
+            finding = af.verify(table, each, request, k=4)["share-at-risk"]
+            assert finding.holds is holds
+            assert f"a share of {share:.4g} of the people" in finding.detail
+    # the linker says the same of the same release
+    linker = af.attack(table, release, "linker").iloc[0]
+    assert linker["success"] == pytest.approx(mean)
+
+
+def test_a_release_alone_says_that_rows_are_counted() -> None:
+    table, _, release = released("mondrian")
+    finding = af.verify(table.schema, release.frame, "average-risk(most=1)", k=4)["average-risk"]
+    assert "102 rows are expected" in finding.detail
+    assert finding.detail.endswith("whose the rows are (rows are counted, not people)")
+
+
+def test_enforced_risks_of_people_by_their_weights() -> None:
+    frame = pd.DataFrame({"person": list("aabbcd"), "age": [1, 2, 1, 2, 1, 1], "w": [9, 9, 9, 9, 20, 20]})
+    schema: dict[str, Any] = {
+        "person": {"role": "unit"},
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "w": {"role": "weight"},
+    }
+    table = af.Table(frame, schema)
+    of_pair, of_single = (
+        float(individual_risk(np.array([2]), np.array([many]))[0]) for many in (18.0, 40.0)
+    )  # a and b have one key, c and d another
+    mean = (2 * of_pair + 2 * of_single) / 4
+    rows = frame[["age", "w"]].astype({"age": str})
+    for most, holds in ((mean + 1e-9, True), (mean - 1e-6, False)):
+        finding = af.verify(table, rows, f"average-risk(most={most})", k=2)["average-risk"]
+        assert finding.holds is holds
+        assert "of 4 people" in finding.detail
+
+
+def test_suppressed_rows_that_are_a_class_count_for_their_people() -> None:
+    frame = pd.DataFrame({"person": list("abcdef"), "age": [1, 1, 1, 7, 8, 9]})
+    schema: dict[str, Any] = {
+        "person": {"role": "unit"},
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+    }
+    table = af.Table(frame, schema)
+    rows = pd.DataFrame({"age": ["1"] * 3 + ["*"] * 3})
+    finding = af.verify(table, rows, "share-at-risk(threshold=0.3, most=0)", k=3, another_tool=True)[
+        "share-at-risk"
+    ]
+    assert finding.detail == "a share of 1 of the people is above 0.3"

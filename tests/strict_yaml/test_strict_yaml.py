@@ -52,9 +52,9 @@ def test_stays_text(text: str) -> None:
     ],
 )
 def test_is_no_text(text: str, value: object) -> None:
-    found = loads(f"a: {text}").data["a"]
-    assert found == value
-    assert type(found) is type(value)
+    result = loads(f"a: {text}").data["a"]
+    assert result == value
+    assert type(result) is type(value)
 
 
 @pytest.mark.parametrize("text", ["5", "true", "null", "1.5", ""])

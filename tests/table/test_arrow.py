@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import anonflow as af
@@ -49,6 +50,10 @@ def _polars(table: pa.Table) -> Any:
     return pytest.importorskip("polars").from_arrow(table)
 
 
+def _run_lengths(table: pa.Table) -> pa.Table:
+    return table.set_column(1, "city", pc.run_end_encode(table["city"]))
+
+
 def _duckdb(table: pa.Table) -> Any:
     return pytest.importorskip("duckdb").from_arrow(table)
 
@@ -58,6 +63,7 @@ KINDS: dict[str, Callable[[pa.Table], Any]] = {
     "reader": lambda table: table.to_reader(7),
     "stream": Stream,
     "views": lambda table: table.set_column(1, "city", pa.array(table["city"].to_pylist(), pa.string_view())),
+    "run lengths": _run_lengths,
     "polars": _polars,
     "duckdb": _duckdb,
 }
@@ -129,6 +135,10 @@ def test_bad_frames_are_one_sentence() -> None:
         af.Table(pa.chunked_array([[1, 2]]), SCHEMA)
     with pytest.raises(DataError, match="PyCapsule"):
         af.Table([1, 2], SCHEMA)
+    lazy = pytest.importorskip("polars").from_arrow(people()).lazy()
+    if not hasattr(type(lazy), "__arrow_c_stream__"):
+        with pytest.raises(DataError, match=r"compute a lazy frame \(collect\) before"):
+            af.Table(lazy, SCHEMA)
     with pytest.raises(ParameterError, match="say schema= of a frame"):
         af.anonymize(people(), k=3)
     table = af.Table(people(), SCHEMA)

@@ -84,9 +84,9 @@ def test_covers_numbers_or_the_code() -> None:
     )
     own = Generalization.of(table.records)
     covered = [own.take(np.full(6, i)) for i in range(6)]
-    found = np.array([read.covers(one) for one in covered]).T.astype(int).tolist()
+    result = np.array([read.covers(item) for item in covered]).T.astype(int).tolist()
     #         53 59 56  N  R  blank
-    assert found == [
+    assert result == [
         [1, 0, 1, 1, 0, 0],
         [0, 0, 0, 1, 1, 0],
         [1, 1, 1, 0, 0, 0],
@@ -116,11 +116,11 @@ def test_a_range_with_an_end_that_nobody_has() -> None:
 def test_the_loss_is_that_of_the_formula(share: float) -> None:
     table = alone(CELLS, **{"code-weight": share})
     rows = [[0], [3], [3, 4], [0, 3], [0, 2], [0, 2, 4], [0, 1, 3, 4, 5]]
-    made = Generalization.join_of(table.records, np.array([row + [-1] * (5 - len(row)) for row in rows]))
+    boxes = Generalization.join_of(table.records, np.array([row + [-1] * (5 - len(row)) for row in rows]))
     members = [1, 1, 2, 2, 1, 2, 4]  # of number, N, R, blank
     widths = [0, 0, 0, 0, 3, 3, 6]
     expected = [(1 - share) * w / 6 + share * (c - 1) / 3 for w, c in zip(widths, members, strict=True)]
-    assert af.loss.record_costs(made, "ncp") == pytest.approx(expected)
+    assert af.loss.record_costs(boxes, "ncp") == pytest.approx(expected)
 
 
 def test_a_column_without_codes_is_numeric() -> None:
@@ -144,9 +144,9 @@ def test_blanks_alone_numbers_and_dates() -> None:
             "born": {**QI, "kind": "numeric", "codes": ["N"]},
         },
     )
-    made = Generalization.join_of(table.records, np.array([[0, 1], [1, 1], [0, 3]])).decode()
-    assert made["age"].tolist() == ["30|", "", "30-35"]
-    assert made["born"].tolist() == ["1990-01-02|N", "N", "1990-01-02/1990-05-01"]
+    result = Generalization.join_of(table.records, np.array([[0, 1], [1, 1], [0, 3]])).decode()
+    assert result["age"].tolist() == ["30|", "", "30-35"]
+    assert result["born"].tolist() == ["1990-01-02|N", "N", "1990-01-02/1990-05-01"]
 
 
 @pytest.mark.parametrize("algorithm", TAKE_CODES)
@@ -185,8 +185,8 @@ def test_every_loss_and_every_measure(loss: str) -> None:
     anon = af.anonymize(table, "two-phase", k=3, loss=loss, seed=1)
     check_result(anon, 3)
     names = ["gcp", "usefulness", "row-types", "c-avg", "query-error", "violations", "lower-bound"]
-    found = af.measure(table, anon, names)
-    assert all(np.isfinite(value) for value in found.values() if isinstance(value, float))
+    measures = af.measure(table, anon, names)
+    assert all(np.isfinite(value) for value in measures.values() if isinstance(value, float))
     if loss != "entropy":  # it is not monotone, and has no bound
         assert anon.lower_bound() <= anon.loss() + 1e-12
 
@@ -277,8 +277,8 @@ def test_other_notations() -> None:
     frame["age"] = "20-59"
     frame["sex"] = "*"
     readers = readers_of(table.domains, {})
-    made = Generalization.parse(frame, table.domains, readers=readers)
-    assert made.covers(Generalization.of(table.records)).sum() >= (~income.isna()).sum()
+    parsed = Generalization.parse(frame, table.domains, readers=readers)
+    assert parsed.covers(Generalization.of(table.records)).sum() >= (~income.isna()).sum()
 
 
 def test_a_release_alone() -> None:
@@ -354,10 +354,10 @@ def test_what_is_told_of_the_release(tmp_path: Path) -> None:
         assert "53-59|N" in column.about.sentences
         exact = column.cells.fillna("")[column.exact].unique()
         assert not any("|" in cell or "-" in cell or cell == "*" for cell in exact)
-        said = "has codes beside its numbers; read it with af"
-        with pytest.raises(ParameterError, match=said):
+        text = "has codes beside its numbers; read it with af"
+        with pytest.raises(ParameterError, match=text):
             _ = column.low
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=text):
             _ = column.values
-        with pytest.raises(ParameterError, match=said):
+        with pytest.raises(ParameterError, match=text):
             column.contains(30)

@@ -13,21 +13,21 @@ import anonflow as af
 from anonflow.dashboards.session.table_sources import read_upload
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import DataError
-from anonflow.table.csv_form import SAMPLE, form_of
-from anonflow.table.read import csv_form, read_frame
+from anonflow.table.files.csv_form import SAMPLE, form_of
+from anonflow.table.files.read import csv_form, read_frame
 from tests.cases.runs import shell
 
 ROWS = "name{0}city{0}pay\nZoë{0}Köln{0}1,5\nJan{0}Ulm{0}2,5\n"
 
 
 def form(text: str, encoding: str = "utf-8") -> tuple[str, str, int]:
-    found = form_of(io.BytesIO(text.encode(encoding)))
-    return found.delimiter, found.encoding, found.columns
+    result = form_of(io.BytesIO(text.encode(encoding)))
+    return result.delimiter, result.encoding, result.columns
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 @pytest.mark.parametrize(
-    ("written", "found"),
+    ("written", "text"),
     [
         ("utf-8", "utf-8"),
         ("utf-8-sig", "utf-8"),
@@ -39,11 +39,11 @@ def form(text: str, encoding: str = "utf-8") -> tuple[str, str, int]:
     ],
 )
 def test_delimiter_and_encoding_are_found_and_the_cells_are_the_same(
-    tmp_path: Path, delimiter: str, written: str, found: str
+    tmp_path: Path, delimiter: str, written: str, text: str
 ) -> None:
     file = tmp_path / "people.csv"
     file.write_bytes(ROWS.format(delimiter).encode(written))
-    assert form(ROWS.format(delimiter), written) == (delimiter, found, 3)
+    assert form(ROWS.format(delimiter), written) == (delimiter, text, 3)
     frame = read_frame(file, delimiter="auto", encoding="auto")
     assert frame.to_dict("list") == {"name": ["Zoë", "Jan"], "city": ["Köln", "Ulm"], "pay": ["1,5", "2,5"]}
 
@@ -114,7 +114,7 @@ def test_schema_says_so_of_one_column(
     file.write_text("age city\n" + "".join(f"{n} Ulm\n" for n in range(20)), encoding="utf-8")
     _, _, err = shell(capsys, "schema", file, *more)
     assert "has one column" in err
-    assert "name its delimiter" in err
+    assert "name the delimiter" in err
 
 
 def test_compare_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,10 +13,11 @@ import pytest
 import anonflow as af
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.errors import AnonflowError, DataError, FlowError
-from anonflow.table.query import read_query
-from anonflow.table.read import read_frame
+from anonflow.table.files.query import read_query
+from anonflow.table.files.read import read_frame
 from tests.cases.flow_files import everything_in
 from tests.cases.runs import shell
+from tests.cases.sas_files import write_sas
 
 LABELS = {"sex": {1: "male", 2: "female"}, "age": {99: "refused"}}
 
@@ -74,6 +75,50 @@ def test_transport_files(tmp_path: Path, ending: str) -> None:
     frame = read_frame(write_stats(tmp_path / f"people{ending}"))
     assert frame.shape == (24, 4)
     assert [str(name).lower() for name in frame.columns] == ["sex", "age", "pay", "city"]
+
+
+def write_sas_people(path: Path, repeats: int = 6) -> Path:
+    """A SAS table on several pages where there are many rows."""
+    ages = [20.0, None, "A", 42.5]
+    return write_sas(
+        path,
+        {
+            "age": ages * repeats,
+            "city": ["Ulm", "", "Köln", "Bonn"] * repeats,
+            "sex": [1.0, 2.0, 1.0, 2.0] * repeats,
+        },
+    )
+
+
+def test_a_sas_table(tmp_path: Path) -> None:
+    """Another reader, that of pandas, says the same of the file."""
+    pytest.importorskip("pyreadstat")
+    file = write_sas_people(tmp_path / "people.sas7bdat", 700)
+    frame = read_frame(file)
+    assert frame["age"].isna().tolist() == [False, True, True, False] * 700
+    assert frame["age"].dropna().tolist() == [20.0, 42.5] * 700
+    assert frame["city"].fillna("-").tolist() == ["Ulm", "-", "Köln", "Bonn"] * 700
+    assert str(frame["sex"].dtype) == "int64"
+    other = pd.read_sas(file, encoding="utf-8")
+    assert isinstance(other, pd.DataFrame)
+    assert other["age"].fillna(-1).tolist() == frame["age"].fillna(-1).tolist()
+    assert other["city"].fillna("-").tolist() == frame["city"].fillna("-").tolist()
+    assert other["sex"].tolist() == frame["sex"].tolist()
+    kept = read_frame(file, user_missing=True)["age"].tolist()
+    assert kept[2:4] == ["A", "42.5"]  # the code is a value; what has none stays missing
+    assert pd.isna(kept[1])
+
+
+def test_a_torn_sas_table_is_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("pyreadstat")
+    whole = write_sas_people(tmp_path / "people.sas7bdat", 700).read_bytes()
+    torn = tmp_path / "torn.sas7bdat"
+    for content in (b"age,city\n1,Ulm\n", whole[:40], whole[:1024], whole[:6000], b""):
+        torn.write_bytes(content)
+        with pytest.raises(
+            DataError, match=r"is not a readable \.sas7bdat file; save it again, or export it as CSV$"
+        ):
+            read_frame(torn)
 
 
 def write_workbook(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
@@ -143,13 +188,17 @@ def flow(
 
 
 @pytest.mark.parametrize("pieces", ["", ", pieces: 8"])
-@pytest.mark.parametrize("kind", ["stats", "excel", "sql"])
+@pytest.mark.parametrize("kind", ["stats", "sas", "excel", "sql"])
 def test_flows_run_on_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, pieces: str
 ) -> None:
     if kind == "stats":
         write_stats(tmp_path / "people.sav")
         source = "{stats: people.sav"
+    elif kind == "sas":
+        pytest.importorskip("pyreadstat")
+        write_sas_people(tmp_path / "people.sas7bdat")
+        source = "{stats: people.sas7bdat"
     elif kind == "excel":
         write_workbook(tmp_path / "p.xlsx", {"one": [["age", "city"], *([20 + n, "Ulm"] for n in range(24))]})
         source = "{excel: p.xlsx, sheet: one"
@@ -169,23 +218,23 @@ def test_flows_run_on_them(
         ("{stats: nobody.sav}", "no such file"),
         ("{stats: text.csv}", "is a file that ends in .sav or"),
         ("{excel: text.csv}", "is a file that ends in .xlsx or .xlsm"),
-        ("{stats: torn.sav}", "is no readable .sav file"),
+        ("{stats: torn.sav}", "is not a readable .sav file"),
         ("{stats: torn.sav, sheet: one}", "'sheet' does not go with a stats source"),
-        ("{excel: torn.xlsx}", "is no readable Excel workbook"),
+        ("{excel: torn.xlsx}", "is not a readable Excel workbook"),
         ("{sql: select 1}", "a query needs 'database'"),
         (
             "{database: torn.duckdb}",
             "a source names exactly one of csv, parquet, stats, excel, sql and dataset",
         ),
-        ("{sql: select 1, database: torn.duckdb}", "is no DuckDB database that can be opened"),
+        ("{sql: select 1, database: torn.duckdb}", "is not a DuckDB database that can be opened"),
         ("{sql: drop table people, database: p.duckdb}", "a source asks by one SELECT"),
         ("{sql: select 1; select 2, database: p.duckdb}", "a source asks by one SELECT"),
-        ("{sql: selec, database: p.duckdb}", "is no SQL that DuckDB reads"),
-        ("{sql: select nobody from people, database: p.duckdb}", "names a column that is not there"),
+        ("{sql: selec, database: p.duckdb}", "is not SQL that DuckDB can read"),
+        ("{sql: select nobody from people, database: p.duckdb}", "names a column that does not exist"),
         ("{sql: select cast(city as int) from people, database: p.duckdb}", "converts a value"),
         ('{sql: "select age, age from people", database: p.duckdb}', "two columns the same name"),
-        ("{sql: \"from read_csv('text.csv')\", database: p.duckdb}", "reaches for a file or a network"),
-        ("{sql: \"from 'text.csv'\", database: p.duckdb}", "reaches for a file or a network"),
+        ("{sql: \"from read_csv('text.csv')\", database: p.duckdb}", "uses a file or a network"),
+        ("{sql: \"from 'text.csv'\", database: p.duckdb}", "uses a file or a network"),
         ("{stats: people.sav, codes: kept}", "must be one of missing or values"),
         ("{excel: empty.xlsx}", "the first row of the sheet must be the header"),
         ("{excel: twice.xlsx}", "two columns have the same name"),
@@ -206,8 +255,8 @@ def test_bad_sources_are_one_sentence(
     before = everything_in(tmp_path)
     status, out, err = shell(capsys, "run", flow(tmp_path, source))
     assert (status, out) == (2, "")
-    said = [line for line in err.splitlines() if expected in line]
-    assert len(said) == 1, err
+    messages = [line for line in err.splitlines() if expected in line]
+    assert len(messages) == 1, err
     assert "Ulm" not in err
     assert set(everything_in(tmp_path)) - set(before) == {"flow.yaml"}
 
@@ -247,7 +296,7 @@ def test_a_missing_duckdb_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_dashboards_ask_no_database(tmp_path: Path) -> None:
     document = {"table": {"source": {"sql": "select 1", "database": "p.duckdb"}}}
-    with pytest.raises(FlowError, match="the dashboards ask no database"):
+    with pytest.raises(FlowError, match="the dashboards do not query databases"):
         check_confined(document, tmp_path)
 
 

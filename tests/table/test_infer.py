@@ -142,13 +142,13 @@ def test_weights_dates_and_codes() -> None:
             "kids": [i % 4 for i in range(N - 1)] + [999],
         }
     )
-    told = {advice.column: advice for advice in advise(frame)}
-    assert told["fnlwgt"].entry == {"role": "weight"}
-    assert "exact dates" in told["born"].reasons[0]
-    assert "36 numbers are mixed with 3 codes" in " ".join(told["pay"].reasons)
-    assert "20 values look like codes" in " ".join(told["job"].reasons)
-    assert "2 values are -9" in " ".join(told["size"].reasons)
-    assert "1 values are 999" in " ".join(told["kids"].reasons)
+    answers = {advice.column: advice for advice in advise(frame)}
+    assert answers["fnlwgt"].entry == {"role": "weight"}
+    assert "exact dates" in answers["born"].reasons[0]
+    assert "36 numbers are mixed with 3 codes" in " ".join(answers["pay"].reasons)
+    assert "20 values look like codes" in " ".join(answers["job"].reasons)
+    assert "2 values are -9" in " ".join(answers["size"].reasons)
+    assert "1 values are 999" in " ".join(answers["kids"].reasons)
     assert role_of("fnlwgt", [-1.0, 2.0, 3.0] * 20) == "quasi-identifier"
 
 
@@ -160,10 +160,10 @@ def test_reasons_hold_no_value_and_distinctness_only_orders() -> None:
             "mail": [f"MARK{i}@example.org" for i in range(N)],
         }
     )
-    told = Schema.advise(frame)
-    assert told["column"].tolist() == ["town", "sex", "mail"]
-    assert "MARK" not in told["reasons"].str.cat()
-    assert told["reasons"].str.len().min() > 0
+    advice = Schema.advise(frame)
+    assert advice["column"].tolist() == ["town", "sex", "mail"]
+    assert "MARK" not in advice["reasons"].str.cat()
+    assert advice["reasons"].str.len().min() > 0
     assert "mail" not in af.Table(frame, Schema.infer(frame)).frame.columns
     with pytest.raises(SchemaError, match="DataFrame"):
         Schema.advise([1])  # type: ignore[arg-type]

@@ -117,12 +117,12 @@ def test_a_table_in_other_notations_is_read_and_said() -> None:
         }
     )
     readers = readers_of(table.domains, {})
-    made = Generalization.parse(frame, table.domains, readers=readers)
-    assert made.covers(Generalization.of(table.records)).all()
-    assert (made.lo[0].tolist(), made.hi[0].tolist()) == ([0, 0, 2, 2, 4, 0], [1, 1, 3, 3, 5, 5])
-    told = " ".join(remark for reader in readers for remark in reader.remarks())
-    assert "column 'age': read 4 intervals in brackets, 1 one-sided ranges, 1 cells that are blank" in told
-    assert "column 'job': read 2 lists of values, 1 cells" in told
+    parsed = Generalization.parse(frame, table.domains, readers=readers)
+    assert parsed.covers(Generalization.of(table.records)).all()
+    assert (parsed.lo[0].tolist(), parsed.hi[0].tolist()) == ([0, 0, 2, 2, 4, 0], [1, 1, 3, 3, 5, 5])
+    text = " ".join(remark for reader in readers for remark in reader.remarks())
+    assert "column 'age': read 4 intervals in brackets, 1 one-sided ranges, 1 cells that are blank" in text
+    assert "column 'job': read 2 lists of values, 1 cells" in text
     with pytest.raises(DataError, match="say that another tool made it"):
         Generalization.parse(frame, table.domains, canonical=True)
 
@@ -131,12 +131,12 @@ def test_ranges_that_share_ends_are_remarked_on() -> None:
     table = people()
     frame = table.frame.assign(age=["20-30", "20-30", "30-47", "47-90", "90-95", "90-95"])
     readers = readers_of(table.domains, {})
-    made = Generalization.parse(frame, table.domains, readers=readers)
-    assert made.hi[0].tolist() == [2, 2, 3, 4, 5, 5]
+    parsed = Generalization.parse(frame, table.domains, readers=readers)
+    assert parsed.hi[0].tolist() == [2, 2, 3, 4, 5, 5]
     assert any("say notation: right-open" in remark for remark in readers[0].remarks())
     readers = readers_of(table.domains, {"age": Notation("right-open")})
-    made = Generalization.parse(frame, table.domains, readers=readers)
-    assert made.hi[0].tolist() == [1, 1, 2, 3, 4, 4]
+    parsed = Generalization.parse(frame, table.domains, readers=readers)
+    assert parsed.hi[0].tolist() == [1, 1, 2, 3, 4, 4]
     assert not readers[0].remarks()
 
 
@@ -154,8 +154,8 @@ def test_what_cannot_be_read_is_counted(column: str, cells: list[str]) -> None:
 def test_numbers_side_by_side_are_a_run() -> None:
     table = people()
     frame = table.frame.assign(age=["{20, 29}", "{29, 20}", "{30}", "47", "{90,95}", "95"])
-    made = Generalization.parse(frame, table.domains, readers=readers_of(table.domains, {}))
-    assert made.hi[0].tolist() == [1, 1, 2, 3, 5, 5]
+    parsed = Generalization.parse(frame, table.domains, readers=readers_of(table.domains, {}))
+    assert parsed.hi[0].tolist() == [1, 1, 2, 3, 5, 5]
 
 
 @pytest.mark.parametrize("given", ["closed", {"ranges": "open", "hidden": ["-"]}, {"hidden": ["?"]}])

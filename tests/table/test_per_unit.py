@@ -13,6 +13,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.table.per_unit import RECIPES
+from anonflow.table.texts import text_type
 from tests.cases.flow_files import write_flow
 
 FRAME = pd.DataFrame(
@@ -44,11 +45,75 @@ FRAME = pd.DataFrame(
     ],
 )
 def test_recipes(column: str, recipe: str, expected: list[Any]) -> None:
-    found = af.one_row_per_unit(FRAME, "who", {column: recipe}, rows="rows")
-    assert list(found.columns) == ["who", column, "rows"]
-    assert found["who"].tolist() == ["b", "a", "c"]
-    assert found["rows"].tolist() == [3, 2, 1]
-    assert [None if pd.isna(one) else one for one in found[column]] == expected
+    rows = af.one_row_per_unit(FRAME, "who", {column: recipe}, rows="rows")
+    assert list(rows.columns) == ["who", column, "rows"]
+    assert rows["who"].tolist() == ["b", "a", "c"]
+    assert rows["rows"].tolist() == [3, 2, 1]
+    assert [None if pd.isna(item) else item for item in rows[column]] == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "recipe", "expected"),
+    [
+        (["9", "10", "1e1", "2", "007", None], "max", ["1e1", "10", None]),
+        (["9", "10", "1e1", "2", "007", None], "min", ["007", "2", None]),
+        (["9", "10", "11", "2", "7", "1"], "sum", [27, 12, 1]),
+        (["9", "10", "11", "2", "7", "1.5"], "mean", [9, 6, 1.5]),
+        (["9", "10", None, "2", "7", None], "median", [8, 6, None]),
+        (["9", "10", "x", "2", "7", None], "max", ["x", "2", None]),  # not all are numbers: by text
+        (["2020-01-09", "2021-01-10", "2020-01-10", None, None, None], "max", ["2020-01-10", "2021-01-10", None]),
+    ],
+)  # fmt: skip
+def test_texts_that_are_numbers_are_compared_as_numbers(
+    cells: list[Any], recipe: str, expected: list[Any]
+) -> None:
+    """A CSV file has texts only: 9 is no more than 10."""
+    frame = FRAME.assign(v=pd.array(np.array(cells, object), dtype=text_type()))
+    combined = af.one_row_per_unit(frame, "who", {"v": recipe})["v"]
+    assert [None if pd.isna(cell) else cell for cell in combined] == expected
+
+
+def by_hand(frame: pd.DataFrame, unit: str, name: str, recipe: str) -> list[Any]:
+    """A recipe by its definition, a unit after the other."""
+    combined: list[Any] = []
+    for whose in dict.fromkeys(frame[unit].tolist()):
+        cells = [cell for cell in frame[name][frame[unit] == whose].tolist() if not pd.isna(cell)]
+        if recipe == "first":
+            combined.append(cells[0] if cells else None)
+        elif recipe == "last":
+            combined.append(cells[-1] if cells else None)
+        elif recipe == "common":
+            combined.append(min(cells, key=lambda cell: (-cells.count(cell), str(cell)), default=None))
+        elif recipe == "all":
+            combined.append(" + ".join(sorted({str(cell) for cell in cells})) or None)
+        elif recipe == "distinct":
+            combined.append(len(set(cells)))
+        elif recipe == "count":
+            combined.append(len(cells))
+    return combined
+
+
+@pytest.mark.parametrize("recipe", ["first", "last", "common", "all", "distinct", "count"])
+@pytest.mark.parametrize("kind", ["text", "float", "int", "nullable"])
+def test_recipes_of_random_tables(recipe: str, kind: str) -> None:
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 30):
+        for _ in range(10):
+            values = rng.integers(0, 12, n)
+            missing = rng.random(n) < 0.3
+            cells: Any = {
+                "text": pd.array(
+                    np.where(missing, None, values.astype(str).astype(object)), dtype=text_type()
+                ),
+                "float": np.where(missing, np.nan, values / 2),
+                "int": values,
+                "nullable": pd.arrays.IntegerArray(values, missing),
+            }[kind]
+            frame = pd.DataFrame({"who": rng.integers(0, max(1, n // 3), n), "v": cells})
+            combined = af.one_row_per_unit(frame, "who", {"v": recipe})["v"]
+            assert [None if pd.isna(cell) else cell for cell in combined] == by_hand(
+                frame, "who", "v", recipe
+            )
 
 
 def test_every_recipe_is_tried() -> None:
@@ -78,11 +143,11 @@ def test_recipes_that_cannot_be_followed(
 
 def test_a_cap_keeps_as_many_rows_as_it_says() -> None:
     frame = pd.DataFrame({"who": np.repeat(np.arange(30), np.arange(1, 31)), "x": np.arange(465)})
-    found = af.capped_rows(frame, "who", 4, seed=1)
-    assert found["who"].value_counts().sort_index().tolist() == [min(4, m) for m in range(1, 31)]
-    assert found["x"].is_monotonic_increasing
-    assert found.equals(af.capped_rows(frame, "who", 4, seed=1))
-    assert not found.equals(af.capped_rows(frame, "who", 4, seed=2))
+    rows = af.capped_rows(frame, "who", 4, seed=1)
+    assert rows["who"].value_counts().sort_index().tolist() == [min(4, m) for m in range(1, 31)]
+    assert rows["x"].is_monotonic_increasing
+    assert rows.equals(af.capped_rows(frame, "who", 4, seed=1))
+    assert not rows.equals(af.capped_rows(frame, "who", 4, seed=2))
     # every row of a unit is kept equally often
     times = np.zeros(6)
     for seed in range(600):
@@ -125,7 +190,7 @@ def test_flows_take_one_row_per_unit_or_a_cap(tmp_path: Path) -> None:
         sizes.append((tmp_path / "out" / "release.csv").read_bytes())
         assert report.results[0].records == 60
     assert sizes[0] == sizes[1]
-    assert [one.criterion for one in report.results[0].findings].count("units") == 1
+    assert [finding.criterion for finding in report.results[0].findings].count("units") == 1
 
 
 @pytest.mark.parametrize(
@@ -142,15 +207,3 @@ def test_flows_take_one_row_per_unit_or_a_cap(tmp_path: Path) -> None:
 def test_flows_that_say_it_wrongly(tmp_path: Path, units: str, problem: str) -> None:
     with pytest.raises(FlowError, match=problem):
         engine.load_flow(with_units(tmp_path, units))
-
-
-@pytest.mark.parametrize("in_schema", [True, False])
-def test_in_pieces_rows_per_unit_are_refused(tmp_path: Path, in_schema: bool) -> None:
-    """The role unit is taken in pieces; making one row of each unit, or a cap, is not."""
-    path = with_units(
-        tmp_path, "{unit: who, cap: 2}", COLUMNS + ("    who: {role: unit}\n" if in_schema else ""),
-        "{csv: people.csv, pieces: 40}",
-    )  # fmt: skip
-    with pytest.raises(FlowError, match="leave pieces out") as caught:
-        engine.run(path)
-    assert len(caught.value.problems) == 1

@@ -120,10 +120,10 @@ def test_what_each_step_changes_is_counted() -> None:
             {"rename": {"column": "town", "to": "city"}},
         ]
     )
-    found = steps.changes(frame)
-    assert found["changed"].tolist() == [0, 2, 2, 0]
-    assert found["removed"].tolist() == [1, 0, 0, 0]
-    assert found["left"].tolist() == [3, 2, 2, 2]
+    changes = steps.changes(frame)
+    assert changes["changed"].tolist() == [0, 2, 2, 0]
+    assert changes["removed"].tolist() == [1, 0, 0, 0]
+    assert changes["left"].tolist() == [3, 2, 2, 2]
     assert frame["age"].tolist() == [17, 40, 91, 95]
     assert Preparation(steps.to_list()).to_list() == steps.to_list()
 

@@ -20,7 +20,7 @@ from anonflow.engine.storage.pieces import Piece, read_piece, rewrite
 from anonflow.errors import AnonflowError, DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table
-from anonflow.table.read import read_frame
+from anonflow.table.files.read import read_frame
 from tests.strategies import city_tree, tables
 
 
@@ -28,7 +28,7 @@ def qi(kind: str, **entry: Any) -> dict[str, Any]:
     return {"role": "quasi-identifier", "kind": kind, **entry}
 
 
-def one(cells: Any, kind: str, **entry: Any) -> Table:
+def table_of(cells: Any, kind: str, **entry: Any) -> Table:
     return Table(pd.DataFrame({"a": cells}), {"a": qi(kind, **entry)})
 
 
@@ -54,7 +54,7 @@ def one(cells: Any, kind: str, **entry: Any) -> Table:
     ],
 )
 def test_numeric_values_and_their_shortest_text(cells: pd.Series, labels: tuple[str, ...]) -> None:
-    table = one(cells, "numeric")
+    table = table_of(cells, "numeric")
     assert table.domains[0].labels == labels
     assert table.codes.dtype == np.int32
     assert table.codes.flags.c_contiguous
@@ -75,12 +75,12 @@ def test_numeric_values_and_their_shortest_text(cells: pd.Series, labels: tuple[
     ],
 )
 def test_categorical_values(cells: pd.Series, labels: tuple[str, ...]) -> None:
-    assert one(cells, "categorical").domains[0].labels == labels
+    assert table_of(cells, "categorical").domains[0].labels == labels
 
 
 def test_an_unused_category_is_in_no_domain() -> None:
     cells = pd.Series(pd.Categorical(["a", "b"], categories=["a", "b", "ghost"]))
-    assert one(cells, "categorical").domains[0].labels == ("a", "b")
+    assert table_of(cells, "categorical").domains[0].labels == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -129,16 +129,16 @@ def test_all_bad_columns_are_named_at_once() -> None:
 
 def test_missing_rules() -> None:
     cells = [1.0, None, 3.0]
-    kept = one(cells, "numeric", missing="suppress")
+    kept = table_of(cells, "numeric", missing="suppress")
     assert kept.codes[:, 0].tolist() == [0, -1, 1]
     assert kept.domains[0].has_missing
-    dropped = one(cells, "numeric", missing="drop")
+    dropped = table_of(cells, "numeric", missing="drop")
     assert (dropped.n, dropped.dropped) == (2, 1)
     assert dropped.index.tolist() == [0, 2]
-    tree = one(["Lincoln", None], "hierarchy", hierarchy=city_tree())
+    tree = table_of(["Lincoln", None], "hierarchy", hierarchy=city_tree())
     assert "" in tree.domains[0].labels
     with pytest.raises(DataError, match="every record"):
-        one([None, None], "categorical", missing="drop")
+        table_of([None, None], "categorical", missing="drop")
 
 
 # ---------------------------------------------------------------------------------------- tables
@@ -167,17 +167,17 @@ def test_roles_decide_what_is_published() -> None:
 
 
 def test_positions_are_one_quasi_identifier_each() -> None:
-    table = one(["9412", "9413"], "positions", weight=2)
+    table = table_of(["9412", "9413"], "positions", weight=2)
     assert [domain.name for domain in table.domains] == ["a[0]", "a[1]", "a[2]", "a[3]"]
     assert [domain.weight for domain in table.domains] == [2.0] * 4
     assert table.q == 4
 
 
 def test_boundaries_become_runs() -> None:
-    table = one([3, 9, 10, 25], "numeric", boundary={"width": 10})
+    table = table_of([3, 9, 10, 25], "numeric", boundary={"width": 10})
     assert table.domains[0].bound is not None
     assert table.domains[0].bound.tolist() == [[0, 1], [0, 1], [2, 2], [3, 3]]
-    tree = one(
+    tree = table_of(
         ["Wichita", "Topeka", "Lincoln"], "hierarchy", hierarchy=city_tree(), boundary=["Kansas", "West"]
     )
     domain = tree.domains[0]
@@ -220,6 +220,8 @@ def test_a_part_keeps_the_domains(table: Table) -> None:
         ({"kind": "numeric"}, "no role"),
         ({"role": "sensitve"}, "did you mean 'sensitive'"),
         ({"role": "sensitive", "kind": "numeric"}, "only for the role"),
+        ({"role": "insensitive", "hierarchy": "x.csv"}, "only for the role"),
+        ({"role": "sensitive", "hierarchy": 3}, "hierarchy must be: a CSV file"),
         ({"role": "quasi-identifier"}, "no kind"),
         (qi("numerc"), "did you mean 'numeric'"),
         (qi("numeric", wieght=2), "did you mean 'weight'"),
@@ -270,6 +272,8 @@ def test_a_schema_file_and_back(tmp_path: Path) -> None:
     assert schema.quasi_identifiers == ("age", "city")
     again = Schema(schema.to_mapping(), folder=tmp_path)
     assert again.to_mapping() == schema.to_mapping()
+    of_sensitive = {"a": qi("numeric"), "s": {"role": "sensitive", "hierarchy": "illness.csv"}}
+    assert Schema(of_sensitive).to_mapping() == of_sensitive
     frame = pd.DataFrame({"age": [1, 2], "city": ["Wichita", "Lincoln"], "NO": ["x", "y"]})
     assert Table(frame, tmp_path / "s.yaml").q == 2
     with pytest.raises(SchemaError, match="to_csv"):
@@ -282,7 +286,7 @@ def test_a_schema_file_and_back(tmp_path: Path) -> None:
 
 
 def test_a_hierarchy_from_intervals_of_the_column() -> None:
-    table = one([20, 25, 31, 47], "hierarchy", hierarchy={"intervals": {"step": 10, "levels": 2}})
+    table = table_of([20, 25, 31, 47], "hierarchy", hierarchy={"intervals": {"step": 10, "levels": 2}})
     assert isinstance(table.domains[0].hierarchy, Hierarchy)
     assert table.domains[0].size == 4
 
@@ -307,8 +311,8 @@ def test_inferred_roles_and_kinds() -> None:
         }
     )
     schema = Schema.infer(frame)
-    found = {name: (column.role, column.kind) for name, column in schema.items()}
-    assert found == {
+    results = {name: (column.role, column.kind) for name, column in schema.items()}
+    assert results == {
         "id": ("identifier", None),
         "name": ("identifier", None),
         "age": ("quasi-identifier", "numeric"),
@@ -359,9 +363,9 @@ def test_csv_cells_stay_text(tmp_path: Path) -> None:
             for codec in ("bz2", "zip", "hex", "uu", "rot13", "punycode", "undefined", "a\0b")
         ),
         ("a.csv", b"a\n1\n", {"delimiter": "||"}, "one character"),
-        ("a.xlsx", b"PK", {}, "is no readable Excel workbook"),
+        ("a.xlsx", b"PK", {}, "is not a readable Excel workbook"),
         ("a.docx", b"PK", {}, "csv or .parquet"),
-        ("a.parquet", b"PAR1 not", {}, "no readable Parquet"),
+        ("a.parquet", b"PAR1 not", {}, "not a readable Parquet"),
     ],
 )
 def test_files_that_are_no_table(
@@ -375,12 +379,12 @@ def test_files_that_are_no_table(
 def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
     torn = pa.array([b"fine", b"t\xffrn"]).view(pa.string())
     pq.write_table(pa.table({"a": [1, 2], "b": torn}), tmp_path / "t.parquet")
-    with pytest.raises(DataError, match=r"no readable Parquet file \(ArrowInvalid\)"):
+    with pytest.raises(DataError, match=r"not a readable Parquet file \(ArrowInvalid\)"):
         read_frame(tmp_path / "t.parquet")
     piece = Piece(str(tmp_path / "t.parquet"), (0,), 2)
-    with pytest.raises(DataError, match=r"is no readable Parquet file \(ArrowInvalid\)"):
+    with pytest.raises(DataError, match=r"is not a readable Parquet file \(ArrowInvalid\)"):
         read_piece(piece, ["a", "b"])
-    with pytest.raises(DataError, match=r"is no readable Parquet file \(ArrowInvalid\)"):
+    with pytest.raises(DataError, match=r"is not a readable Parquet file \(ArrowInvalid\)"):
         rewrite(piece.path, SourceSpec(parquet="t.parquet"), ["b"], 10, str(tmp_path / "piece"))
 
 
@@ -388,7 +392,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         read_frame(tmp_path / "no.csv")
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(DataError, match="is no file"):
+    with pytest.raises(DataError, match="is not a file"):
         read_frame(tmp_path / "d.csv")
 
 

@@ -78,8 +78,8 @@ def test_a_search_that_is_cut_short_still_bounds(measure: str) -> None:
 def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))
     records = table.records
-    for one in (bounds.relaxed_costs, bounds.pair_costs):
-        assert (one(records, k, measure) == one(records, k, measure, compiled=False)).all()
+    for item in (bounds.relaxed_costs, bounds.pair_costs):
+        assert (item(records, k, measure) == item(records, k, measure, compiled=False)).all()
     for joins in (5, 10_000):
         compiled, plain = (bounds.cover_costs(records, k, measure, joins, way) for way in (True, False))
         assert (compiled[0] == plain[0]).all()
@@ -100,8 +100,8 @@ def test_never_above_an_optimum_found_by_trying_everything(measure: str) -> None
 @given(tables(min_n=3, max_n=8), st.data(), st.sampled_from(MONOTONE))
 def test_never_above_the_optimal_method(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))
-    made = optimal(Partition(table.records, measure, np.random.default_rng(0)), k)
-    least = record_costs(made.generalization, measure).mean()
+    best = optimal(Partition(table.records, measure, np.random.default_rng(0)), k)
+    least = record_costs(best.generalization, measure).mean()
     bound = bounds.lower_bound(table.records, k, measure)
     assert bound is not None
     assert 0 <= bound <= least + 1e-12
@@ -114,10 +114,10 @@ def test_never_above_the_optimal_method(table: Table, data: st.DataObject, measu
 def test_no_method_is_below(algorithm: str, measure: str) -> None:
     frame = af.datasets.census_like(120, seed=4)
     table = af.Table(frame, af.datasets.schema("census_like"))
-    made = af.anonymize(table, algorithm, k=4, loss=measure)
-    bound = made.lower_bound()
+    anon = af.anonymize(table, algorithm, k=4, loss=measure)
+    bound = anon.lower_bound()
     assert bound is not None
-    assert 0 <= bound <= made.loss(measure)
+    assert 0 <= bound <= anon.loss(measure)
     assert bound > 0 or measure == "suppressions"  # no whole domain has to be hidden there
 
 
@@ -151,10 +151,10 @@ def test_entropy_has_no_bound() -> None:
         bounds.record_bounds(table.records, 2, "entropy")
     with pytest.raises(ParameterError, match="entropy"):
         af.measure(table, af.anonymize(table, "greedy", k=2), {"lower-bound": {"loss": "entropy"}})
-    made = af.anonymize(table, "greedy", k=2, loss="entropy")
-    assert made.lower_bound() is None
-    assert "below" not in made.summary()
-    assert made.lower_bound("gcp") is not None
+    anon = af.anonymize(table, "greedy", k=2, loss="entropy")
+    assert anon.lower_bound() is None
+    assert "below" not in anon.summary()
+    assert anon.lower_bound("gcp") is not None
 
 
 def test_bad_input() -> None:
@@ -176,13 +176,13 @@ def test_too_much_work_falls_back_on_a_bound(monkeypatch: pytest.MonkeyPatch) ->
     table = cost_cases.table(
         np.random.default_rng(1), 12, ["hierarchy", "categorical", "numeric", "suppression"], [6, 4, 9, 3]
     )
-    for one in (records, table):
-        full = bounds.record_bounds(one, 4)
+    for item in (records, table):
+        full = bounds.record_bounds(item, 4)
         monkeypatch.setattr(bounds, "PAIRS", 0)
-        relaxed = bounds.record_bounds(one, 4)
+        relaxed = bounds.record_bounds(item, 4)
         for most in (200, 60, 20, 0):
             monkeypatch.setattr(bounds, "COMBINATIONS", most)
-            less = bounds.record_bounds(one, 4)
+            less = bounds.record_bounds(item, 4)
             assert (less >= 0).all()
             assert (less <= relaxed).all()
             assert (relaxed <= full + 1e-12).all()
@@ -192,16 +192,16 @@ def test_too_much_work_falls_back_on_a_bound(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_a_result_says() -> None:
     frame = af.datasets.census_like(150, seed=1)
     table = af.Table(frame, af.datasets.schema("census_like"))
-    made = af.anonymize(table, "greedy", k=3)
-    assert "below" not in repr(made)
-    bound = made.lower_bound("gcp")
+    anon = af.anonymize(table, "greedy", k=3)
+    assert "below" not in repr(anon)
+    bound = anon.lower_bound("gcp")
     assert bound is not None
-    assert made.lower_bound() == bound == bounds.lower_bound(table.records, 3)
-    said = f"GCP {made.loss('gcp'):.4f}, no release with this k can be below {int(bound * 1e4) / 1e4:.4f}"
-    assert made.summary() == said
-    assert said in repr(made)
-    assert af.measure(table, made, "lower-bound") == {"lower-bound": bound}
-    pairs = made.lower_bound("gcp", effort=0)
+    assert anon.lower_bound() == bound == bounds.lower_bound(table.records, 3)
+    text = f"GCP {anon.loss('gcp'):.4f}, no release with this k can be below {int(bound * 1e4) / 1e4:.4f}"
+    assert anon.summary() == text
+    assert text in repr(anon)
+    assert af.measure(table, anon, "lower-bound") == {"lower-bound": bound}
+    pairs = anon.lower_bound("gcp", effort=0)
     assert pairs is not None
     assert pairs <= bound
     runs = af.compare(table, ["greedy", "mondrian"], k=[3, 5], bounds=True, seed=1)
@@ -215,13 +215,13 @@ def test_no_bound_where_a_record_covers_fewer_than_k() -> None:
     table = Table(
         pd.DataFrame({"a": list("xxyyz")}), {"a": {"role": "quasi-identifier", "kind": "categorical"}}
     )
-    made = af.anonymize(table, "greedy", k=2)
-    made.algorithm = SimpleNamespace(guarantee="k-concealment", name="k-concealment")  # type: ignore[assignment]
-    assert made.is_bounded
-    assert made.lower_bound() is not None
+    anon = af.anonymize(table, "greedy", k=2)
+    anon.algorithm = SimpleNamespace(guarantee="k-concealment", name="k-concealment")  # type: ignore[assignment]
+    assert anon.is_bounded
+    assert anon.lower_bound() is not None
     bare = Anonymization(
         table,
-        made.algorithm,
+        anon.algorithm,
         2,
         Generalization.of(table.records),
         matches=None,

@@ -20,65 +20,65 @@ from tests.strategies import labels, tables
 @given(st.data())
 def test_every_cell_is_spread_evenly_over_its_members(data: st.DataObject) -> None:
     table = data.draw(tables(min_n=2))
-    made = Generalization.join_by_class(table.records, data.draw(labels(table.n)))
-    layout = made.layout
+    boxes = Generalization.join_by_class(table.records, data.draw(labels(table.n)))
+    layout = boxes.layout
     for a, domain in enumerate(table.domains):
         if domain.shape == "set":
             t = layout.sets.tolist().index(a)
-            words = made.bits[layout.offset[t] : layout.offset[t + 1]]
+            words = boxes.bits[layout.offset[t] : layout.offset[t + 1]]
             cells = [
                 [code for code in range(domain.size) if int(words[code >> 6, j]) >> (code & 63) & 1]
-                for j in range(made.n)
+                for j in range(boxes.n)
             ]
         else:
             t = layout.ranges.tolist().index(a)
-            cells = [list(range(made.lo[t, j], made.hi[t, j] + 1)) for j in range(made.n)]
-        found = distribution(table.records, made, domain.name)
+            cells = [list(range(boxes.lo[t, j], boxes.hi[t, j] + 1)) for j in range(boxes.n)]
+        result = distribution(table.records, boxes, domain.name)
         codes = table.codes[:, a]
-        assert found.labels[: domain.size] == domain.labels
-        assert found.edges is None
-        np.testing.assert_allclose(found.published[: domain.size], naive.over_members(cells, domain.size))
+        assert result.labels[: domain.size] == domain.labels
+        assert result.edges is None
+        np.testing.assert_allclose(result.published[: domain.size], naive.over_members(cells, domain.size))
         own = [int((codes == code).sum()) / table.n for code in range(domain.size)]
-        np.testing.assert_allclose(found.original[: domain.size], own)
-        assert (MISSING in found.labels) == bool((codes < 0).any())
-        assert found.original.sum() == pytest.approx(1)
-        assert found.published.sum() == pytest.approx(1)
-        assert 0 <= found.distance <= 1
+        np.testing.assert_allclose(result.original[: domain.size], own)
+        assert (MISSING in result.labels) == bool((codes < 0).any())
+        assert result.original.sum() == pytest.approx(1)
+        assert result.published.sum() == pytest.approx(1)
+        assert 0 <= result.distance <= 1
 
 
 def test_numbers_are_spread_over_the_width_of_their_range() -> None:
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"income": np.round(rng.exponential(1000, 300), 2)})
     table = af.Table(frame, {"income": {"role": "quasi-identifier", "kind": "numeric"}})
-    made = af.anonymize(table, "mondrian", 7)
-    found = distribution(table.records, made.generalization, "income")
-    assert found.edges is not None
+    anon = af.anonymize(table, "mondrian", 7)
+    result = distribution(table.records, anon.generalization, "income")
+    assert result.edges is not None
     points = table.domains[0].points
-    cells = list(zip(points[made.generalization.lo[0]], points[made.generalization.hi[0]], strict=True))
-    np.testing.assert_allclose(found.published, naive.over_widths(cells, found.edges.tolist()))
+    cells = list(zip(points[anon.generalization.lo[0]], points[anon.generalization.hi[0]], strict=True))
+    np.testing.assert_allclose(result.published, naive.over_widths(cells, result.edges.tolist()))
     own = points[table.codes[:, 0]]
     singles = list(zip(own, own, strict=True))
-    np.testing.assert_allclose(found.original, naive.over_widths(singles, found.edges.tolist()))
-    assert len(found.labels) == len(found.published) == len(found.edges) - 1
+    np.testing.assert_allclose(result.original, naive.over_widths(singles, result.edges.tolist()))
+    assert len(result.labels) == len(result.published) == len(result.edges) - 1
 
 
 def test_dates_are_named_as_dates() -> None:
     days = pd.date_range("2020-01-01", periods=80, freq="D").astype("str")
     entry = {"role": "quasi-identifier", "kind": "numeric"}
     table = af.Table(pd.DataFrame({"day": pd.to_datetime(days)}), {"day": entry})
-    found = distribution(table.records, Generalization.of(table.records), "day")
-    assert found.labels[0].startswith("2020-01-01/")
-    assert found.distance == pytest.approx(0)
+    result = distribution(table.records, Generalization.of(table.records), "day")
+    assert result.labels[0].startswith("2020-01-01/")
+    assert result.distance == pytest.approx(0)
 
 
 def test_rare_categories_are_summed_up() -> None:
     frame = pd.DataFrame({"job": [f"job {at}" for at in range(60)] + ["job 1"] * 9})
     table = af.Table(frame, {"job": {"role": "quasi-identifier", "kind": "categorical"}})
-    found = distribution(table.records, Generalization.of(table.records), "job")
-    assert len(found.labels) == MOST
-    assert found.labels[-1] == f"{60 - MOST + 1} other values"
-    assert found.original.sum() == pytest.approx(1)
-    assert found.original[found.labels.index("job 1")] == pytest.approx(10 / 69)
+    result = distribution(table.records, Generalization.of(table.records), "job")
+    assert len(result.labels) == MOST
+    assert result.labels[-1] == f"{60 - MOST + 1} other values"
+    assert result.original.sum() == pytest.approx(1)
+    assert result.original[result.labels.index("job 1")] == pytest.approx(10 / 69)
 
 
 def test_a_column_that_is_none_is_refused() -> None:
@@ -98,35 +98,35 @@ def table() -> af.Table:
 
 @pytest.mark.parametrize("algorithm", ["greedy", "nh"])
 def test_matches_of_a_record(table: af.Table, algorithm: str) -> None:
-    made = af.anonymize(table, algorithm, 4, partition_size=40, seed=1)
-    assert made.matches is not None
+    anon = af.anonymize(table, algorithm, 4, partition_size=40, seed=1)
+    assert anon.matches is not None
     for i in (0, 17, 119):
-        around = neighbourhood(made, i)
+        around = neighbourhood(anon, i)
         assert around.kind == "matches"
         assert around.record == i
         assert around.originals[0] == i
         assert around.rows[0] == i
-        assert set(around.originals.tolist()) == set(made.matches[i].tolist())
-        assert set(around.rows.tolist()) == {j for j in range(made.n) if i in made.matches[j]}
+        assert set(around.originals.tolist()) == set(anon.matches[i].tolist())
+        assert set(around.rows.tolist()) == {j for j in range(anon.n) if i in anon.matches[j]}
         assert around.originals_in_all == around.rows_in_all == 4
         expected = {
             (left, right)
             for left, original in enumerate(around.originals.tolist())
             for right, row in enumerate(around.rows.tolist())
-            if original in made.matches[row]
+            if original in anon.matches[row]
         }
         assert set(map(tuple, around.edges.tolist())) == expected
-        own, published = around.texts(made)
-        assert published.iloc[0].tolist() == made.frame().iloc[i].tolist()
+        own, published = around.texts(anon)
+        assert published.iloc[0].tolist() == anon.frame().iloc[i].tolist()
         assert len(own) == 4
         assert own.columns.tolist() == published.columns.tolist()
 
 
 def test_the_class_of_a_record(table: af.Table) -> None:
-    made = af.anonymize(table, "mondrian", 5)
-    assert made.classes is not None
-    around = neighbourhood(made, 9, most=6)
-    members = np.flatnonzero(made.classes == made.classes[9])
+    anon = af.anonymize(table, "mondrian", 5)
+    assert anon.classes is not None
+    around = neighbourhood(anon, 9, most=6)
+    members = np.flatnonzero(anon.classes == anon.classes[9])
     assert around.kind == "class"
     assert around.originals_in_all == len(members) >= 5
     assert len(around.originals) == min(6, len(members))
@@ -136,31 +136,31 @@ def test_the_class_of_a_record(table: af.Table) -> None:
 
 
 def test_covers_of_a_record_without_a_listed_graph(table: af.Table) -> None:
-    made = af.anonymize(table, "k-concealment", 4)
-    assert made.matches is None
-    assert made.classes is None
-    around = neighbourhood(made, 30, most=200)
+    anon = af.anonymize(table, "k-concealment", 4)
+    assert anon.matches is None
+    assert anon.classes is None
+    around = neighbourhood(anon, 30, most=200)
     originals = Generalization.of(table.records)
 
     def holds(j: int, i: int) -> bool:
-        return bool(made.generalization.take(np.array([j])).covers(originals.take(np.array([i])))[0])
+        return bool(anon.generalization.take(np.array([j])).covers(originals.take(np.array([i])))[0])
 
     assert around.kind == "covers"
-    assert sorted(around.rows.tolist()) == [j for j in range(made.n) if holds(j, 30)]
-    assert sorted(around.originals.tolist()) == [i for i in range(made.n) if holds(30, i)]
+    assert sorted(around.rows.tolist()) == [j for j in range(anon.n) if holds(j, 30)]
+    assert sorted(around.originals.tolist()) == [i for i in range(anon.n) if holds(30, i)]
     assert len(around.rows) >= 4
     for left, right in around.edges[:20].tolist():
         assert holds(int(around.rows[right]), int(around.originals[left]))
 
 
 def test_a_suppressed_record_is_alone() -> None:
-    made = af.anonymize(af.Table(*_patterns()), "pattern-guided", 3, patterns=[["a"]])
-    hidden = np.flatnonzero(made.suppressed)
+    anon = af.anonymize(af.Table(*_patterns()), "pattern-guided", 3, patterns=[["a"]])
+    hidden = np.flatnonzero(anon.suppressed)
     assert len(hidden)
-    around = neighbourhood(made, int(hidden[0]))
+    around = neighbourhood(anon, int(hidden[0]))
     assert around.kind == "suppressed"
     assert around.edges.tolist() == [[0, 0]]
-    _, published = around.texts(made)
+    _, published = around.texts(anon)
     assert set(published.iloc[0]) == {"*"}
 
 
@@ -171,6 +171,6 @@ def _patterns() -> tuple[pd.DataFrame, dict[str, dict[str, str]]]:
 
 @pytest.mark.parametrize("record", [-1, 120, True, 1.5])
 def test_a_record_that_is_none_is_refused(table: af.Table, record: object) -> None:
-    made = af.anonymize(table, "mondrian", 5)
+    anon = af.anonymize(table, "mondrian", 5)
     with pytest.raises(ParameterError, match="no record at this position"):
-        neighbourhood(made, record)  # type: ignore[arg-type]
+        neighbourhood(anon, record)  # type: ignore[arg-type]

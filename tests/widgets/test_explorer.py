@@ -74,7 +74,7 @@ def test_a_frame_gets_a_first_guess() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "text"),
     [
         ({"k": 1}, "k must be"),
         ({"k": True}, "k must be"),
@@ -82,8 +82,8 @@ def test_a_frame_gets_a_first_guess() -> None:
         ({"partition_size": 1}, "partition_size"),
     ],
 )
-def test_what_there_is_not_is_refused(table: af.Table, bad: dict[str, Any], said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
+def test_what_there_is_not_is_refused(table: af.Table, bad: dict[str, Any], text: str) -> None:
+    with pytest.raises(ParameterError, match=text):
         af.explorer(table, **bad)
     with pytest.raises(ParameterError, match="takes an anonflow"):
         af.explorer("adult.csv")  # type: ignore[arg-type]
@@ -98,8 +98,8 @@ def test_runs_are_those_of_the_library(table: af.Table) -> None:
     assert set(runs["checks"]) == {"2/2"}
     assert set(runs["partition"]) == {"100"}
     for name, gcp in zip(runs["algorithm"], runs["gcp"], strict=True):
-        made = af.anonymize(table, name, k=4, partition_size=100)
-        assert made.loss("gcp") == pytest.approx(gcp, abs=1e-12)
+        anon = af.anonymize(table, name, k=4, partition_size=100)
+        assert anon.loss("gcp") == pytest.approx(gcp, abs=1e-12)
     assert model.chosen is not None
     assert model.chosen.algorithm.name == "greedy"  # it loses less
     af.verify(table, model.chosen, ["covers", "k-regular"]).raise_if_failed()
@@ -287,14 +287,14 @@ def test_run_is_off_where_it_cannot_work(table: af.Table) -> None:
 
 def test_the_count_at_risk_follows_k(table: af.Table) -> None:
     panel = af.explorer(table)
-    found = []
+    results = []
     for k in (2, 5, 40):
         panel.slider.value = k
         (count,) = re.findall(r"; ([\d,]+) \([\d.]+%\) share", panel.hint.value)
-        found.append(int(count))
+        results.append(int(count))
         sizes = table.frame.groupby(list(table.qi_columns), dropna=False).size()
-        assert found[-1] == int(sizes[sizes < k].sum())
-    assert found == sorted(found)
+        assert results[-1] == int(sizes[sizes < k].sum())
+    assert results == sorted(results)
 
 
 def test_run_fills_the_table_and_the_plots(table: af.Table) -> None:

@@ -30,7 +30,7 @@ class Page(HTMLParser):
         self.open: list[str] = []
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
-        self.said: list[str] = []
+        self.texts: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -50,11 +50,11 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.open:
-            self.said.append(data)
+            self.texts.append(data)
 
     @property
     def text(self) -> str:
-        return " ".join(self.said)
+        return " ".join(self.texts)
 
 
 def shown(thing: Any) -> Page:
@@ -98,7 +98,7 @@ def table() -> af.Table:
 
 
 @pytest.fixture(scope="module")
-def made(table: af.Table) -> Any:
+def anon(table: af.Table) -> Any:
     return af.anonymize(table, "greedy", k=3, boundaries=False)
 
 
@@ -106,8 +106,8 @@ def test_a_table_shows_its_columns_and_first_records(table: af.Table) -> None:
     page = shown(table)
     assert "owner’s view" in page.text
     assert "records 60" in re.sub(r"\s+", " ", page.text)
-    for said in ("<b>age</b>", "quasi-identifier", "numeric", "boundary </svg><script>", "weight 2.5"):
-        assert said in page.text
+    for text in ("<b>age</b>", "quasi-identifier", "numeric", "boundary </svg><script>", "weight 2.5"):
+        assert text in page.text
     assert page.tags.count("tr") == 1 + 4 + 1 + 5
     assert "<i>0" in page.text
     assert "<i>5" not in page.text
@@ -152,13 +152,13 @@ def test_what_is_abbreviated_adds_up() -> None:
     ):
         leaves, rows, waiting = 0, 0, [arranged(tree_of)]
         while waiting:
-            one = waiting.pop()
-            waiting += one.below
-            if one.below:
+            item = waiting.pop()
+            waiting += item.below
+            if item.below:
                 continue
             rows += 1
-            counted = re.search(r"\(([\d,]+) values\)$", one.text) or re.search(
-                r"^… ([\d,]+) more$", one.text
+            counted = re.search(r"\(([\d,]+) values\)$", item.text) or re.search(
+                r"^… ([\d,]+) more$", item.text
             )
             leaves += int(counted[1].replace(",", "")) if counted else 1
         assert leaves == tree_of.n_leaves
@@ -172,8 +172,8 @@ def test_a_boundary_is_marked_on_the_tree() -> None:
     assert marked.count('fill="none" stroke="#2a7fb8"') == 5
 
 
-def test_an_anonymization_says_that_it_is_the_owners(made: Any) -> None:
-    page = shown(made)
+def test_an_anonymization_says_that_it_is_the_owners(anon: Any) -> None:
+    page = shown(anon)
     assert "owner’s view: not to be published" in page.text
     assert "k-regular" in page.text
     assert "Each of the 60 records has 3." in page.text
@@ -199,8 +199,8 @@ def test_sizes_are_counted(table: af.Table) -> None:
     assert dict(sizes_of(classes)) == naive
 
 
-def test_a_release_shows_what_is_published(made: Any, table: af.Table) -> None:
-    release = made.release(seed=7)
+def test_a_release_shows_what_is_published(anon: Any, table: af.Table) -> None:
+    release = anon.release(seed=7)
     page = shown(release)
     assert "stays with the owner" in page.text
     assert "owner’s view" not in page.text
@@ -211,11 +211,11 @@ def test_a_release_shows_what_is_published(made: Any, table: af.Table) -> None:
     assert "certificate" not in shown(type(release)(release.frame)).text
 
 
-def test_a_verification_is_a_table_of_verdicts(made: Any, table: af.Table) -> None:
-    good = shown(af.verify(table, made, ["covers", "k-regular"]))
+def test_a_verification_is_a_table_of_verdicts(anon: Any, table: af.Table) -> None:
+    good = shown(af.verify(table, anon, ["covers", "k-regular"]))
     assert good.text.count("✓ holds") == 2
     assert ": all hold" in good.text
-    bad = shown(af.verify(table, made.frame().iloc[np.zeros(60, int)], ["covers", "k-anonymity"], k=3))
+    bad = shown(af.verify(table, anon.frame().iloc[np.zeros(60, int)], ["covers", "k-anonymity"], k=3))
     assert "✗ fails" in bad.text
     assert "NOT all hold" in bad.text
 

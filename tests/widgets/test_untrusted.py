@@ -18,11 +18,11 @@ def without_styles(markup: str) -> str:
 
 def test_an_original_and_what_it_became_are_told_apart() -> None:
     frame = af.datasets.census_like(60, seed=3)
-    made = af.anonymize(af.Table(frame, af.datasets.schema("census_like")), "mondrian", k=5)
-    text = without_styles(made._repr_html_())
+    anon = af.anonymize(af.Table(frame, af.datasets.schema("census_like")), "mondrian", k=5)
+    text = without_styles(anon._repr_html_())
     pairs = re.findall(r"(\d+) → (\d+-\d+)", text)
     assert pairs, text
-    published = set(made.frame()["Age"])
+    published = set(anon.frame()["Age"])
     assert pairs[0][1] in published
     assert not re.search(r"\d{2}(?:" + "|".join(map(re.escape, sorted(published))) + r")", text)
     assert "records 60 " in text, "names and numbers in a line"

@@ -19,7 +19,7 @@ from anonflow.algorithms.classes.class_chains import (
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, agglomerate, agglomerate_jit
+from anonflow.kernels.classes.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, agglomerate, agglomerate_jit
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import empty_state
 from anonflow.option import Option
@@ -58,9 +58,9 @@ def agglomerative(
         P records.
     k : int
     dist : {"log", "plain", "weighted", "ratio"}, optional
-        Which two clusters are united next: by which of the four distances (`DISTANCES`).
+        The distance, one of four (`DISTANCES`), that decides which two clusters are united next.
     modified : bool, optional
-        A ripe cluster gives back, one at a time, the records without which it costs least, until it has k.
+        A ripe cluster releases, one at a time, the records without which it costs least, until it has k.
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
 

@@ -1,4 +1,4 @@
-"""Less loss after any method that makes equivalence classes: records move between them in chains, and after kicks."""
+"""Lower the loss of equivalence classes of any method: chains and kicks move records between classes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ import numpy as np
 from anonflow.algorithms.method import Outcome, Partition, Progress
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
-from anonflow.kernels.class_chains import DRAWS, class_chain_scratch, improve_classes, improve_classes_jit
-from anonflow.kernels.class_state import classes_of
-from anonflow.kernels.clusters import k_member_clusters, k_member_clusters_jit
+from anonflow.kernels.classes.class_chains import (
+    DRAWS,
+    class_chain_scratch,
+    improve_classes,
+    improve_classes_jit,
+)
+from anonflow.kernels.classes.class_state import classes_of
+from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import Plan, State, empty_state, take
 from anonflow.option import Option
@@ -57,7 +62,7 @@ Kicks = Annotated[
     Option(
         "Kicks for each class",
         least=0,
-        sentence="Kicks for each class: near classes are made anew at random; less is lost, slower.",
+        sentence="Kicks for each class: near classes are made again at random; this takes longer and loses less.",
     ),
 ]
 Threads = Annotated[
@@ -66,12 +71,12 @@ Threads = Annotated[
         "Threads",
         least=1,
         in_form=False,
-        sentence="Of the chains; as many as there are processors without it. The result is the same.",
+        sentence="Threads for the chains; as many as there are processors by default. The result is the same.",
     ),
 ]
 
 ROUNDS = 1
-"""Rounds without a word of the caller: with `KICKS`, the classes benchmark says what more of them give."""
+"""Default number of rounds; with `KICKS`, the classes benchmark shows the effect of more rounds."""
 
 KICKS = 0
 """Kicks for each class, likewise."""
@@ -81,7 +86,7 @@ IMPROVED: dict[str, Any] = {
     "effort_needs": {"improve": "chains"},
     "effort_takes": {"rounds": 6},
 }
-"""What a method that takes these options declares of its effort; kicks gain most in six rounds (see the benchmark)."""
+"""The declaration of the effort of methods with these options; kicks gain most in six rounds (see the benchmark)."""
 
 BLOCK = 256
 """Classes of a block: in one round records move inside it only."""
@@ -90,10 +95,10 @@ DEPTH = 8
 """Classes of a chain at most, less one, where there are kicks."""
 
 SHORT = 1
-"""The same without kicks: moves and exchanges alone, which keep k-member's time below three times its own."""
+"""The same without kicks: moves and exchanges alone, so that k-member takes less than three times as long."""
 
 SLACK = 0.3
-"""How much more than before the classes that a kick makes may lose for it to be tried further."""
+"""How much more the classes of a kick may lose before its chains are not tried."""
 
 STRETCH = 2_000
 """Records of one large class that are clustered at a time."""
@@ -116,14 +121,14 @@ class ImproveEffort:
 
 
 def effort_of(improve: str, rounds: int, kicks: int, threads: int | None) -> ImproveEffort | None:
-    """Return the options of the improvement as one; None for ``none``."""
+    """Return the options of the improvement as one object; None for ``none``."""
     return None if improve == "none" else ImproveEffort(int(rounds), int(kicks), threads)
 
 
 def outcome_of(
     part: Partition, labels: np.ndarray, clusters: int, k: int, effort: ImproveEffort | None
 ) -> Outcome:
-    """Return the outcome of a method that made these classes, improved if it is to be.
+    """Return the outcome of a method with these classes, improved if `improve` says so.
 
     Parameters
     ----------
@@ -157,7 +162,7 @@ def improve_labels(
 
     Classes of 2k records and more are first cut in several, where that loses no more. Then rounds: the classes are
     dealt to blocks of near ones, drawn anew, and in each block records move by
-    :func:`anonflow.kernels.class_chains.improve_classes`.
+    :func:`anonflow.kernels.classes.class_chains.improve_classes`.
 
     Parameters
     ----------
@@ -171,7 +176,7 @@ def improve_labels(
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
     seen : callable, optional
-        Is handed the labels after each round.
+        Called with the labels after each round.
 
     Returns
     -------
@@ -225,8 +230,8 @@ def cut_large(
 
     Notes
     -----
-    Those of :func:`anonflow.algorithms.classes.k_member.k_member`; equal records as they come. Entropy may rise
-    when a class is cut: then it stays.
+    The cuts are those of :func:`anonflow.algorithms.classes.k_member.k_member`; equal records keep their order. Entropy
+    may rise when a class is cut; the class then stays as it is.
     """
     sizes = np.bincount(labels)
     large = np.flatnonzero(sizes >= 2 * k)
@@ -258,7 +263,7 @@ def cut_large(
 
 
 def class_states(part: Partition, labels: np.ndarray, compiled: bool = True) -> State:
-    """Return what covers each class, as the kernels hold it: C generalized records for the labels 0 to C - 1."""
+    """Return the closure of each class in the kernels' form: C generalized records for the labels 0 to C - 1."""
     covers = Generalization.join_by_class(part.records, labels).take(np.unique(labels, return_index=True)[1])
     return load(part.plan, covers.lo, covers.hi, covers.bits, compiled)
 
@@ -331,7 +336,7 @@ def _round(
         renewed[rows] = first + classes.label
         return changed
 
-    # Blocks share no record, so the threads' order does not show.
+    # Blocks share no record, so the order of the threads does not matter.
     threads = min(len(jobs), effort.threads or os.cpu_count() or 1)
     if threads > 1:
         with ThreadPoolExecutor(threads) as pool:

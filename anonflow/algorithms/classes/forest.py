@@ -6,9 +6,9 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
+from anonflow.kernels.classes.forest import grow, grow_jit, split, split_jit
 from anonflow.kernels.concealment import near, near_jit
 from anonflow.kernels.costs import load
-from anonflow.kernels.forest import grow, grow_jit, split, split_jit
 
 __all__ = ["FOREST", "forest", "forest_labels"]
 
@@ -36,10 +36,10 @@ def forest(part: Partition, k: int) -> Outcome:
     Notes
     -----
     docs/reference/departures.md, Forest. The loss is at most 3k - 3 times the least of all k-anonymizations where it is a tree
-    measure: where the cost of a set is at most the sum of the costs of the edges of a tree over it. Which tree is
-    joined first is not said there: here that of the lowest record. Nor is a cut under a vertex that is a Steiner
-    copy itself: it may leave a part of up to 3k - 3 records instead of max(2k - 1, 3k - 5). O(P^2 q + P k) time,
-    O(P (q + k)) memory.
+    measure: where the cost of a set is at most the sum of the costs of the edges of a tree over it. The paper does not
+    say which tree is joined first: we take that of the lowest record. It does not say either how to cut under a vertex
+    that is a Steiner copy itself: our cut may leave a part of up to 3k - 3 records instead of max(2k - 1, 3k - 5).
+    O(P^2 q + P k) time, O(P (q + k)) memory.
     """
     labels, clusters = forest_labels(part, k)
     return Outcome.of_classes(part.records, labels, found=clusters)

@@ -1,4 +1,4 @@
-"""k-member clustering (Byun, Kamra, Bertino and Li, DASFAA 2006): clusters grown one after the other."""
+"""k-member clustering (Byun, Kamra, Bertino and Li, DASFAA 2006): clusters are built one after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonflow.algorithms.classes.class_chains import (
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels.clusters import k_member_clusters, k_member_clusters_jit
+from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import empty_state
 
@@ -33,11 +33,11 @@ def k_member(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Return equivalence classes of at least k records, each grown from a record that is far from the last one.
+    """Return equivalence classes of at least k records, each built around a record that is far from the previous one.
 
-    While at least k records are left, the one furthest from the head of the cluster before founds a new
-    cluster, and k - 1 times the record joins that raises its information loss least. The fewer than k
-    records that remain go where each raises the loss least.
+    While at least k records are left, the record furthest from the head of the previous cluster begins a new cluster,
+    and k - 1 times the record joins that raises its information loss least. The remaining records, fewer than k, go
+    where each raises the loss least.
 
     Parameters
     ----------

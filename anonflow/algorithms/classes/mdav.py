@@ -16,7 +16,7 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.mdav import mdav_clusters, mdav_clusters_jit
+from anonflow.kernels.classes.mdav import mdav_clusters, mdav_clusters_jit
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 
@@ -32,7 +32,7 @@ def mdav(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Return equivalence classes of k to 2k - 1 records, around those that are furthest from the average of who is left.
+    """Return equivalence classes of k to 2k - 1 records, around records that are furthest from the average of the records left.
 
     While at least 3k records are left, the one furthest from their average and the k - 1 nearest to it are a class, and
     so are the one that is furthest from it and the k - 1 nearest to that. Of 2k to 3k - 1 records the first half is made
@@ -145,7 +145,7 @@ def squares(records: Records, classes: np.ndarray) -> dict[str, float]:
 def _scaled(domain: Domain) -> np.ndarray:
     """Return the values of a numeric domain, standardized by how often they occur: shape (D,)."""
     points, share = domain.points, domain.counts / domain.counts.sum()
-    scale = max(float(np.abs(points).max()), 1e-300)  # squares of large numbers are no floats
+    scale = max(float(np.abs(points).max()), 1e-300)  # squares of large numbers overflow a float
     away = points / scale
     away = away - float(share @ away)
     deviation = float(np.sqrt(share @ away**2))

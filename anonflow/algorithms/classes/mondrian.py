@@ -19,7 +19,7 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.mondrian import (
+from anonflow.kernels.classes.mondrian import (
     CODED,
     HIERARCHY,
     NUMERIC,
@@ -47,7 +47,7 @@ def mondrian(
     kicks: Kicks = KICKS,
     threads: Threads = None,
 ) -> Outcome:
-    """Return equivalence classes of at least k records, by cutting the table again and again.
+    """Return equivalence classes of at least k records by cutting the table repeatedly.
 
     The quasi-identifier (QI) of the widest normalized range whose cut is allowable is cut: a numeric one at
     the median, a hierarchy at its lowest common node into the children, a set into two sets of values of

@@ -1,1 +1,1 @@
-"""k-concealment and what it is built from."""
+"""k-concealment and its parts."""

@@ -15,7 +15,7 @@ __all__ = ["Components", "concealed"]
 
 
 class Components:
-    """Strongly connected components of the graph of who could be whom, under added edges.
+    """Strongly connected components of the graph of possible identities, while edges are added.
 
     An edge leads from an original to another one if the other one's generalized record covers it. Equal originals
     reach each other, so the nodes are the u different originals; a pair of an original and a generalized record that
@@ -47,7 +47,7 @@ class Components:
             ends.append(np.full(len(members), len(ends), np.int32))
         tail, box = np.concatenate(starts), np.concatenate(ends)
         v = len(first)
-        # through a box to all originals whose own box it is
+        # from a box to all originals that have this box
         rows = np.concatenate([tail, u + label])
         columns = np.concatenate([u + box, merged.label])
         graph = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(u + v, u + v))
@@ -123,7 +123,7 @@ def concealed(
 def _until(
     plan: Plan, merged: DistinctRecords, boxes: State, k: int, side: str, i: int, components: Components
 ) -> int:
-    """Give record i its k matches on one side."""
+    """Widen records until record i has k matches on one side."""
     n, label = merged.part.n, merged.label
     mine = int(label[i])
     steps = 0

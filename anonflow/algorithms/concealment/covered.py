@@ -22,7 +22,7 @@ class Covered:
     originals : numpy.ndarray, shape (E,), int64
         Different originals, record after record.
     row : numpy.ndarray, shape (E,), int64
-        Whose they are.
+        The record that covers each of them.
     ends : numpy.ndarray, shape (E,), int64
         Copies up to and including this one.
     start, stop : numpy.ndarray, shape (P,), int64

@@ -1,4 +1,4 @@
-"""Rows that are dealt out evenly: no row is anybody's with more than 5/(4k) probability, whoever runs the method again."""
+"""The even start of k-concealment: no row belongs to a person with more than 5/(4k) probability, even if the method is rerun."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from anonflow.algorithms.concealment.covered import Covered
 from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.algorithms.freeform.greedy import greedy_matches
+from anonflow.algorithms.freeform.two_phase import two_phase_matches
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import covered_jit, mend_jit, switch_jit
 from anonflow.kernels.costs import join_pairs_jit, join_row_jit, load, widen_jit
@@ -27,8 +28,10 @@ def even_matches(k: int) -> int:
     return -(-4 * k // 5)
 
 
-def evenly_started(merged: DistinctRecords, k: int) -> tuple[State, np.ndarray, int, int]:
-    """Return generalized records with k possible originals' rows for everybody, of which d are equally likely.
+def evenly_started(
+    merged: DistinctRecords, k: int, chained: bool = False
+) -> tuple[State, np.ndarray, int, int]:
+    """Return generalized records in which each person has k possible rows, d of them equally likely.
 
     Each record is generalized with the others of a d-regular graph, d = ceil(4k/5), and widened until it covers k
     originals; then records are widened until k of them cover each original, and until of these edges k at each original
@@ -40,11 +43,14 @@ def evenly_started(merged: DistinctRecords, k: int) -> tuple[State, np.ndarray, 
         P originals.
     k : int
         At most P.
+    chained : bool, optional
+        Whether the graph is that of :func:`anonflow.algorithms.freeform.two_phase.two_phase_matches`, which ends in chains and
+        kicks; else of greedy.
 
     Returns
     -------
     boxes : State
-        P generalized records; nothing in them is random.
+        P generalized records; without chains nothing in them is random.
     matches : numpy.ndarray, shape (P, d), int32
         The d-regular graph.
     covering, possible : int
@@ -56,9 +62,16 @@ def evenly_started(merged: DistinctRecords, k: int) -> tuple[State, np.ndarray, 
     that k such edges are k matches. Directed from rows to originals where it is not in the graph, back where it is, an
     edge is on one exactly if it is in the graph or its ends are in one strong component. Where fewer than k are, a
     record of the graph is widened so that a cycle leads through another row that covers the original already.
+
+    Chains keep the promise: that no edge has more than 1/d probability holds for any d-regular graph that is made of the
+    quasi-identifiers alone (:func:`evenly_dealt`).
     """
     plan = merged.part.plan
-    matches = greedy_matches(merged.part, even_matches(k))[0]
+    degree = even_matches(k)
+    if chained:
+        matches = two_phase_matches(merged.part, degree, threads=1, restarts=0)[0]
+    else:
+        matches = greedy_matches(merged.part, degree)[0]
     own = Generalization.join_of(merged.part.records, matches)
     boxes = load(plan, own.lo, own.hi, own.bits)
     _grown(merged, boxes, k)
@@ -80,7 +93,7 @@ def evenly_dealt(
     matches: np.ndarray,
     rng: np.random.Generator,
 ) -> Generalization:
-    """Return the same generalized records, dealt to originals so that nobody has one with more than 1/d probability.
+    """Return the same generalized records, assigned to originals so that no original has a record with more than 1/d probability.
 
     Parameters
     ----------
@@ -103,9 +116,9 @@ def evenly_dealt(
     -----
     Walks through the covers, there on an edge that is not in the graph and back on one that is, close to cycles, along
     which the two kinds change places: every graph that comes so is d-regular. Whichever it is, an assignment is drawn
-    from it that has each of its edges with probability 1/d (:func:`anonflow.release.draw.draw_assignment`): whatever
-    the attacker knows of the method, no edge has more. Walks that end without a cycle change nothing, so every edge of
-    a strong component has its chance. O(rounds P d + E) expected time.
+    from it that has each of its edges with probability 1/d (:func:`anonflow.release.draw.draw_assignment`): for an
+    attacker who knows the method, no edge has a higher probability. Walks that end without a cycle change nothing, so
+    every edge of a strong component can be drawn. O(rounds P d + E) expected time.
     """
     lists = Covered.of(merged, boxes)
     matches = matches.copy()
@@ -123,11 +136,11 @@ def evenly_dealt(
 def _wanted(
     merged: DistinctRecords, boxes: State, matches: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which records to widen by which different originals, for all with fewer than k rows that may be theirs."""
+    """Return which records to widen by which different originals, for all originals with fewer than k possible rows."""
     n, d = matches.shape
     lists = Covered.of(merged, boxes)
     many = merged.count > d
-    # copies of an original that has more than d of them are in one component: their first stands for all
+    # copies of an original that has more than d of them are in one component: the first represents all of them
     stands = np.where(many[merged.label], merged.first[merged.label], np.arange(n))
     sizes = np.where(many, 1, merged.count)[lists.originals]
     row = np.repeat(lists.row, sizes)

@@ -1,4 +1,4 @@
-"""(k,1)-anonymity: each record generalized with others, whoever they are (Tassa 2012, Algorithms 1, 2 and 6)."""
+"""(k,1)-anonymity: each record is generalized with k - 1 others (Tassa 2012, Algorithms 1, 2 and 6)."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ __all__ = [
 ]
 
 BLOCK = 256
-"""Records expanded at a time: the lists of their neighbours stay small."""
+"""Records expanded at a time, so that the lists of their neighbours stay small."""
 
 NEAREST = 256
-"""Neighbours that are looked at first: at least so many, and 8 k."""
+"""Least number of neighbours that are examined first; 8 k if that is more."""
 
 ALONE = 4096
 """So many different records are expanded by one thread; more of them by all processors."""
 
 TRIES = 16
-"""A random choice that is no other generalization is repeated so often (Algorithm 6, step 6)."""
+"""How often a random choice is repeated if it gives the same generalization (Algorithm 6, step 6)."""
 
 CHOICES = 20_000_000
-"""More choices than this are not tried out."""
+"""The most choices that are tried."""
 
 STEPS = 1 << 12
-"""Records that a search over choices takes before the time is looked at: up to a tenth of a second."""
+"""Records that a search over choices takes before it checks the time: up to a tenth of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +110,8 @@ class DistinctRecords:
 def floor(plan: Plan) -> Plan:
     """Return a monotone loss that is nowhere above a given one: the least cost of a cell or of any that covers it.
 
-    Of hierarchies, the least of a node and its ancestors; of the entropy of runs and sets simply nothing. Monotone
-    losses are their own floor.
+    For hierarchies it is the least cost of a node and its ancestors; for the entropy of runs and sets it is 0. A
+    monotone loss is its own floor.
     """
     least = plan.node_cost.copy()
     above = plan.parent.copy()
@@ -154,7 +154,7 @@ def expanded(merged: DistinctRecords, k: int) -> State:
 
 
 def expanded_among(merged: DistinctRecords, k: int, q: int) -> tuple[State, np.ndarray]:
-    """Return what :func:`expanded` gives, and for each different record the q others that its expansion would go on with.
+    """Return the result of :func:`expanded`, and for each different record the q others with which its expansion would continue.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def randomly_expanded(
         k - 1 <= q < P.
     rng : numpy.random.Generator
     pairs : bool, optional
-        Whether the nearest are those whose pairs cost least; else those that expansion goes on with.
+        Whether the nearest records are those whose pairs cost least; otherwise those with which expansion continues.
 
     Returns
     -------
@@ -318,7 +318,7 @@ def unloaded(records: Records, plan: object, boxes: State, zones: np.ndarray | N
     Notes
     -----
     Numbers that cost the same are one number to the kernels, which take the widest run of them. It is cut to the
-    values of the zone, so that it leaves no boundary and no limit for the sake of nobody. O(n q).
+    values of the zone, so that it exceeds no boundary and no limit without covering another record. O(n q).
     """
     lo, hi, bits = unload(plan, boxes)  # type: ignore[arg-type]
     zones = np.zeros(records.n, np.int64) if zones is None else zones
@@ -369,7 +369,7 @@ def _chosen(
 def _outside(
     merged: DistinctRecords, boxes: Generalization, index: np.ndarray, q: int, rng: np.random.Generator
 ) -> Generalization:
-    """For some records one of the q nearest different ones that their box does not cover; of all, where none is near."""
+    """Return, for some records, one of the q nearest different records that their box does not cover, or of all records if there is none."""
     records = merged.part.records
     own = Generalization.of(records.take(merged.first))
     different, place = np.unique(merged.label[index], return_inverse=True)

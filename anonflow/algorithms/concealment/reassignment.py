@@ -1,4 +1,4 @@
-"""Whose generalized record is whose: exchanged at random, so that a row no longer sits around its own record."""
+"""Exchange generalized records between originals at random, so that a row's position no longer reveals its original."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDS = 100
 def exchanged(
     merged: DistinctRecords, boxes: State, generalization: Generalization, rng: np.random.Generator
 ) -> Generalization:
-    """Return the same generalized records, dealt anew to originals that they cover.
+    """Return the same generalized records, assigned again at random to originals that they cover.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ def exchanged(
     Returns
     -------
     Generalization
-        Record i covers original i. Losses, covers and matches are those of the rows, which stay what they are.
+        Record i covers original i. Losses, covers and matches do not change, because the rows do not.
 
     Notes
     -----
-    A record that is generalized with its neighbours lies in the middle of them, and rarely another one would have come
-    out so: whoever runs the method with other seeds sees whose row it usually is. Here every pair of originals that a
-    row covers both may exchange their rows. Pairs are proposed whatever the rows' present places, and each that can be
-    exchanged is with probability 1/2: a symmetric chain on perfect matchings, whose limit is uniform over those that
-    it reaches. No matches become equally likely by it: what is left is how often an edge lies on perfect matchings.
-    O(P (u + rounds) q + E) time.
+    A record that is generalized with its neighbours lies in the middle of them, and another original would rarely have
+    got this row: an attacker who runs the method with other seeds sees which original usually has it. Here two
+    originals may exchange their rows if each row covers both. Pairs are proposed independently of the present
+    assignment, and each possible exchange is done with probability 1/2: a symmetric chain on perfect matchings, whose
+    limit is uniform over those that it reaches. The exchange does not make all matches equally likely: it depends on
+    how often an edge lies on perfect matchings. O(P (u + rounds) q + E) time.
     """
     n = merged.part.n
     lists = Covered.of(merged, boxes)

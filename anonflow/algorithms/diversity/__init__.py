@@ -1,1 +1,1 @@
-"""Diversity of sensitive values: the target, and how classes and matches reach it."""
+"""Diversity of sensitive values: the target, and the algorithms by which classes and matches reach it."""

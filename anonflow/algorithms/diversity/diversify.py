@@ -1,4 +1,4 @@
-"""Diversity as a step after any method: what is published shows enough sensitive values for everybody."""
+"""Diversity as a step after any method: the rows that may be a person's show enough different sensitive values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 ADVICE = "; take classes: they lose less"
-"""Where diverse ``k-member`` loses less."""
+"""The sentence for results where diverse ``k-member`` loses less."""
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
@@ -73,7 +73,7 @@ def diversify(
     seed: int | None = None,
     way: str = "classes",
 ) -> Anonymization:
-    """Make what the rows that may be a person's show diverse, before the draw and partition by partition.
+    """Make the sensitive values on the rows that may be a person's diverse, before the draw, partition by partition.
 
     Parameters
     ----------
@@ -129,24 +129,24 @@ def diversify(
 
     Before the draw, throwaway draws of the whole table say how often it would be refused. Where they do not show that
     this is below `risk`, the partitions that failed become classes throughout, and fresh draws are made; then all
-    that are left. Nothing is optimized after that, and nothing looks at the draw. Publishing only draws that pass
+    that are left. After that there is no optimization, and no step uses the draw. Publishing only draws that pass
     raises the probability of a match from 1/k to at most 1/(k(1 - refusal)).
 
     Results of k-concealment have neither classes nor lists: they are widened along the matches of the whole table
     (Tassa 2012, Algorithm 7), with the record's own value on its row. That holds only against attackers who cannot
     rerun the method.
 
-    Suppressed records, where they are at least k, are a class like others; fewer show nothing. What cannot be made
-    diverse inside its partition or boundary is suppressed.
+    At least k suppressed records are a class like others; fewer are not published. Records that cannot be made diverse
+    inside their partition or boundary are suppressed.
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"diversify takes an Anonymization, not a {type(anon).__name__}")
     for name, share in (("w", w), ("risk", risk)):
         good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
         if not good or (name == "risk" and share == 1):
-            raise ParameterError(f"diversify: {name} is a number between 0 and 1")
+            raise ParameterError(f"{name} is a number between 0 and 1", subject="diversify")
     if way not in WAYS:
-        raise ParameterError(f"diversify: way is {' or '.join(WAYS)}")
+        raise ParameterError(f"way is {' or '.join(WAYS)}", subject="diversify")
     table = anon.table
     name = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
     mine = {
@@ -169,14 +169,14 @@ def diversify(
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
-    """Return the generator with which one partition is made diverse, whoever does it and when.
+    """Return the generator for the diversification of one partition; it depends on its arguments alone.
 
     Parameters
     ----------
     entropy : int
         The run's seed.
     partition : int
-        The partition's number; -1 for what is done with the whole table.
+        The partition's number; -1 for steps on the whole table.
     records : Records
         Its records, which the stream depends on, too.
     """
@@ -215,22 +215,22 @@ def suppressed_with(blocks: np.ndarray, hidden: np.ndarray, k: int, targets: Tar
 
 
 def blind_rows(targets: Targets, k: int, n: int, risk: float) -> int:
-    """Return how many rows list everybody in the blind way.
+    """Return how many rows list each person in the blind way.
 
     Raises
     ------
     ParameterError
         If no risk is left.
     InfeasibleError
-        If no number of rows would do.
+        If no number of rows is enough.
     """
     if not risk:
-        raise ParameterError("diversify: the blind way leaves a risk; say one above 0")
+        raise ParameterError("the way blind always leaves a risk; set `risk` above 0", subject="diversify")
     rows = targets.rows_needed(k, n, risk)
     if rows is None:
         raise InfeasibleError(
-            "diversify: no number of rows makes this sure without looking at values; do without blind, "
-            "or ask for less diversity"
+            "no number of rows is enough with the way blind; do without blind, or ask for less diversity",
+            subject="diversify",
         )
     return rows
 
@@ -253,14 +253,15 @@ def check_blind(refused: np.ndarray, risk: float, rows: int) -> None:
     if refusal_at_least(int(refused.sum()), len(refused)) <= risk:
         return
     raise InfeasibleError(
-        f"diversify: {int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
-        f"{rows:,} rows for everybody, since values follow the quasi-identifiers; "
-        "do without blind, or ask for less diversity"
+        f"{int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
+        f"{rows:,} rows for each person, because values follow the quasi-identifiers; "
+        "use the way classes, or ask for less diversity",
+        subject="diversify",
     )
 
 
 def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: float) -> str:
-    """Return what is promised of a result with classes or matches.
+    """Return the guarantee of a result with classes or matches, as a sentence.
 
     Parameters
     ----------
@@ -275,13 +276,13 @@ def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: f
     if request.way == "blind":
         rows = "the rows that list a person" if with_matches else "a person's class"
         known = (
-            f"who runs the method again learns a person's value with the share that it has on {rows}, "
-            "as long as values may be exchanged between people; nothing looked at them"
+            f"an attacker who runs the method again knows a person's value with a probability equal to its share on {rows}, "
+            "as long as values may be exchanged between people; the method did not look at them"
         )
     else:
         known = (
-            "who knows which rows list a person, but not why, learns its value with the share that it has on them; "
-            "what the reason adds is not bounded (minimality_excess enumerates it for small tables)"
+            "an attacker who knows which rows list a person, but not why, knows the person's value with a probability equal "
+            "to its share on them; what the reason adds is not bounded (minimality_excess computes it for small tables)"
         )
     if not moves:
         return f"No draw changes what a person's rows show: {known}"
@@ -304,7 +305,7 @@ def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
 
 
 def compared(before: float, after: float) -> str:
-    """Return what diversity costs, in words: GCPs."""
+    """Return a sentence with the GCPs before and after diversification."""
     return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
 
 
@@ -325,8 +326,9 @@ def refuse_beyond(records: int, columns: Sequence[str]) -> None:
     """
     if records:
         raise InfeasibleError(
-            f"diversify: {records} records would be generalized beyond max-width or max-set "
-            f"of {', '.join(map(repr, columns))}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead"
+            f"{records} records would be generalized beyond max-width or max-set "
+            f"of {', '.join(map(repr, columns))}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead",
+            subject="diversify",
         )
 
 
@@ -353,7 +355,10 @@ class _TableDiversification:
         rows = anon.k
         if way == "blind":
             if anon.matches is None and anon.classes is None:
-                raise ParameterError("diversify: the blind way is for methods with matches or classes")
+                raise ParameterError(
+                    "the way blind needs a method with matches or classes; use the way classes",
+                    subject="diversify",
+                )
             rows = blind_rows(self.targets, anon.k, anon.n, risk)
         options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
 
@@ -362,7 +367,7 @@ class _TableDiversification:
                 anon.algorithm, part.records, k, self.loss, part.rng, options, sensitive=part.sensitive
             )
 
-        apart, again = anon.algorithm.hides, anon.algorithm.diverse
+        apart, again = anon.algorithm.hides, anon.algorithm.is_diverse(options)
         self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart, again)
 
     def run(self) -> Anonymization:
@@ -410,7 +415,7 @@ class _TableDiversification:
         return labels if len(sizes) and sizes.min() >= self.anon.k else None
 
     def _outcome(self, at: np.ndarray, labels: np.ndarray | None) -> Outcome:
-        """Return what the method made of a partition."""
+        """Return the method's outcome of a partition."""
         anon = self.anon
         generalization, suppressed = anon.generalization.take(at), anon.suppressed[at]
         generalization = Generalization(
@@ -461,8 +466,9 @@ class _TableDiversification:
         suppressed = self._with_others(suppressed, matches, classes)
         if suppressed.all():
             raise InfeasibleError(
-                "diversify: every record would have to be suppressed; ask for less diversity, use larger partitions, "
-                "or allow wider generalizations"
+                "every record would have to be suppressed; ask for less diversity, use larger partitions, "
+                "or allow wider generalizations",
+                subject="diversify",
             )
         if matches is not None:
             matches[suppressed] = -1
@@ -477,10 +483,12 @@ class _TableDiversification:
         }
         if self.request.again:
             facts |= gathered_facts([outcome.facts for outcome in outcomes])
-        done = self._made(joined, classes if anon.classes is not None else None, matches, suppressed, facts)
+        done = self._anonymization(
+            joined, classes if anon.classes is not None else None, matches, suppressed, facts
+        )
         if matches is not None:
             other = (sum(each.k_member for each in parts) + int(nowhere.sum())) / n
-            # who joins the suppressed records so that these are diverse would be suppressed there, too
+            # records that join the suppressed ones to make them diverse would be suppressed there, too
             other += (1 - other) * (int(suppressed.sum()) - hidden) / max(n - hidden, 1)
             own = done.loss("ncp")
             done.facts["k_member_gcp"] = other
@@ -501,7 +509,7 @@ class _TableDiversification:
     def _with_others(
         self, suppressed: np.ndarray, matches: np.ndarray | None, classes: np.ndarray | None
     ) -> np.ndarray:
-        """Return suppressed records, and those that must be so that these show diverse values."""
+        """Return the suppressed records, and those that must join them so that they show diverse values."""
         if matches is not None:
             label, _ = components(matches)
         else:
@@ -519,7 +527,7 @@ class _TableDiversification:
     # -------------------------------------------------------------------------------------- covers
 
     def _of_covers(self) -> Anonymization:
-        """Algorithm 7, on the whole table: who covers whom does not stop at partitions."""
+        """Run Algorithm 7 on the whole table: covers reach across partitions."""
         anon = self.anon
         part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1, self.records))
         suppressed = anon.suppressed.copy()
@@ -543,7 +551,7 @@ class _TableDiversification:
                 lost = self.zones == zones[int(np.argmin(sizes))]
             suppressed = suppressed | lost
         generalization = unloaded(self.records, part.plan, boxes, self.zones).join(generalization)
-        done = self._made(generalization, None, None, suppressed, {"widened": steps})
+        done = self._anonymization(generalization, None, None, suppressed, {"widened": steps})
         done.facts["promise"] = (
             "Values are counted on rows that cover a person on a complete matching: "
             "this holds only against attackers who cannot rerun the method"
@@ -551,14 +559,15 @@ class _TableDiversification:
         return done
 
     def _without_hopeless(self, suppressed: np.ndarray) -> np.ndarray:
-        """Return suppressed records, and those of zones that have too little diversity, until what is left can have it."""
+        """Return the suppressed records, and the zones with too little diversity, until the remaining records can be diverse."""
         suppressed = suppressed.copy()
         while True:
             left = np.unique(self.zones[~suppressed])
             if not len(left):
                 raise InfeasibleError(
-                    "diversify: every record would have to be suppressed; ask for less diversity, "
-                    "or allow wider generalizations"
+                    "every record would have to be suppressed; ask for less diversity, "
+                    "or allow wider generalizations",
+                    subject="diversify",
                 )
             index = np.where(suppressed, len(left), np.searchsorted(left, self.zones))
             counts = np.zeros((len(left) + 1, self.targets.size), np.int64)
@@ -571,7 +580,7 @@ class _TableDiversification:
                 lacking[int(np.argmin(counts[:-1].sum(axis=1)))] = True  # the smallest zone joins them
             suppressed |= lacking[:-1][np.minimum(index, len(left) - 1)] & (index < len(left))
 
-    def _made(
+    def _anonymization(
         self,
         generalization: Generalization,
         classes: np.ndarray | None,

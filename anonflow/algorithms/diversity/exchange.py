@@ -1,4 +1,4 @@
-"""Classes made diverse by exchanging members between them, and by uniting them where no exchange helps."""
+"""Make classes diverse by exchanging members between them, and by uniting classes where no exchange helps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def exchanged(part: Partition, labels: np.ndarray, values: np.ndarray, targets: 
     Ours. The class that lacks most diversity (ties: the lowest) gives one member for one of another class, or is united
     with another class: what lowers the lack, summed over both, at the least increase of the information loss for
     what it lowers. An exchange may not make another class lack more than before. Every exchange lowers the sum of
-    what is lacking and every union the number of classes, so there is an end: one class of all records at the
+    what is lacking and every union the number of classes, so the algorithm ends: one class of all records at the
     latest.
     """
     return _Exchange(part, labels, values, targets).run()
@@ -127,7 +127,7 @@ class _Exchange:
         tried: dict[bytes, np.ndarray] = {}
         for a in np.flatnonzero(self.label == m).tolist():
             key = self.values[a].tobytes()
-            if key not in tried:  # what is gained depends on the values alone
+            if key not in tried:  # the gain depends on the values alone
                 given = self.targets.gaps(self.counts[m] - self.shows[a] + self.shows[there])
                 taken = self.targets.gaps(self.counts[of] - self.shows[there] + self.shows[a])
                 lower = self.gaps[m] - given + self.gaps[of] - taken

@@ -1,4 +1,4 @@
-"""What the reason for a change gives away: enumerated on tables small enough to try everybody's value anew."""
+"""The minimality attack: what the reason for a change reveals, enumerated on tables small enough to try all values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 __all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess"]
 
 MOST = 2_000
-"""More ways to deal a table's values to its people are not tried."""
+"""The most ways to assign a table's values to its people that are tried."""
 
 Published = tuple[Hashable, Sequence[Sequence[int]]]
 """A published file, and for each person the people whose rows list it."""
@@ -34,11 +34,11 @@ def minimality_excess(
     most: int = MOST,
     **parameters: Any,
 ) -> float | None:
-    """Return how much surer of somebody's value one is who knows why a release was made diverse as it was.
+    """Return how much an attacker gains, about a person's value, by knowing how the release was made diverse.
 
     The attacker knows everybody's quasi-identifiers, the method with its seeds, and which values are in the table; each
-    way to deal them to people is as likely as another. It runs method and step for every way, and keeps those that
-    give the published file.
+    way to assign them to people is equally likely. The attacker runs method and step for every way, and keeps the ways
+    that give the published file.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def minimality_excess(
     seed : int
         Of :func:`anonflow.algorithms.diversity.diversify.diversify`.
     most : int
-        Ways to deal the values that are tried at most.
+        The most ways to assign the values that are tried.
     **parameters
         Others that ``diversify`` takes.
 
@@ -65,7 +65,7 @@ def minimality_excess(
     ParameterError
         As ``diversify``.
     InfeasibleError
-        If this table cannot be made diverse so.
+        If this table cannot be made diverse with these arguments.
 
     Notes
     -----
@@ -146,7 +146,7 @@ def _ways(counts: Counter[int]) -> int:
 
 
 def _deals(counts: Counter[int], left: int) -> Iterator[tuple[int, ...]]:
-    """Yield every way to deal values to `left` people, each once."""
+    """Yield each way to assign values to `left` people once."""
     if not left:
         yield ()
         return

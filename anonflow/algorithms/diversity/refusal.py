@@ -1,4 +1,4 @@
-"""Throwaway draws: how often a release would fail a criterion, found out before the one draw that counts."""
+"""Throwaway draws: they estimate, before the published draw, how often a release would fail a criterion."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refusal_at_least(failed: int, draws: int) -> float:
 def throwaway_draws(
     matches: np.ndarray, values: np.ndarray, targets: Targets, draws: int, secret: bytes
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw many times from a graph, and look who fails.
+    """Draw many times from a graph, and count for which records the criterion fails.
 
     Parameters
     ----------

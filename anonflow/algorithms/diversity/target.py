@@ -1,4 +1,4 @@
-"""What diversity is asked for: how far a group of sensitive values is from it, and what a table allows."""
+"""The requested diversity: how far a group of sensitive values is from it, and the most that a table allows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from anonflow.criteria.diversity import LIKENESS
+from anonflow.criteria.diversity import LIKENESS, along_tree, declared_tree, leaves_of
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.table import Table
+from anonflow.hierarchy import Hierarchy
+from anonflow.table import Schema, Table
+from anonflow.table.row_marks import cell_text
 from anonflow.table.schema import did_you_mean
 
 __all__ = [
@@ -30,8 +32,7 @@ __all__ = [
     "sensitive_codes",
     "sensitive_column",
     "sensitive_values",
-    "target_of",
-    "target_of_counts",
+    "target_of_values",
     "targets_of",
 ]
 
@@ -61,12 +62,21 @@ class Target:
         Share of each value in the whole table.
     numeric : bool
         Whether values are numbers, in whose order t-closeness measures; `overall` is in that order.
+    tree : tuple of Hierarchy and numpy.ndarray, or None
+        The hierarchy that the schema has for the column, along which t-closeness measures, and the leaf of each value.
     """
 
     criterion: str
     parameters: Mapping[str, float]
     overall: np.ndarray
     numeric: bool = False
+    tree: tuple[Hierarchy, np.ndarray] | None = None
+
+    @property
+    def distinct(self) -> int:
+        """How many different values a diverse group has at least: p of p-sensitivity, l of l-diversity."""
+        parameter = "p" if self.criterion == "p-sensitivity" else "l"
+        return max(1, math.ceil(self.parameters.get(parameter, 1.0) - _SLACK))
 
     def gaps(self, counts: np.ndarray) -> np.ndarray:
         """Return how much diversity groups of values lack.
@@ -113,7 +123,9 @@ class Target:
         if self.criterion in LIKENESS:
             return self._unlike(counts / size[:, None])
         moved = counts / size[:, None] - self.overall
-        if self.numeric:
+        if self.tree is not None:
+            far = along_tree(moved, *self.tree)
+        elif self.numeric:
             far = np.abs(np.cumsum(moved, axis=1)[:, :-1]).sum(axis=1) / max(moved.shape[1] - 1, 1)
         else:
             far = np.abs(moved).sum(axis=1) / 2
@@ -137,7 +149,7 @@ class Target:
         return over, over <= _SLACK
 
     def least_removed(self, counts: np.ndarray) -> np.ndarray:
-        """Return how many records of groups must go, at least, before those that stay keep the criterion.
+        """Return the least number of records that groups must lose before the remaining ones keep the criterion.
 
         Parameters
         ----------
@@ -157,11 +169,11 @@ class Target:
             return np.asarray(size)
         if self.criterion in ("l-diversity", "alpha-k-anonymity"):
             share = self.parameters.get("alpha", 1 / self.parameters.get("l", 1.0))
-            # the others stay, with as many of the most frequent value as they allow
+            # the others stay, with as many records of the most frequent value as they allow
             stay = (size - top) * share / max(1 - share, _SLACK)
             least = np.ceil(top - stay * (1 + _SLACK) - _SHORT).astype(np.int64)
         elif self.criterion == "t-closeness":
-            # who leaves moves the distribution by a share of the group at most
+            # each record that leaves changes the distribution by at most its share of the group
             least = np.ceil(size * self.gaps(counts) * (1 - _SHORT) - _SHORT).astype(np.int64)
         return np.clip(least, 1, size)
 
@@ -265,7 +277,7 @@ class Target:
         return wanted
 
     def refuse(self, counts: np.ndarray, column: str) -> None:
-        """Refuse what not even all records together have.
+        """Refuse a diversity that not even all records together have.
 
         Raises
         ------
@@ -317,7 +329,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Criteria on one column or several, all to be kept: their values are numbered one column after the other.
+    """Criteria on one or several columns, which must all hold; their values are numbered one column after the other.
 
     Attributes
     ----------
@@ -341,6 +353,11 @@ class Targets:
     def _parts(self, counts: np.ndarray) -> list[tuple[Target, np.ndarray]]:
         ends = self.starts
         return [(target, counts[..., ends[t] : ends[t + 1]]) for t, target in enumerate(self.each)]
+
+    @property
+    def distinct(self) -> np.ndarray:
+        """How many different values of each column a diverse group has at least, shape (c,), int64."""
+        return np.array([target.distinct for target in self.each], np.int64)
 
     def gaps(self, counts: np.ndarray) -> np.ndarray:
         """Return how much diversity groups lack, added up over the criteria: shape (g,); see :meth:`Target.gaps`.
@@ -396,7 +413,7 @@ class Targets:
     def rows_needed(self, least: int, n: int, risk: float) -> int | None:
         """Return how many independent rows a person needs, so that with values of the whole table's shares all are diverse.
 
-        Looks at the shares of the whole table only, at nobody's value.
+        It uses only the shares of the whole table, not the values of individual records.
 
         Parameters
         ----------
@@ -429,7 +446,7 @@ class Targets:
 
 @dataclass(frozen=True, eq=False)
 class SensitiveValues:
-    """What the records of a partition have in the columns that are to be diverse.
+    """The values of a partition's records in the columns that must be diverse.
 
     Attributes
     ----------
@@ -504,7 +521,7 @@ def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tup
     Raises
     ------
     ParameterError
-        If it is no published column besides the quasi-identifiers, or there is no one to choose.
+        If it is not a published column besides the quasi-identifiers, or there is no single column to choose.
     """
     if column is None:
         if len(sensitive) != 1:
@@ -514,23 +531,30 @@ def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tup
         return sensitive[0]
     if not isinstance(column, str) or column not in others:
         raise ParameterError(
-            f"diversify: {str(column)[:40]!r} is no sensitive column{did_you_mean(str(column), others)}"
+            f"{str(column)[:40]!r} is not a sensitive column{did_you_mean(str(column), others)}"
             if others
-            else "diversify: the schema publishes no column besides the quasi-identifiers"
+            else "the schema publishes no column besides the quasi-identifiers",
+            subject="diversify",
         )
     return column
 
 
 def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
     """Return codes of a column's values: shape (n,), int64; how many values; whether they are numbers, in their order."""
+    at, distinct = _values_of(table, column)
+    places, numeric = places_of(distinct)
+    return places[at], len(distinct), numeric
+
+
+def _values_of(table: Table, column: str) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """Return a column's different values, and which of them each record has: shape (n,), int64."""
     import pandas as pd
 
     cells = table.frame[column]
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
-    codes, distinct = pd.factorize(cells, use_na_sentinel=False)
-    places, numeric = places_of(tuple(distinct))
-    return places[codes], len(distinct), numeric
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    return at, tuple(distinct)
 
 
 def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
@@ -561,58 +585,67 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
     """
     if not isinstance(criterion, str) or criterion not in DIVERSITIES:
         raise ParameterError(
-            f"diversify: unknown criterion {str(criterion)[:40]!r}{did_you_mean(str(criterion), tuple(DIVERSITIES))}"
+            f"unknown criterion {str(criterion)[:40]!r}{did_you_mean(str(criterion), tuple(DIVERSITIES))}",
+            subject="diversify",
         )
     needed = DIVERSITIES[criterion]
     given = {name: value for name, value in parameters.items() if value is not None}
     for name in given:
         if name not in needed:
-            raise ParameterError(f"diversify: {criterion} takes {' and '.join(needed)}, not {name}")
+            raise ParameterError(f"{criterion} takes {' and '.join(needed)}, not {name}", subject="diversify")
     checked = {}
     for name in needed:
         option = CRITERIA[criterion].options[name]
         value = given.get(name)
         if value is None or option.problem(value):
-            raise ParameterError(f"diversify: {criterion} needs {name}, {option.value_words()}")
+            raise ParameterError(f"{criterion} needs {name}, {option.value_words()}", subject="diversify")
         checked[name] = float(value)
     return checked
 
 
-def target_of(
-    criterion: Any, parameters: Mapping[str, Any], codes: np.ndarray, values: int, numeric: bool
-) -> Target:
-    """Return the criterion over a column's codes.
+def target_of_values(
+    criterion: Any,
+    parameters: Mapping[str, Any],
+    schema: Schema,
+    column: str,
+    values: Sequence[Any],
+    counts: np.ndarray,
+) -> tuple[Target, np.ndarray]:
+    """Return the criterion over a column's values, and the code of each of them: shape (V,), int64.
 
     Parameters
     ----------
     criterion : str
     parameters : mapping
-    codes : numpy.ndarray, shape (n,), int64
-        Of the whole table.
-    values : int
-        V.
-    numeric : bool
+    schema : Schema
+        Whose hierarchy of the column, if it has one, is the distance of t-closeness.
+    column : str
+    values : sequence
+        The different values of the whole table.
+    counts : numpy.ndarray, shape (V,), int64
+        How often each occurs there.
 
     Raises
     ------
     ParameterError
         As :func:`check_parameters`.
+    DataError
+        If t-closeness is asked for, and a value is no leaf of the hierarchy.
+    HierarchyError
+        If the hierarchy cannot be read.
     """
-    return target_of_counts(criterion, parameters, np.bincount(codes, minlength=values), numeric)
-
-
-def target_of_counts(
-    criterion: Any, parameters: Mapping[str, Any], counts: np.ndarray, numeric: bool
-) -> Target:
-    """Return the same from how often each code occurs in the whole table, shape (V,).
-
-    Raises
-    ------
-    ParameterError
-        As :func:`check_parameters`.
-    """
-    shares = counts.astype(np.float64) / max(float(counts.sum()), 1.0)
-    return Target(criterion, check_parameters(criterion, parameters), shares, numeric)
+    needed = check_parameters(criterion, parameters)
+    places, numeric = places_of(values)
+    shares = np.zeros(len(places))
+    shares[places] = counts / max(float(np.sum(counts)), 1.0)
+    tree = None
+    if criterion == "t-closeness":
+        texts = [""] * len(places)
+        for value, place in zip(values, places.tolist(), strict=True):
+            texts[place] = cell_text(value, False)
+        declared = declared_tree(schema, column, texts)
+        tree = None if declared is None else leaves_of(declared, texts)
+    return Target(criterion, needed, shares, numeric, tree), places
 
 
 def check_diversity(table: Table, criterion: str, column: str | None = None, **parameters: Any) -> Target:
@@ -632,17 +665,19 @@ def check_diversity(table: Table, criterion: str, column: str | None = None, **p
         If the criterion, the column or a parameter cannot be used.
     InfeasibleError
         If the whole table has less diversity; with the largest feasible value.
+    DataError, HierarchyError
+        As :func:`target_of_values`.
     """
     column = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
-    check_parameters(criterion, parameters)
-    codes, values, numeric = sensitive_codes(table, column)
-    target = target_of(criterion, parameters, codes, values, numeric)
-    target.refuse(np.bincount(codes, minlength=values), column)
+    at, values = _values_of(table, column)
+    counts = np.bincount(at, minlength=len(values))
+    target, places = target_of_values(criterion, parameters, table.schema, column, values, counts)
+    target.refuse(counts[np.argsort(places)], column)
     return target
 
 
 def sensitive_values(table: Table, requests: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
-    """Return what classes of a table are to keep, None where nothing is asked for.
+    """Return the sensitive values and targets that the classes of a table must keep; None without a request.
 
     Parameters
     ----------
@@ -659,7 +694,7 @@ def sensitive_values(table: Table, requests: Sequence[Mapping[str, Any]]) -> Sen
 
 
 def targets_of(table: Table, requests: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
-    """Return criteria with the whole table's shares, and everybody's values, numbered one column after the other.
+    """Return criteria with the whole table's shares, and the values of all records, numbered one column after the other.
 
     Parameters
     ----------

@@ -51,8 +51,8 @@ def widened(
     The rows that may be an original's are those on a perfect matching of who covers whom. While their values lack
     diversity, the row that brings one of what is wanted for the least increase of the loss becomes one of them: it is
     widened by the original, and the original's own row by the row's own original. Since that may make more matches
-    elsewhere, passes over all originals are repeated until none fails. Equal originals have equal rows, so one of
-    them stands for all.
+    elsewhere, passes over all originals are repeated until none fails. Equal originals have equal rows, so one of them
+    represents all.
     """
     return _Widening(part, boxes, shown, zones, suppressed, target).run()
 

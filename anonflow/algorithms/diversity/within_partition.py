@@ -29,20 +29,20 @@ WAYS = ("classes", "blind")
 """How a graph whose draw may fail is made diverse: parts of it become classes, or everybody gets more rows."""
 
 RUNGS = 3
-"""How often records that a draw may fail leave the graph; who is left then becomes classes, too."""
+"""How often records for which a draw may fail leave the graph; after that the remaining records become classes, too."""
 
 MOST_DRAWS = 1000
-"""Throwaway draws by which a partition's graph is judged, at most."""
+"""The most throwaway draws that test a partition's graph."""
 
 _FIRST = 50
-"""Throwaway draws after which it is asked for the first time whether most of a partition fails."""
+"""Throwaway draws after which the algorithm first checks whether most of a partition fails."""
 
 Rematch = Callable[[Partition, int], Outcome]
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is asked of every partition of a table.
+    """The request for every partition of a table.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Request:
     keep_apart : bool
         Whether classes may not be united (pattern-guided: a union might follow no pattern).
     again : bool
-        Whether the method keeps diversity itself: it runs again, with the sensitive values.
+        Whether the method keeps diversity itself: it runs again, with the sensitive values. What still lacks it is united.
     """
 
     targets: Targets
@@ -85,13 +85,13 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Diverse:
-    """A partition's outcome made diverse.
+    """The diverse outcome of a partition.
 
     Attributes
     ----------
     outcome : Outcome
     refused : numpy.ndarray, shape (draws,), bool
-        Throwaway draws in which somebody's values are not diverse; as many for every partition.
+        For each throwaway draw, whether it fails for some record; the same number of draws for every partition.
     open : int
         Records whose rows' values a draw changes.
     steps : int
@@ -113,7 +113,7 @@ class Diverse:
 def diverse_partition(
     part: Partition, outcome: Outcome, values: np.ndarray, request: Request, close: bool = False
 ) -> Diverse:
-    """Make what a method made of one partition diverse, before any draw.
+    """Make a method's outcome of one partition diverse, before any draw.
 
     A function of the partition's outcome, its values, its generator and what `request` says of the whole table: in
     memory, in pieces and on a cluster the same bits.
@@ -140,15 +140,16 @@ def diverse_partition(
     **Classes** are united (:func:`anonflow.algorithms.diversity.merge_classes.united`). Those of levels are not, which
     would break the levels: the method runs again, and takes diverse classes only.
 
-    **Graphs, looking at values** (``way="classes"``): throwaway draws say who may fail. Those records, the ones they match
-    and the nearest ones with values that they lack leave the graph, the method matches the others anew, and so on, for
-    `RUNGS` rounds; then all become classes, and likewise where that loses less. Who left becomes classes of `k-member`,
-    made diverse by exchanging members (:func:`anonflow.algorithms.diversity.exchange.exchanged`) or by uniting, what
-    loses less: complete components of the graph, in which every row
-    covers everybody, and whose values no draw changes. What stays is a graph none of whose throwaway draws failed.
+    **Graphs, looking at values** (``way="classes"``): throwaway draws show for which records a draw may fail. Those
+    records, the ones they match and the nearest ones with values that they lack leave the graph, the method matches the
+    others anew, and so on, for `RUNGS` rounds; then all become classes, and likewise where that loses less. The records
+    that left become classes of `k-member`, which are made diverse by exchanging members
+    (:func:`anonflow.algorithms.diversity.exchange.exchanged`) or by uniting, what loses less: complete components of
+    the graph, in which every row covers everybody, and whose values no draw changes. What stays is a graph none of
+    whose throwaway draws failed.
 
     **Graphs, blind** (``way="blind"``): the method runs with so many matches for everybody that values drawn
-    independently with the whole table's shares would be diverse. It looks at nobody's value.
+    independently with the whole table's shares would be diverse. It uses no record's value.
 
     Records of a partition that has less diversity than is asked for are suppressed.
     """
@@ -156,7 +157,7 @@ def diverse_partition(
 
 
 def redrawn(part: Partition, diverse: Diverse, values: np.ndarray, request: Request) -> Diverse:
-    """Return the same, with fresh throwaway draws: a bound from draws that something was chosen by would be none.
+    """Return the same, with fresh throwaway draws: draws that influenced a choice give no valid bound.
 
     Parameters
     ----------
@@ -173,7 +174,7 @@ def redrawn(part: Partition, diverse: Diverse, values: np.ndarray, request: Requ
 def next_round(
     part: Partition, outcome: Outcome, diverse: Diverse, values: np.ndarray, request: Request, last: bool
 ) -> Diverse:
-    """Return what a partition becomes where too many throwaway draws of the whole table were refused.
+    """Return the outcome of a partition after too many throwaway draws of the whole table were refused.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def next_round(
     values : numpy.ndarray, shape (P, c), int64
     request : Request
     last : bool
-        Whether all that a draw changes is closed; else where a draw failed.
+        Whether all records that a draw changes are closed into classes; otherwise only those for which a draw failed.
     """
     if diverse.open and (last or diverse.refused.any()):
         return diverse_partition(part, outcome, values, request, close=True)
@@ -252,7 +253,18 @@ class _PartitionDiversification:
             hidden = self._sure(_all_suppressed(self.part.records, self.outcome))
             return replace(hidden, lost=self.part.n)
         sensitive = SensitiveValues(self.targets, self.values)
-        return self._sure(self.request.rematch(replace(self.part, sensitive=sensitive), self.request.k))
+        outcome = self.request.rematch(replace(self.part, sensitive=sensitive), self.request.k)
+        assert outcome.classes is not None
+        classes = np.unique(outcome.classes[~outcome.suppressed], return_inverse=True)[1].astype(np.int64)
+        if (
+            sensitive.take(np.flatnonzero(~outcome.suppressed))
+            .lacking(classes, int(classes.max(initial=-1)) + 1)
+            .any()
+        ):
+            # enough different values, but not in the shares that are asked for
+            self.outcome = outcome
+            return self._united()
+        return self._sure(outcome)
 
     def _gap(self, values: np.ndarray) -> float:
         return float(self.targets.gaps(self.targets.counts(values, np.zeros(len(values), np.int64), 1))[0])
@@ -296,8 +308,9 @@ class _PartitionDiversification:
         rows, part = self.request.rows, self.part
         if rows > part.n:
             raise InfeasibleError(
-                f"diversify: the blind way needs {rows:,} rows for everybody, and a partition has {part.n:,} records; "
-                "use larger partitions, ask for less diversity, allow more risk, or do without blind"
+                f"the way blind needs {rows:,} rows for each person, and a partition has {part.n:,} records; "
+                "use larger partitions, ask for less diversity, allow more risk, or use the way classes",
+                subject="diversify",
             )
         outcome = self.outcome
         if rows > self.request.k:
@@ -355,11 +368,11 @@ class _PartitionDiversification:
             return closed
         leaving = np.sort(leaving)
         partly = self._assembled(leaving, self._k_member(leaving)[0], rest, current, loss)
-        # where all records lose less as classes, no draw needs to change anything
+        # if all records lose less as classes, all become classes, and no draw changes anything
         return partly if _lost(partly.outcome) < _lost(closed.outcome) else closed
 
     def _failing(self, graph: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Return who may fail after a draw, as positions in `rest`."""
+        """Return the records for which a draw may fail, as positions in `rest`."""
         values = self.values[rest]
         label, complete = components(graph)
         fixed = complete[label]
@@ -446,7 +459,7 @@ class _PartitionDiversification:
     def _assembled(
         self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, rematched: Outcome, loss: float
     ) -> Diverse:
-        """Return classes of those who left, and the graph of the others, as one regular graph."""
+        """Return the classes of the records that left and the graph of the others, as one regular graph."""
         part, n = self.part, self.part.n
         size = np.bincount(labels)
         width = max(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,16 +11,21 @@ import numpy as np
 from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.chains import Search, block_chains, block_chains_jit
 from anonflow.kernels.costs import load
-from anonflow.kernels.slot_rows import SlotRows, empty_rows, renew_span, renew_span_jit
-from anonflow.kernels.two_hops import two_hops, two_hops_jit
+from anonflow.kernels.freeform.chains import Search
+from anonflow.kernels.freeform.descent import block_chains, block_chains_jit
+from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span, renew_span_jit
+from anonflow.kernels.freeform.two_hops import two_hops, two_hops_jit
 from anonflow.partition import lexicographic_order
+from anonflow.table.domain import Domain
 
-__all__ = ["improve_by_chains", "search_of"]
+__all__ = ["chain_memory", "improve_by_chains", "search_of"]
 
 DEPTH = 8
 """Records in a chain at most."""
+
+LINKS = 10
+"""Records in a chain of links at most, even."""
 
 TESTS = 32
 """Steps from each record of a chain whose closing is tested."""
@@ -31,13 +37,13 @@ JOURNAL = 1_024
 """Exchanges that can be undone after a kick."""
 
 DEAR = 2.0
-"""What a kick may cost, in mean costs of a record."""
+"""The highest price of a kick, in mean costs of a record."""
 
 REACH = 8
-"""Neighbours along an order, on each side, that become candidates."""
+"""Number of neighbours along an order, on each side, that become candidates."""
 
 ORDERS = 4
-"""Lexicographic orders, their QIs in random turns, besides the usual one."""
+"""Number of lexicographic orders, with the QIs in random order, besides the usual one."""
 
 STRANGERS = 16
 """Records at random distances that become candidates."""
@@ -52,7 +58,7 @@ LONGEST = 65_536
 """Records in a block at most."""
 
 ENOUGH = 1e-4
-"""Rounds of chains alone end when one lowers the loss by a smaller share."""
+"""Rounds of chains alone end when a round lowers the loss by a smaller share than this."""
 
 _PIECE = 512
 
@@ -65,6 +71,7 @@ def improve_by_chains(
     kicks: int,
     pool: ThreadPoolExecutor,
     compiled: bool = True,
+    mutual: bool = False,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Return a k-regular graph of lower loss, by ejection chains and kicks.
 
@@ -83,6 +90,9 @@ def improve_by_chains(
     pool : concurrent.futures.ThreadPoolExecutor
         The result does not depend on its threads.
     compiled : bool, optional
+    mutual : bool, optional
+        Whether the graph is symmetric and stays so: chains and kicks exchange links
+        (:mod:`anonflow.kernels.freeform.symmetric_chains`).
 
     Returns
     -------
@@ -98,7 +108,7 @@ def improve_by_chains(
     Notes
     -----
     In each round candidates are renewed, and the records are divided anew into blocks along an order of QIs drawn
-    at random, those on which matches agree sooner; chains stay inside a block, so threads never meet. Blocks are a
+    at random, those on which matches agree sooner; chains stay inside a block, so threads share no record. Blocks are a
     sixteenth of the table, 2,048 to 65,536 records.
 
     O(P (k^3 + k depth (C (q + k) + tests q))) time per round; O(P k q) memory: P k rows of 8 bytes for every
@@ -107,7 +117,7 @@ def improve_by_chains(
     n, k = matches.shape
     if n * k >= 2**31:
         raise ParameterError("two-phase: improve: chains takes at most 2**31 matches; use smaller partitions")
-    # Along the order, what is near to a record lies near to it in memory.
+    # Along the order, near records lie near each other in memory.
     order = lexicographic_order(part.records)
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
@@ -126,7 +136,9 @@ def improve_by_chains(
         _look_around(rows, search, codes, rng, pool, compiled)
         before = float(rows.drop[::k].sum())
         kicking = done >= chains_only
-        totals += _one_round(rows, search, codes, kicking, DEAR * before / n, rng, pool, compiled)
+        totals += _one_round(
+            rows, search, codes, DEAR * before / n, rng, pool, compiled, mutual=mutual, kicking=kicking
+        )
         done += 1
         now = float(rows.drop[::k].sum())
         if part.watch is not None:
@@ -142,6 +154,28 @@ def improve_by_chains(
         "kicks_kept": int(totals[3]),
     }
     return order[search.matches[rank]].astype(np.int32), facts
+
+
+def chain_memory(domains: Sequence[Domain], n: int, k: int, candidates: int) -> int:
+    """Return about how many bytes :func:`improve_by_chains` takes; O(n k q).
+
+    Parameters
+    ----------
+    domains : sequence of Domain
+        q of them.
+    n, k, candidates : int
+    """
+    values = sum(domain.size for domain in domains if domain.shape == "set")
+    runs = sum(domain.shape == "range" for domain in domains)
+    trees = sum(domain.hierarchy is not None for domain in domains)
+    row = 2 * runs - trees + -(-values // 64)
+    places = k * (
+        8 * row + 8 + 3 * 4 + 2 * 8
+    )  # rows, what they cost; matches, holders, turns; and to sort these once
+    own = (
+        80 * len(domains) + 4 * candidates + 16 * (ORDERS + 1)
+    )  # originals, coded thrice; candidates; orders
+    return n * (places + own)
 
 
 def search_of(matches: np.ndarray, candidates: int) -> Search:
@@ -201,13 +235,15 @@ def _one_round(
     rows: SlotRows,
     search: Search,
     codes: np.ndarray,
-    kicking: bool,
-    dear: float,
+    highest_price: float,
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
     compiled: bool,
+    *,
+    mutual: bool,
+    kicking: bool,
 ) -> np.ndarray:
-    """Return chains, and kicks if wanted, in blocks drawn anew; what happened, as ``block_chains`` counts it."""
+    """Run chains, and kicks if `kicking`, in newly drawn blocks; return the counts of ``block_chains``."""
     n = len(codes)
     blocks = _blocks(search.matches, codes, rng)
     for number, members in enumerate(blocks):
@@ -215,12 +251,12 @@ def _one_round(
     lanes = [
         rng.integers(2**32, size=(len(members) if kicking else 0, 4), dtype=np.uint32) for members in blocks
     ]
-    sizes = np.array([DEPTH, TESTS, 10 * n, VISITS, JOURNAL], np.int64)
+    sizes = np.array([LINKS if mutual else DEPTH, TESTS, 10 * n, VISITS, JOURNAL], np.int64)
 
     def work(number: int) -> np.ndarray:
         facts = np.zeros(5, np.int64)
         (block_chains_jit if compiled else block_chains)(
-            rows, search, blocks[number], lanes[number], dear, sizes, facts
+            rows, search, mutual, blocks[number], lanes[number], highest_price, sizes, facts
         )
         return facts
 

@@ -8,16 +8,20 @@ from scipy.optimize import linear_sum_assignment
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels.assignment import (
+from anonflow.kernels.costs import load
+from anonflow.kernels.freeform.assignment import (
     increase_matrix,
     increase_matrix_jit,
     take_assignment,
     take_assignment_jit,
 )
-from anonflow.kernels.costs import load
+from anonflow.kernels.freeform.auction import auction, auction_jit
 from anonflow.kernels.state import copy_state
 
 __all__ = ["HUNGARIAN", "hungarian", "hungarian_matches"]
+
+BIDS = 20
+"""Bids of an auction for each record at most: after that the assignment problem is solved."""
 
 
 def hungarian(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
@@ -54,7 +58,7 @@ def hungarian(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Out
     return Outcome.of_matches(part.records, hungarian_matches(part, k))
 
 
-def hungarian_matches(part: Partition, k: int, compiled: bool = True) -> np.ndarray:
+def hungarian_matches(part: Partition, k: int, compiled: bool = True, slack: float = 0.0) -> np.ndarray:
     """Return the matches of :func:`hungarian`, shape (P, k), int32.
 
     Parameters
@@ -63,6 +67,10 @@ def hungarian_matches(part: Partition, k: int, compiled: bool = True) -> np.ndar
     k : int
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
+    slack : float, optional
+        Above 0, assignments are nearly optimal: an auction whose smallest bid is this share of the mean of the records' least
+        increases finds them (:func:`anonflow.kernels.freeform.auction.auction`). Where it comes to no end, and with 0, they are
+        optimal.
     """
     n = part.n
     own = Generalization.of(part.records)
@@ -72,11 +80,14 @@ def hungarian_matches(part: Partition, k: int, compiled: bool = True) -> np.ndar
     matches = np.empty((n, k), np.int32)
     given[:, 0] = matches[:, 0] = np.arange(n)
     costs = np.empty((n, n))
+    to, price = np.empty(n, np.int64), np.empty(n)
+    bid = auction_jit if compiled else auction
     for d in range(1, k):
         (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, given, d, costs)
-        _, to = linear_sum_assignment(costs)
+        if not (slack > 0.0 and bid(costs, slack, BIDS * n, to, price)):
+            to[:] = linear_sum_assignment(costs)[1]
         (take_assignment_jit if compiled else take_assignment)(
-            part.plan, origin, joined, to.astype(np.int64), d, given, matches
+            part.plan, origin, joined, to, d, given, matches
         )
     return matches
 

@@ -7,10 +7,15 @@ import numpy as np
 from anonflow.algorithms.freeform.reciprocal import SWEEPS, Reciprocal, mutual_outcome, reciprocal_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels.assignment import increase_matrix, increase_matrix_jit
 from anonflow.kernels.costs import load
-from anonflow.kernels.links import complete_links, complete_links_jit, exchange_links, exchange_links_jit
-from anonflow.kernels.symmetric import halve_trails, halve_trails_jit
+from anonflow.kernels.freeform.assignment import increase_matrix, increase_matrix_jit
+from anonflow.kernels.freeform.links import (
+    complete_links,
+    complete_links_jit,
+    exchange_links,
+    exchange_links_jit,
+)
+from anonflow.kernels.freeform.symmetric import halve_trails, halve_trails_jit
 
 __all__ = ["MIN_COST_FLOW", "min_cost_flow", "min_cost_flow_matches", "mutual_flow_matches"]
 
@@ -43,7 +48,7 @@ def min_cost_flow(part: Partition, k: int, *, reciprocal: Reciprocal = False) ->
     Raises
     ------
     RuntimeError
-        If the solver finds no solution, which needs costs or a table beyond its integers.
+        If the solver finds no solution, which happens only if costs or table exceed its integers.
 
     Notes
     -----
@@ -107,8 +112,8 @@ def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple
     -----
     A link costs what both its edges do. The least flow of d - 1 through every record, taken in both directions and halved,
     costs no more than any symmetric graph. What it halves are closed trails: of one of even length every other link is
-    taken, which costs no more. Only trails of odd length cost something; the record that they leave over gets a link
-    by an exchange, and ends of links are exchanged while that costs less. O(P^2) memory.
+    taken, which costs no more. Only trails of odd length cost something; the record that they leave without a link gets
+    one by an exchange, and ends of links are exchanged while that costs less. O(P^2) memory.
     """
     n = part.n
     degree = k + n * (k - 1) % 2

@@ -9,7 +9,7 @@ from math import comb, prod
 import numpy as np
 
 from anonflow.kernels.candidates import nearest, nearest_jit
-from anonflow.kernels.near_pairs import enter_pairs, enter_pairs_jit
+from anonflow.kernels.freeform.near_pairs import enter_pairs, enter_pairs_jit
 from anonflow.kernels.state import ENTROPY, NODES, SLOPE, STEP, WHOLE, Plan, State
 from anonflow.table.records import Records, equal_columns
 
@@ -26,7 +26,7 @@ BLOCK = 4096
 
 
 def costs_of_difference(records: Records, plan: Plan) -> np.ndarray | None:
-    """Return what two records that differ in a QI pay for it, whatever their values.
+    """Return the cost of a difference in each QI, if it does not depend on the values.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def sorted_pairs(
     pool: ThreadPoolExecutor,
     compiled: bool = True,
 ) -> np.ndarray:
-    """For each original the originals that are cheapest to be joined with, itself among them.
+    """Return for each original the originals that are cheapest to join with it, itself among them.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def sorted_pairs(
     -----
     Uno's multiple sorting (Knowl. Inf. Syst. 25, 2010) for records instead of short strings: sets of QIs are hidden, the
     cheapest first; records that agree on the others are sorted next to each other, and those of a run that differ in all
-    hidden QIs are pairs. A record is done with once it has `count` partners. Where few records are left, they are compared
+    hidden QIs are pairs. A record is finished when it has `count` partners. Where few records are left, they are compared
     with all instead of sorting for every set that is left.
 
     At most O(2^q n (q + count)), mostly a small part of the sets; never much more than the O(n^2 q) of all pairs.
@@ -151,7 +151,7 @@ def _digits(codes: np.ndarray) -> np.ndarray | None:
 def _sorted(
     codes: np.ndarray, whole: np.ndarray | None, hidden: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the records by what they show, and the run that each place lies in."""
+    """Return the records sorted by their visible QIs, and the run of each place."""
     n = len(codes)
     shown = [a for a in range(codes.shape[1]) if a not in hidden]
     label = equal_columns(codes[:, shown].T, n) if whole is None else whole[:, shown].sum(axis=1)

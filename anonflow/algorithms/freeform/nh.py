@@ -10,7 +10,7 @@ from anonflow.algorithms.freeform.reciprocal import Reciprocal
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.ring import nearest_rings, nearest_rings_jit
+from anonflow.kernels.freeform.ring import nearest_rings, nearest_rings_jit
 from anonflow.partition import lexicographic_order
 
 __all__ = ["NH", "halves", "mutual_ring_matches", "nh", "nh_matches"]
@@ -90,7 +90,7 @@ def mutual_ring_matches(part: Partition, k: int, compiled: bool = True) -> tuple
     For odd k a record covers those up to (k - 1) / 2 places before and after it: the rows are those of rings in one direction,
     in other places. For even k rings have even sizes; a record covers those up to k / 2 places away but one:
     at one distance f every other link is left out. Links of distance f are on gcd(size, f) cycles, even if size / gcd is:
-    f = k / 2 if they are, else k / 2 - 1, which is odd then. In a ring of an odd size, k + 1 matches are none too many.
+    f = k / 2 if they are, else k / 2 - 1, which is odd then. In a ring of an odd size, k + 1 matches are possible.
     """
     n = part.n
     even = k % 2 == 0

@@ -1,4 +1,4 @@
-"""Optimal (Doka, Xue, Tsoumakos and Karras, ASIACCS 2015, section 4): the least loss there is, with a proof."""
+"""Optimal (Doka, Xue, Tsoumakos and Karras, ASIACCS 2015, section 4): the least possible loss, with a proof."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.reassign import slot_costs_jit
+from anonflow.kernels.freeform.reassign import slot_costs_jit
 from anonflow.kernels.state import GRID, State, empty_state
 from anonflow.loss import LOSSES
 from anonflow.option import Option
@@ -40,16 +40,16 @@ NEAR = 60_000
 """Sets of near records, where there are too many of all."""
 
 FEW = 50_000
-"""Sets that are proved soon from any start."""
+"""Number of sets up to which the optimum is proved quickly from every start."""
 
 PATIENT = 0.002
-"""Seconds of the limit for each match with which two-phase makes the start; it takes some of them."""
+"""Seconds of the time limit for each match from which two-phase computes the start; it uses a part of them."""
 
 RESTARTED = 0.02
-"""The same of tables that two-phase improves again and again."""
+"""The same for small tables, which two-phase improves repeatedly."""
 
 EXACT = 1e-9
-"""Losses nearer to each other than this are the same."""
+"""Losses that differ by less than this count as equal."""
 
 
 def optimal(
@@ -57,10 +57,10 @@ def optimal(
     k: int,
     *,
     time_limit: Annotated[float, Option("Time limit (seconds)", least=0, below=1e9, time_limit=True)] = 60.0,
-    gap: Annotated[float, Option("Gap to be content with", least=0, below=1, step=0.01)] = 0.0,
+    gap: Annotated[float, Option("Gap that is good enough", least=0, below=1, step=0.01)] = 0.0,
     reciprocal: Reciprocal = False,
 ) -> Outcome:
-    """Return the k-regular generalization graph of least information loss, or the best found and how far it may be off.
+    """Return the k-regular generalization graph of least information loss, or the best one found and its gap.
 
     Every kind of QI and every information loss, entropy included. Up to 1,500,000 sets of k records (14 records
     and any k, 60 and k = 4, 200 and k = 3, 1,000 and k = 2; fewer with a limit below ten seconds) all are
@@ -74,13 +74,13 @@ def optimal(
         P records, P >= k, at most 1,000.
     k : int
     time_limit : float, optional
-        For each partition; when it is over, the best result found is kept.
+        For each partition; at its end, the best result found is kept.
 
-        The compilation of kernels in a first run is not counted. A result that time ended depends on the machine.
+        The compilation of kernels in a first run is not counted. A result that the time limit ended depends on the machine.
     gap : float, optional
         A share: 0.01 is one percent above the least loss there can be.
 
-        A result that is proved to be off by no more is good enough.
+        The search stops at a result with a proved gap of at most this.
     reciprocal : bool, optional
         If row A could be person B's, row B could be person A's: safer against those who know some true matches.
 
@@ -91,9 +91,9 @@ def optimal(
     Returns
     -------
     Outcome
-        With matches. Facts: the records' losses added up (`cost`), what no k-regular graph of the partition
-        goes below (`lower_bound`), the `gap` between the two as a share of the cost, whether it is closed
-        (`proven`, to 1e-9), and the cost of the solution it started from (`start`). Of reciprocal ones how many records have k + 1
+        With matches. Facts: the sum of the records' losses (`cost`), a lower bound of all k-regular graphs of the
+        partition (`lower_bound`), the `gap` between the two as a share of the cost, whether it is closed (`proven`, to
+        1e-9), and the cost of the solution it started from (`start`). Of reciprocal ones how many records have k + 1
         matches (`one_more_match`).
 
     Raises
@@ -103,17 +103,17 @@ def optimal(
 
     Notes
     -----
-    Doka 2015, section 4, equations 4 to 11, in another form: not an edge is decided on but which sets of k
-    records are covered, and how often (:class:`~anonflow.algorithms.freeform.optimal_model.Sets`). Its linear
-    relaxation is that of a fractional perfect matching in a hypergraph, far tighter than (4) to (11), where
-    fractional edges hide what a set costs; and it knows nothing of which record has which set, so the
-    symmetries of the edge form are gone. A set's cost is a number beforehand, so nothing is asked of the loss.
+    Doka 2015, section 4, equations 4 to 11, in another form: the variables are not edges but how often each set of k
+    records is covered (:class:`~anonflow.algorithms.freeform.optimal_model.Sets`). Its linear relaxation is that of a
+    fractional perfect matching in a hypergraph, far tighter than (4) to (11), where fractional edges hide the cost of a
+    set. It does not say which record has which set, so it has none of the symmetries of the edge form. The costs of
+    sets are constants, so the loss needs no special form.
 
     The start is what :func:`~anonflow.algorithms.freeform.two_phase.two_phase` makes with its defaults and the same random
-    numbers, so no more is lost than there; for at most 50,000 sets, or with less than 2 milliseconds of the limit for each match
-    (20 for tables of at most 64 records), Hungarian and slot re-assignment. Of reciprocal graphs likewise, however few sets; or greedy. Column generation bounds the loss from below; sets that
-    are in no better solution are dropped; CP-SAT decides among those that are left, with one worker.
-    Exponential at worst.
+    numbers, so the loss is never higher than there; for at most 50,000 sets, or with less than 2 milliseconds of the
+    limit for each match (20 for tables of at most 64 records), Hungarian and slot re-assignment. Of reciprocal graphs
+    likewise, however few sets; or greedy. Column generation bounds the loss from below; sets that are in no better
+    solution are dropped; CP-SAT decides among those that are left, with one worker. Exponential at worst.
     """
     if part.n > LARGEST:
         raise ParameterError(
@@ -125,7 +125,7 @@ def optimal(
         return _symmetric(part, k, time_limit, gap, end)
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits)
-    # by the limit and never by the clock, so that the start is the same each time
+    # this depends on the limit and never on the clock, so that the start is always the same
     each = PATIENT if part.n > SMALL else RESTARTED
     if math.comb(part.n, k) > FEW and time_limit >= each * part.n * k:
         matches, _ = two_phase_matches(part, k, threads=1)
@@ -146,7 +146,7 @@ def optimal(
         if bound < cost * (1 - gap) and part.n * k <= room and time.monotonic() < end:
             sets = near_sets(part.plan, origin, k, matches, room)
             copies = positions(sets, matches)
-            # what is proved of these sets only tells which of them cannot help
+            # a proof about these sets alone only shows which of them cannot help
             only, prices = sets.bound(np.array(list(copies)), cost, end)
             if only < cost:
                 copies, _ = sets.solve(copies, cost, prices, only, gap, end)
@@ -174,7 +174,7 @@ def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: floa
             else near_sets(part.plan, origin, degree, matches, room)
         )
         choices = model.choices(matches)
-        # of near sets what is proved only tells which of them cannot help
+        # a proof about near sets alone only shows which of them cannot help
         low, prices = model.bound(choices, cost, end)
         if low < cost * (1 - gap):
             choices, low = model.solve(choices, cost, prices, low, gap, end)
@@ -185,7 +185,7 @@ def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: floa
 
 
 def _loose_bound(part: Partition, k: int, time_limit: float, end: float) -> int:
-    """Return what covering k originals costs each record at least, added up; 0 where losses may fall as more is covered."""
+    """Return the sum of the least costs of covering k originals over all records; 0 if a loss may fall when more is covered."""
     if not LOSSES[part.loss].monotone:
         return 0
     effort = min(1.0, time_limit / 60) if time.monotonic() < end else 0.0
@@ -208,7 +208,7 @@ def _outcome(part: Partition, matches: np.ndarray, cost: int, bound: int, start:
 
 
 def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[np.ndarray, int]:
-    """Return a good solution soon: Hungarian, or NH where that takes long, then slot re-assignment.
+    """Return a good solution quickly: Hungarian, or NH where that takes long, then slot re-assignment.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
     costs = np.empty((n, n))
     block = np.arange(n)
     before = math.inf
-    # a round that gains nothing may be followed by one that does: the slots are drawn
+    # a round without gain may be followed by one with a gain, because the slots are drawn
     idle = rounds = 0
     while idle < 3 and rounds < 40 and k < n and time.monotonic() < end:
         rounds += 1
@@ -252,7 +252,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
 
 
 def _loss(part: Partition, matches: np.ndarray) -> int:
-    """Return what the records cost, added up, in multiples of ``GRID``."""
+    """Return the sum of the records' costs, in multiples of ``GRID``."""
     joined = Generalization.join_of(part.records, matches)
     state = load(part.plan, joined.lo, joined.hi, joined.bits)
     return int(np.rint(state.cost / GRID).astype(np.int64).sum())

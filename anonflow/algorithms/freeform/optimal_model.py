@@ -8,24 +8,18 @@ import time
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_for
 from anonflow.kernels.costs import join_row, join_row_jit
+from anonflow.kernels.freeform.subsets import set_costs, set_costs_jit
 from anonflow.kernels.state import GRID, Plan, State, empty_state
-from anonflow.kernels.subsets import set_costs, set_costs_jit
 
 __all__ = ["Sets", "all_sets", "as_matches", "near_sets"]
 
-ROUNDS = 200
-"""Rounds of column generation at most; a dozen are usual."""
-
-ROOM = 2**60
-"""What the integer solver's objective may add up to."""
-
 
 class Sets:
-    """Sets of k of n records that generalized records may cover, and what each costs.
+    """Sets of k of n records that generalized records may cover, and the cost of each.
 
     Attributes
     ----------
@@ -38,9 +32,9 @@ class Sets:
     Notes
     -----
     A k-regular generalization graph is a choice of ``y[S]`` copies of each set S of k records such that every
-    record is in k copies. That each generalized record covers its own original can always be had: records and
-    chosen copies are a k-regular bipartite graph, which has a perfect matching. So the problem (Doka 2015,
-    section 4, equations 4 to 11) is ``min sum cost[S] y[S]``, ``sum of y[S] over S with i = k`` for each i.
+    record is in k copies. Each generalized record can always cover its own original: records and chosen copies are a
+    k-regular bipartite graph, which has a perfect matching. So the problem (Doka 2015, section 4, equations 4 to 11) is
+    ``min sum cost[S] y[S]``, ``sum of y[S] over S with i = k`` for each i.
     """
 
     def __init__(self, n: int, members: np.ndarray, cost: np.ndarray) -> None:
@@ -50,7 +44,7 @@ class Sets:
         self.cost = cost
 
     def bound(self, used: np.ndarray, best: int, end: float) -> tuple[int, np.ndarray]:
-        """Return what no choice among these sets costs less than, by column generation.
+        """Return a lower bound of the cost of all choices among these sets, by column generation.
 
         Parameters
         ----------
@@ -70,26 +64,7 @@ class Sets:
             Of each record's k places.
         """
         pool = np.unique(np.concatenate([used, self._cheapest(self.cost, 3)]))
-        bound, prices = self.lagrangian(np.zeros(self.n, np.int64))
-        for _ in range(ROUNDS):
-            if time.monotonic() >= end or bound >= best:
-                break
-            solved = self._relaxed(pool, end - time.monotonic())
-            if solved is None:
-                break
-            value, here = solved
-            reduced = self.reduced(here)
-            solution = self._lagrangian(reduced, here)
-            if solution > bound:
-                bound, prices = solution, here
-            if bound >= value - 1:
-                break
-            fresh = self._cheapest(reduced, 5)
-            before = len(pool)
-            pool = np.union1d(pool, fresh[reduced[fresh] < 0])
-            if len(pool) == before:
-                break
-        return bound, prices
+        return generated_bound(self, pool, np.zeros(self.n, np.int64), best, end)
 
     def reduced(self, prices: np.ndarray) -> np.ndarray:
         """Cost of each set less the prices of its records, shape (s,), int64."""
@@ -98,12 +73,14 @@ class Sets:
             rest -= prices[self.members[:, d]]
         return rest
 
-    def lagrangian(self, prices: np.ndarray) -> tuple[int, np.ndarray]:
-        """Return the bound at some prices, and these."""
-        return self._lagrangian(self.reduced(prices), prices), prices
-
-    def _lagrangian(self, reduced: np.ndarray, prices: np.ndarray) -> int:
+    def lagrangian(self, prices: np.ndarray, reduced: np.ndarray) -> int:
+        """Return the lower bound at some prices, of the reduced costs that go with them."""
         return int(self.k * prices.sum() + self.least(reduced).sum())
+
+    def entering(self, prices: np.ndarray, reduced: np.ndarray) -> np.ndarray:
+        """Return the cheapest of the sets of negative reduced cost."""
+        fresh = self._cheapest(reduced, 5)
+        return fresh[reduced[fresh] < 0]
 
     def least(self, reduced: np.ndarray) -> np.ndarray:
         """Return the least reduced cost of the sets that each record is in, shape (n,), int64."""
@@ -123,18 +100,10 @@ class Sets:
             chosen.append(tied[np.unique(self.members[tied, d], return_index=True)[1]])
         return np.unique(np.concatenate(chosen))
 
-    def _relaxed(self, pool: np.ndarray, seconds: float) -> tuple[int, np.ndarray] | None:
+    def relaxed(self, pool: np.ndarray, seconds: float) -> tuple[int, np.ndarray] | None:
         """Return the linear relaxation over a pool: its value and the records' prices."""
-        solved = linprog(
-            self.cost[pool] * GRID,
-            A_eq=self._incidence(pool),
-            b_eq=np.full(self.n, float(self.k)),
-            method="highs",
-            options={"time_limit": max(seconds, 0.01)},
-        )
-        if solved.status != 0:
-            return None
-        return math.floor(solved.fun / GRID), np.rint(solved.eqlin.marginals / GRID).astype(np.int64)
+        sides = np.full(self.n, float(self.k))
+        return relaxation(self.cost[pool], self._incidence(pool), sides, seconds)
 
     def _incidence(self, pool: np.ndarray) -> sparse.csc_array:
         ends = np.arange(0, len(pool) * self.k + 1, self.k)
@@ -144,7 +113,7 @@ class Sets:
     def solve(
         self, copies: dict[int, int], best: int, prices: np.ndarray, bound: int, gap: float, end: float
     ) -> tuple[dict[int, int], int]:
-        """Return the cheapest choice of sets that is found until `end`, and what no choice costs less than.
+        """Return the cheapest choice of sets found until `end`, and a lower bound of all choices.
 
         Parameters
         ----------
@@ -155,7 +124,7 @@ class Sets:
         prices, bound
             As :meth:`bound` gives them, for these sets.
         gap : float
-            The relative gap at which to be content.
+            The relative gap at which the search stops.
         end : float
 
         Returns
@@ -165,10 +134,10 @@ class Sets:
 
         Notes
         -----
-        A set whose reduced cost is more than the gap is in no better solution, and one copy of it takes its
-        reduced cost out of the gap: few sets and few copies are left. CP-SAT with one worker: the same
-        solution every time unless time ends it. Its costs are rounded down where they would not fit 64 bits,
-        by less than 1e-9 in all for a hundred records.
+        A set whose reduced cost exceeds the gap is in no better solution, and each copy of a set uses up its reduced
+        cost of the gap: few sets and few copies are left. CP-SAT runs with one worker, so it gives the same solution
+        every time unless the time limit ends it. Its costs are rounded down where they would not fit 64 bits, by less
+        than 1e-9 in all for a hundred records.
         """
         from ortools.sat.python import cp_model
 
@@ -198,13 +167,7 @@ class Sets:
         seconds = end - time.monotonic()
         if seconds <= 0.01:
             return copies, bound
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 0
-        solver.parameters.max_time_in_seconds = seconds
-        # the solver's gap is relative to reduced costs: ours is an absolute one in these
-        solver.parameters.absolute_gap_limit = max(gap * best / 2**shift, 0.0)
-        solver.parameters.relative_gap_limit = 0.0
+        solver = solver_for(seconds, gap * best / 2**shift)
         status = solver.solve(model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return copies, bound

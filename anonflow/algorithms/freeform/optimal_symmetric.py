@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
-from anonflow.algorithms.freeform.optimal_model import ROOM, ROUNDS, Sets
-from anonflow.kernels.state import GRID
+from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_for
+from anonflow.algorithms.freeform.optimal_model import Sets
 
-__all__ = ["SymmetricSets"]
+__all__ = ["SymmetricPrices", "SymmetricSets"]
 
 CHEAPEST = 3
 """Sets of each record that column generation begins with."""
@@ -21,11 +21,18 @@ ENTERING = 5
 """Sets of each record that enter in a round at most, those of least reduced cost."""
 
 CHOICES = 150_000
-"""Sets of all records that the integer solver is handed at most: beyond that what it finds is no proof."""
+"""The most sets that the integer solver gets; with more sets left, its result is not a proof."""
+
+
+class SymmetricPrices(NamedTuple):
+    """Prices of the pairs, shape (n, n), int64, ``pairs[i, j] == -pairs[j, i]``, and of the records, shape (n,), int64."""
+
+    pairs: np.ndarray
+    records: np.ndarray
 
 
 class SymmetricSets:
-    """Which of some sets each record may cover, and what a set costs.
+    """The sets that each record may cover, and the cost of each set.
 
     Attributes
     ----------
@@ -63,23 +70,17 @@ class SymmetricSets:
         return np.column_stack([np.arange(n), rows[others].reshape(n, k - 1)]).astype(np.int32)
 
     def cost(self, choices: np.ndarray) -> int:
-        """Return what a choice for each record costs, in multiples of ``GRID``."""
+        """Return the cost of a choice for each record, in multiples of ``GRID``."""
         return int(self.sets.cost[choices // self.sets.k].sum())
 
-    def reduced(self, prices: np.ndarray) -> np.ndarray:
-        """Cost of each choice less the prices of its pairs, shape (s k,), int64.
-
-        Parameters
-        ----------
-        prices : numpy.ndarray, shape (n, n), int64
-            ``prices[i, j] == -prices[j, i]``.
-        """
+    def reduced(self, prices: SymmetricPrices) -> np.ndarray:
+        """Return the cost of each choice less the prices of its pairs, shape (s k,), int64."""
         members = self.sets.members
         rest = np.repeat(self.sets.cost[:, None], self.sets.k, axis=1)
         for d in range(self.sets.k):
             for e in range(self.sets.k):
                 if d != e:
-                    rest[:, d] -= prices[members[:, d], members[:, e]]
+                    rest[:, d] -= prices.pairs[members[:, d], members[:, e]]
         return rest.ravel()
 
     def least(self, reduced: np.ndarray) -> np.ndarray:
@@ -89,7 +90,7 @@ class SymmetricSets:
         return least
 
     def bound(self, used: np.ndarray, best: int, end: float) -> tuple[int, np.ndarray]:
-        """Return what no choice among these sets costs less than, by column generation.
+        """Return a lower bound of the cost of all choices among these sets, by column generation.
 
         Parameters
         ----------
@@ -106,29 +107,20 @@ class SymmetricSets:
             Exact in integers: that of the solver's prices, rounded.
         prices : numpy.ndarray, shape (n, n), int64
         """
-        prices = np.zeros((self.sets.n, self.sets.n), np.int64)
-        reduced = self.reduced(prices)
-        bound = int(self.least(reduced).sum())
-        pool = np.union1d(used, self._cheapest(reduced, CHEAPEST))
-        for _ in range(ROUNDS):
-            if time.monotonic() >= end or bound >= best:
-                break
-            solved = self._relaxed(pool, end - time.monotonic())
-            if solved is None:
-                break
-            value, own, here = solved
-            reduced = self.reduced(here)
-            least = self.least(reduced)
-            if int(least.sum()) > bound:
-                bound, prices = int(least.sum()), here
-            if bound >= value - 1:
-                break
-            fresh = self._cheapest(reduced, ENTERING)
-            before = len(pool)
-            pool = np.union1d(pool, fresh[reduced[fresh] < own[self.holder[fresh]]])
-            if len(pool) == before:
-                break
-        return bound, prices
+        n = self.sets.n
+        free = SymmetricPrices(np.zeros((n, n), np.int64), np.zeros(n, np.int64))
+        pool = np.union1d(used, self._cheapest(self.reduced(free), CHEAPEST))
+        bound, prices = generated_bound(self, pool, free, best, end)
+        return bound, prices.pairs
+
+    def lagrangian(self, prices: SymmetricPrices, reduced: np.ndarray) -> int:
+        """Return the lower bound of the reduced costs at some prices."""
+        return int(self.least(reduced).sum())
+
+    def entering(self, prices: SymmetricPrices, reduced: np.ndarray) -> np.ndarray:
+        """Return the cheapest choices of each record that cost less than its price."""
+        fresh = self._cheapest(reduced, ENTERING)
+        return fresh[reduced[fresh] < prices.records[self.holder[fresh]]]
 
     def _cheapest(self, reduced: np.ndarray, several: int) -> np.ndarray:
         """Return some of the choices of least reduced cost of each record."""
@@ -137,8 +129,8 @@ class SymmetricSets:
         rank = np.arange(len(order)) - np.searchsorted(holder, holder)
         return order[rank < several]
 
-    def _relaxed(self, pool: np.ndarray, seconds: float) -> tuple[int, np.ndarray, np.ndarray] | None:
-        """Return the linear relaxation over a pool: its value, the records' prices and those of the pairs."""
+    def relaxed(self, pool: np.ndarray, seconds: float) -> tuple[int, SymmetricPrices] | None:
+        """Return the linear relaxation over a pool: its value, and the prices of pairs and records."""
         n, k = self.sets.n, self.sets.k
         holder, members = self.holder[pool], self.sets.members[pool // k].astype(np.int64)
         column, e = np.nonzero(members != holder[:, None])
@@ -152,24 +144,19 @@ class SymmetricSets:
             ),
             shape=(n + len(pairs), count),
         )
-        solved = linprog(
-            self.sets.cost[pool // k] * GRID,
-            A_eq=matrix,
-            b_eq=np.concatenate([np.ones(n), np.zeros(len(pairs))]),
-            method="highs",
-            options={"time_limit": max(seconds, 0.01)},
-        )
-        if solved.status != 0:
+        sides = np.concatenate([np.ones(n), np.zeros(len(pairs))])
+        solved = relaxation(self.sets.cost[pool // k], matrix, sides, seconds)
+        if solved is None:
             return None
-        duals = np.rint(solved.eqlin.marginals / GRID).astype(np.int64)
+        value, duals = solved
         prices = np.zeros((n, n), np.int64)
         prices[pairs // n, pairs % n] = duals[n:]
-        return math.floor(solved.fun / GRID), duals[:n], prices - prices.T
+        return value, SymmetricPrices(prices - prices.T, duals[:n])
 
     def solve(
         self, choices: np.ndarray, best: int, prices: np.ndarray, bound: int, gap: float, end: float
     ) -> tuple[np.ndarray, int]:
-        """Return the cheapest choice of sets that is found until `end`, and what no choice costs less than.
+        """Return the cheapest choice of sets found until `end`, and a lower bound of all choices.
 
         Parameters
         ----------
@@ -180,7 +167,7 @@ class SymmetricSets:
         prices, bound
             As :meth:`bound` gives them, for these sets.
         gap : float
-            The relative gap at which to be content.
+            The relative gap at which the search stops.
         end : float
 
         Returns
@@ -197,7 +184,7 @@ class SymmetricSets:
         from ortools.sat.python import cp_model
 
         n, k = self.sets.n, self.sets.k
-        reduced = self.reduced(prices)
+        reduced = self.reduced(SymmetricPrices(prices, np.zeros(n, np.int64)))
         least = self.least(reduced)
         slack = reduced - least[self.holder]
         kept = np.flatnonzero(slack <= best - bound)
@@ -233,13 +220,7 @@ class SymmetricSets:
         seconds = end - time.monotonic()
         if seconds <= 0.01:
             return choices, bound
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 0
-        solver.parameters.max_time_in_seconds = seconds
-        # the solver's gap is relative to reduced costs: ours is an absolute one in these
-        solver.parameters.absolute_gap_limit = max(gap * best / 2**shift, 0.0)
-        solver.parameters.relative_gap_limit = 0.0
+        solver = solver_for(seconds, gap * best / 2**shift)
         status = solver.solve(model)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return choices, bound

@@ -1,38 +1,31 @@
 """Reciprocal generalization: symmetric graphs for greedy, sort-greedy, hungarian and two-phase.
 
-Those of nh, min-cost-flow and optimal stand where these do.
+The modules of nh, min-cost-flow and optimal contain their own symmetric graphs.
 
-A k-regular graph is symmetric if record j covers original i whenever record i covers original j. Against attackers
-who know c true matches it still hides everybody among k - c, as classes of equal records do; freeform graphs may
+A k-regular graph is symmetric if record j covers original i whenever record i covers original j. Against attackers who
+know c true matches it still hides each person among k - c rows, as classes of equal records do; freeform graphs may
 lose more (Doka 2015, section 2.2; Choromanski, Jebara and Tang).
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from anonflow.algorithms.freeform.chains import ENOUGH
-from anonflow.algorithms.freeform.two_phase_candidates import near_records
-from anonflow.algorithms.method import Outcome, Partition, Progress
+from anonflow.algorithms.method import Outcome, Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels import links, symmetric
-from anonflow.kernels.assignment import increase_matrix, increase_matrix_jit
 from anonflow.kernels.costs import load
-from anonflow.kernels.reassign import cover, cover_jit
-from anonflow.kernels.slot_rows import empty_rows, renew_span, renew_span_jit
+from anonflow.kernels.freeform import links, symmetric
+from anonflow.kernels.freeform.assignment import increase_matrix, increase_matrix_jit
 from anonflow.kernels.state import State, copy_state, empty_state
-from anonflow.kernels.symmetric_chains import symmetric_chains, symmetric_chains_jit
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
 __all__ = [
     "Method",
     "Reciprocal",
-    "improve_reciprocal",
     "mutual_outcome",
     "reciprocal_matches",
     "reciprocal_outcome",
@@ -43,21 +36,15 @@ Method = Literal["greedy", "sort-greedy", "hungarian"]
 Reciprocal = Annotated[bool, Option("Reciprocal matches", symmetric=True)]
 """The option that they all have."""
 
-DEPTH = 10
-"""Records in a chain of links at most."""
-
-VISITS = 20
-"""Of each record in a round of chains, at most."""
-
 ROUNDS = 5
-"""How often hungarian solves a step's assignment problem anew to be rid of pairs."""
+"""How often hungarian solves a step's assignment problem again to avoid pairs."""
 
 SWEEPS = 30
-"""How often hungarian goes through all pairs of links to exchange ends, at most."""
+"""How often, at most, hungarian goes through all pairs of links to exchange ends."""
 
 
 def reciprocal_outcome(part: Partition, k: int, method: Method) -> Outcome:
-    """Return what a method makes of a partition with ``reciprocal=True``.
+    """Return a method's outcome of a partition with ``reciprocal=True``.
 
     Parameters
     ----------
@@ -100,7 +87,7 @@ def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarr
 def reciprocal_matches(
     part: Partition, k: int, method: Method, compiled: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return symmetric matches: each record itself, then an assignment and its inverse at a time.
+    """Return symmetric matches: the identity, then assignments, each with its inverse.
 
     Parameters
     ----------
@@ -117,18 +104,19 @@ def reciprocal_matches(
         d = k, or k + 1 where P (k - 1) is odd: no symmetric graph of degree k has all self-matches then. Columns
         are assignments: the identity; for even d an involution (pairs); then each one followed by its inverse.
     facts : numpy.ndarray, shape (2,), int64
-        Dead ends resolved by exchanging a link; steps completed as a whole.
+        Dead ends resolved by exchanging a link; steps computed again as a whole.
 
     Notes
     -----
-    A step costs what both its assignment and the inverse add. Seen without direction it gives each record two
+    The cost of a step is the sum of what its assignment and the inverse add. Without direction, a step gives each record two
     neighbours, on cycles of three records or more. greedy: the records in lexicographic order take their nearest
     ones; sort-greedy: the cheapest links of all first; hungarian: an optimal assignment, whose pairs (they use a
     link twice) are forbidden in one direction and the problem solved again, a few times; then ends of links are
-    exchanged while that lowers the cost. The least 2-factor is not promised. Time and memory: as without.
+    exchanged while that lowers the cost. The result need not be the least 2-factor. Time and memory are as without the
+    option.
 
     Records left over by a step exchange a link, which is possible for k < (P + 3) / 2, as in Doka 2015's Theorem
-    5.2 (proof: :func:`anonflow.kernels.links.complete_links`). Beyond that, a step that comes to a dead end
+    5.2 (proof: :func:`anonflow.kernels.freeform.links.complete_links`). Beyond that, a step that comes to a dead end
     is made as a whole: unused pairs, an even number for each record, are given directions along closed trails,
     and the arcs contain an assignment (Petersen). For P even and k odd that number is odd; there some pairs are
     set aside from the start and never used.
@@ -173,76 +161,13 @@ def reciprocal_matches(
     return (np.delete(near, 1, axis=1) if aside else near), facts
 
 
-def improve_reciprocal(
-    part: Partition,
-    matches: np.ndarray,
-    candidates: int,
-    most: int,
-    pool: ThreadPoolExecutor,
-    compiled: bool = True,
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return a symmetric graph of lower loss, by ejection chains of links.
-
-    Parameters
-    ----------
-    part : Partition
-        P records.
-    matches : numpy.ndarray, shape (P, d), int32
-        Symmetric, ``matches[:, 0]`` the records themselves.
-    candidates : int
-        Records that each one may link up with, at most: those that raise its cost least, and whose cost it raises least.
-    most : int
-        Rounds at most.
-    pool : concurrent.futures.ThreadPoolExecutor
-        The result does not depend on its threads.
-    compiled : bool, optional
-
-    Returns
-    -------
-    matches : numpy.ndarray, shape (P, d), int32
-        Symmetric.
-    facts : dict
-        `chains` that lowered the loss, `rounds`.
-
-    Notes
-    -----
-    In each round candidates are renewed; the last one lowers the loss by less than a hundredth of a percent. O(P^2 q) time
-    each, besides the chains (:func:`anonflow.kernels.symmetric_chains.symmetric_chains`); O(P d q) memory.
-    """
-    n, k = matches.shape
-    plan = part.plan
-    own = Generalization.of(part.records)
-    origin = load(plan, own.lo, own.hi, own.bits, compiled)
-    matches = matches.copy()
-    joined = empty_state(plan, n)
-    rows = empty_rows(plan, origin, k)
-    (renew_span_jit if compiled else renew_span)(rows, matches, 0, n)
-    now = float(rows.drop[::k].sum())
-    chains = done = 0
-    count = min(candidates + k, n)
-    search = symmetric_chains_jit if compiled else symmetric_chains
-    while done < most and k > 1 and now > 0.0:
-        (cover_jit if compiled else cover)(plan, origin, matches, 0, n, joined)
-        takes = near_records(plan, joined, origin, count, pool, compiled)
-        taken = near_records(plan, origin, joined, count, pool, compiled)
-        near = np.concatenate([taken, takes], axis=1)
-        chains += search(rows, matches, near, part.rng.permutation(n).astype(np.int64), DEPTH, VISITS * n)
-        done += 1
-        before, now = now, float(rows.drop[::k].sum())
-        if part.watch is not None:
-            part.watch(Progress(done, most, now))
-        if before - now <= ENOUGH * before:
-            break
-    return matches, {"rounds": done, "chains": chains}
-
-
 def _kernel(name: str, compiled: bool) -> Any:
     room = links if name in ("complete_links", "exchange_links") else symmetric
     return getattr(room, f"{name}_jit" if compiled else name)
 
 
 def _costs(part: Partition, origin: State, state: State, used: np.ndarray, compiled: bool) -> np.ndarray:
-    """Return what each link would add, shape (P, P); infinite for those that there are."""
+    """Return by how much each link would raise the cost, shape (P, P); infinite for existing links."""
     n = part.n
     costs = np.empty((n, n))
     (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, state, used, 0, costs)
@@ -254,7 +179,7 @@ def _costs(part: Partition, origin: State, state: State, used: np.ndarray, compi
 def _assign(
     costs: np.ndarray, near: np.ndarray, size: np.ndarray, level: int, need: int, compiled: bool
 ) -> None:
-    """Link along an optimal assignment; pairs, and what odd cycles leave over where pairs are wanted, need more."""
+    """Link along an optimal assignment; pairs need further links, and so do records that odd cycles leave without a link."""
     n = len(costs)
     here = np.arange(n)
     allowed = costs.copy()
@@ -263,7 +188,7 @@ def _assign(
         try:
             with np.errstate(invalid="ignore"):
                 to = linear_sum_assignment(allowed - allowed.min(axis=0))[1]
-        except ValueError:  # too much is forbidden: what the last round left is completed
+        except ValueError:  # too many pairs are forbidden: complete the result of the last round
             break
         pairs = np.flatnonzero((to[to] == here) & (here < to))
         if need == 1 or not len(pairs):
@@ -283,7 +208,7 @@ def _cheapest(costs: np.ndarray, near: np.ndarray, size: np.ndarray, full: int, 
 
 
 def _as_a_whole(costs: np.ndarray, near: np.ndarray, level: int, compiled: bool) -> None:
-    """Make a step of two anew: an assignment along arcs of which none is the inverse of another."""
+    """Compute a step of two links again: an assignment along arcs without inverse arcs."""
     arcs = np.empty(costs.shape, bool)
     _kernel("orient_unused", compiled)(near, level, arcs)
     to = linear_sum_assignment(np.where(arcs, costs, np.inf))[1]

@@ -1,4 +1,4 @@
-"""SortGreedy (Doka, Xue, Tsoumakos and Karras, ASIACCS 2015, section 6): k assignments out of sorted edges."""
+"""SortGreedy (Doka, Xue, Tsoumakos and Karras, ASIACCS 2015, section 6): k assignments from sorted edges."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels.assignment import (
+from anonflow.kernels.costs import load
+from anonflow.kernels.freeform.assignment import (
     increase_matrix,
     increase_matrix_jit,
     take_assignment,
     take_assignment_jit,
 )
-from anonflow.kernels.costs import load
-from anonflow.kernels.sort_greedy import sorted_assignment, sorted_assignment_jit
+from anonflow.kernels.freeform.sort_greedy import sorted_assignment, sorted_assignment_jit
 from anonflow.kernels.state import copy_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
@@ -35,8 +35,8 @@ def sort_greedy(
     """Return a k-regular generalization graph out of k assignments, each taking the cheapest edges of all first.
 
     The first assignment is the identity. For each of the k - 1 others all edges not used so far are sorted by
-    what they would add to the information loss, relative to what is usual for their ends, and every edge whose
-    two ends are still free is taken.
+    what they would add to the information loss, relative to the mean at their ends, and every edge whose two ends are
+    still free is taken.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def sort_greedy(
         loss: 2.5 to 12% as measured. See :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`; one partition of an odd size
         may use k + 1.
     edges : {"relative", "weight"}, optional
-        Relative: their weight against what is usual for both ends, and less is lost. Weight: as in the paper.
+        Relative: their weight minus the mean weights at both ends, with less loss. Weight: as in the paper.
 
-        Usual is the mean weight of the edges at an end (see Notes). Reciprocal graphs are chosen by weight.
+        The means are taken over all edges at an end (see Notes). Reciprocal graphs are chosen by weight.
 
     Returns
     -------
@@ -62,10 +62,10 @@ def sort_greedy(
 
     Notes
     -----
-    Doka 2015, Algorithm 2, but for what edges are sorted by. By weight, records among many near ones choose first,
-    and those far from everybody get what is left at the end. Seen relative to what is usual for its two ends, an
-    edge of a far record that is short for it comes early: 8 to 11% less loss on Adult and census-like tables
-    (k = 10, partitions of 150). O(k P^2 (q + log P)) time, O(P^2) memory.
+    Doka 2015, Algorithm 2, but for what edges are sorted by. By weight, records among many near ones choose first, and
+    records far from all others get the edges left at the end. Relative to the means at its two ends, a comparatively
+    short edge of a far record comes early: 8 to 11% less loss on Adult and census-like tables (k = 10, partitions of
+    150). O(k P^2 (q + log P)) time, O(P^2) memory.
 
     An original left over takes the record of its nearest predecessor or successor, in lexicographic order,
     that has an unused edge to a free record (the cheapest one). One exists for k < (n + 3) / 2 (Theorem 5.2);

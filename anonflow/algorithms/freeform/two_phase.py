@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import fsum
 from typing import Annotated, Any, Literal
@@ -10,11 +11,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from anonflow.algorithms.freeform.chains import improve_by_chains
+from anonflow.algorithms.freeform.chains import chain_memory, improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.reciprocal import (
     Reciprocal,
-    improve_reciprocal,
     mutual_outcome,
     reciprocal_matches,
 )
@@ -30,18 +30,19 @@ from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
+from anonflow.kernels.freeform.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state, take
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
+from anonflow.table.domain import Domain
 
 __all__ = ["TWO_PHASE", "improve", "mutual_two_phase_matches", "two_phase", "two_phase_matches"]
 
 LABELS = 20
-"""For each match, after which the search for the last negative cycles ends."""
+"""Number of labels for each match after which the search for the last negative cycles ends."""
 
 PATIENCE = 20
-"""Passes without gain after which a table of one block is given up: only the slots differ between them."""
+"""Passes without gain after which the search in a table of one block ends: the passes differ only in their slots."""
 
 SMALL = 64
 """Records of a table that gets both improvements over all edges, and restarts."""
@@ -50,7 +51,13 @@ FEW = 3
 """Assignments over candidate edges that a start of its own choice makes at most: each takes long."""
 
 FARTHER = 0.95
-"""It makes them where the nearest records among all cost at most this share of those in a dense stretch."""
+"""It computes them if the nearest records among all cost at most this share of the nearest in a dense stretch."""
+
+SLACK = 0.5
+"""The smallest bid in the auctions of a dense start before chains (:func:`anonflow.algorithms.freeform.hungarian.hungarian_matches`)."""
+
+DENSE = 2_000
+"""Default number of records in a stretch of a dense start; half as many without an auction."""
 
 STRETCH = 100_000
 """Records, along the lexicographic order, among which neighbours are sought (the cited work's blocks)."""
@@ -61,7 +68,7 @@ def two_phase(
     k: int,
     *,
     start: Annotated[Literal["auto", "dense", "sparse"], Option("Start")] = "auto",
-    first: Annotated[int, Option("Records per stretch", least=1)] = 1_000,
+    first: Annotated[int | None, Option("Records per stretch", least=1)] = None,
     candidates: Annotated[int, Option("Near records", least=1)] = 32,
     pairs: Annotated[Literal["all", "sorted"], Option("Near records among")] = "all",
     improve: Annotated[Literal["chains", "reassign", "cycles", "both"], Option("Second phase")] = "chains",
@@ -75,17 +82,18 @@ def two_phase(
     reciprocal: Reciprocal = False,
     threads: Annotated[int | None, Option("Threads", least=1, in_form=False)] = None,
 ) -> Outcome:
-    """Return a k-regular generalization graph out of k assignments, improved until little is left to gain.
+    """Return a k-regular generalization graph: k assignments, then improvements until they gain little.
 
-    First phase: k - 1 assignments of least cost, costs renewed after each; ``dense``: the optimal ones of
-    :func:`~anonflow.algorithms.freeform.hungarian.hungarian` in stretches of the lexicographic order; ``sparse``: over
+    First phase: k - 1 assignments of least cost, costs renewed after each; ``dense``: those of
+    :func:`~anonflow.algorithms.freeform.hungarian.hungarian` in stretches of the lexicographic order, before chains found by
+    auctions, which come near the least cost in a fraction of the time; ``sparse``: over
     candidate edges among all records of blocks of 100,000. Second phase, ``reassign``: passes over blocks of
     records that are near to each other. From each record of a block one match is taken, never the self-match,
-    and the block's records share them out again by an optimal assignment whose costs are true ones: cost of
-    the remaining k - 1 matches joined with each one taken. Each of the k - 1 places of a record is emptied
-    once in a pass. ``chains``: ejection chains, then kicks (:mod:`anonflow.algorithms.freeform.chains`); it loses
-    less than the others in a fraction of their time. ``cycles``: negative cycles are reversed. The paper's labelling
-    algorithm finds the first ones; then all are sought, until none is left that passes each record at most once.
+    and an optimal assignment distributes them again among the block's records. Its costs are exact: the cost of the
+    remaining k - 1 matches joined with each match taken. Each of the k - 1 places of a record is emptied once in a
+    pass. ``chains``: ejection chains, then kicks (:mod:`anonflow.algorithms.freeform.chains`); it loses less than the
+    others in a fraction of their time. ``cycles``: negative cycles are reversed. The paper's labelling algorithm finds
+    the first ones; then all are sought, until none is left that passes each record at most once.
 
     Parameters
     ----------
@@ -93,20 +101,23 @@ def two_phase(
         P records, P >= k.
     k : int
     start : {"auto", "dense", "sparse"}, optional
-        Sparse loses less where many columns count alike, and takes longer.
+        Sparse loses less where many columns have similar weight, and takes longer.
 
         ``auto``: sparse for k up to 4 where the nearest records among all cost at least 5% less than those in
         the same dense stretch, as a sample of 256 shows; else dense.
     first : int, optional
         Of a dense start: records of which each stretch is solved at once.
+
+        Without it 2,000 before chains, and 1,000 with reciprocal or another second phase. More records lose less; time
+        grows in proportion.
     candidates : int, optional
-        That each original may be matched with in a sparse start and for cycles, and each record by chains.
+        Number of candidates of each original in a sparse start and for cycles, and of each record for chains.
     pairs : {"all", "sorted"}, optional
         How a sparse start finds near records.
 
-        ``all``: among all, anew for each assignment. ``sorted``: once, by multiple sorting, as in the paper; in a tenth
-        of the time, for more loss the larger k is. It needs QIs that cost the same whichever two values differ
-        (suppressed ones, and sets but for entropy); else all are compared.
+        ``all``: among all records, again for each assignment. ``sorted``: once, by multiple sorting, as in the paper.
+        This takes a tenth of the time; its loss grows with k. It needs QIs that cost the same whichever two values
+        differ (suppressed ones, and sets but for entropy); else all are compared.
     improve : {"chains", "reassign", "cycles", "both"}, optional
         How matches are exchanged to lower the loss; with both, reassign and then cycles.
     rounds : int, optional
@@ -133,9 +144,8 @@ def two_phase(
     reciprocal : bool, optional
         If row A could be person B's, row B could be person A's: safer against those who know some true matches.
 
-        Symmetric graphs of hungarian in stretches, then chains of links (`rounds` of them, without kicks); it goes with
-        ``improve="chains"``. See :func:`anonflow.algorithms.freeform.reciprocal.improve_reciprocal`; one partition of an
-        odd size may use k + 1.
+        Symmetric graphs of hungarian in stretches, then chains and kicks of links; it goes with ``improve="chains"``. One
+        partition of an odd size may use k + 1.
     threads : int, optional
         As many as there are processors without it; every number of them gives the same.
 
@@ -150,7 +160,7 @@ def two_phase(
     Raises
     ------
     ParameterError
-        If `reciprocal` is to go with another improvement than chains.
+        If `reciprocal` is combined with another improvement than chains.
 
     Notes
     -----
@@ -170,10 +180,8 @@ def two_phase(
     """
     if reciprocal:
         if improve != "chains":
-            raise ParameterError(
-                "two-phase: reciprocal goes with improve: chains only; leave one of them out"
-            )
-        mutual, counts, more = mutual_two_phase_matches(part, k, first, candidates, rounds, threads)
+            raise ParameterError("two-phase: reciprocal needs improve: chains; leave one of the two out")
+        mutual, counts, more = mutual_two_phase_matches(part, k, first, candidates, rounds, kicks, threads)
         return mutual_outcome(part, k, mutual, counts, **more)
     matches, facts = two_phase_matches(
         part,
@@ -198,18 +206,22 @@ def two_phase(
 def mutual_two_phase_matches(
     part: Partition,
     k: int,
-    first: int = 1_000,
+    first: int | None = None,
     candidates: int = 32,
     rounds: int = 8,
+    kicks: int = 10,
     threads: int | None = None,
+    compiled: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Return the symmetric matches of :func:`two_phase`: graphs of stretches, then chains of links between all records.
 
     Parameters
     ----------
     part : Partition
-    k, first, candidates, rounds, threads
+    k, first, candidates, rounds, kicks, threads
         As there.
+    compiled : bool, optional
+        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -218,27 +230,32 @@ def mutual_two_phase_matches(
     counts : numpy.ndarray, shape (2,), int64
         The two facts of :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`.
     facts : dict
-        Those of :func:`anonflow.algorithms.freeform.reciprocal.improve_reciprocal`.
+        Those of :func:`anonflow.algorithms.freeform.chains.improve_by_chains`.
     """
-    # in all stretches alike: with one record more in one of them, no graph of an even degree is symmetric
+    # the same degree in all stretches: with one more record in one of them, no graph of even degree is symmetric
     degree = k + part.n * (k - 1) % 2
-    size = max(first, degree) + max(first, degree) % 2
+    size = max(first or DENSE // 2, degree)
+    size += size % 2
     matches = np.empty((part.n, degree), np.int32)
     counts = np.zeros(2, np.int64)
     for rows in stretches(lexicographic_order(part.records), size, degree):
         stretch = Partition(part.records.take(rows), part.loss, part.rng)
-        own, here = reciprocal_matches(stretch, degree, "hungarian")
+        own, here = reciprocal_matches(stretch, degree, "hungarian", compiled)
         matches[rows] = rows[own]
         counts += here
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        matches, facts = improve_reciprocal(part, matches, candidates, rounds, pool)
+    facts: dict[str, Any] = {}
+    if 1 < degree < part.n:
+        with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+            matches, facts = improve_by_chains(
+                part, matches, candidates, rounds, kicks, pool, compiled, mutual=True
+            )
     return matches, counts, facts
 
 
 def two_phase_matches(
     part: Partition,
     k: int,
-    first: int = 1_000,
+    first: int | None = None,
     block: int = 256,
     passes: int = 60,
     threads: int | None = None,
@@ -272,6 +289,9 @@ def two_phase_matches(
     facts : dict
     """
     threads = threads or os.cpu_count() or 1
+    chained = improvement == "chains" and part.n > SMALL
+    first = first or (DENSE if chained else DENSE // 2)
+    slack = SLACK if chained else 0.0
     order = lexicographic_order(part.records)
     matches = np.empty((part.n, k), np.int32)
     plan, n = part.plan, part.n
@@ -279,7 +299,7 @@ def two_phase_matches(
 
     def begin(rows: np.ndarray) -> None:
         here = Partition(part.records.take(rows), part.loss, part.rng)
-        matches[rows] = rows[hungarian_matches(here, k, compiled)]
+        matches[rows] = rows[hungarian_matches(here, k, compiled, slack)]
 
     own = Generalization.of(part.records)
     origin = load(plan, own.lo, own.hi, own.bits, compiled)
@@ -303,7 +323,7 @@ def two_phase_matches(
         before = float(joined.cost.sum())
 
         def better(matches: np.ndarray) -> None:
-            """Improve these matches as far as it goes; `joined` follows."""
+            """Improve these matches, and `joined` with them, until there is no more gain."""
             graph = MatchedRecords(plan, origin, matches, joined)
             last = float(joined.cost.sum())
             idle = 0
@@ -336,7 +356,7 @@ def two_phase_matches(
                     matches[rows] = rows[mine]
                 renew(plan, origin, matches, 0, n, joined)
 
-        if 1 < k < n and improvement == "chains" and n > SMALL:
+        if 1 < k < n and chained:
             matches, more = improve_by_chains(part, matches, candidates, rounds, kicks, pool, compiled)
             facts |= more
             renew(plan, origin, matches, 0, n, joined)
@@ -357,8 +377,23 @@ def two_phase_matches(
     return matches, facts
 
 
+def memory_of(domains: Sequence[Domain], n: int, k: int, options: Mapping[str, Any]) -> int:
+    """Return about how many bytes :func:`two_phase` takes: the costs of a stretch for each thread, and those of chains.
+
+    Parameters
+    ----------
+    domains : sequence of Domain
+    n, k : int
+    options : mapping
+        All of them.
+    """
+    dense = min(options["first"] or DENSE, n) ** 2 * 8 * (options["threads"] or os.cpu_count() or 1)
+    chained = options["improve"] == "chains" and n > SMALL
+    return dense + (chain_memory(domains, n, k, options["candidates"]) if chained else 0)
+
+
 def inside(matches: np.ndarray, sources: list[np.ndarray]) -> bool:
-    """Return whether every match lies in the same of some disjoint lists of records as what covers it."""
+    """Return whether every match is in the same one of some disjoint lists of records as the record that covers it."""
     label = np.empty(len(matches), np.int64)
     for number, rows in enumerate(sources):
         label[rows] = number
@@ -405,7 +440,7 @@ def improve(
     pool: ThreadPoolExecutor,
     compiled: bool = True,
 ) -> None:
-    """One pass of slot re-assignment over blocks of near records; `matches` and `joined` change in place.
+    """Run one pass of slot re-assignment over blocks of near records; `matches` and `joined` change in place.
 
     Parameters
     ----------
@@ -442,7 +477,7 @@ def improve(
             if fsum(costs[taken, to]) <= fsum(costs.diagonal()):
                 matches[block[to], slot[to]] = matches[block, slot]
 
-    # Blocks share no record and each writes its own rows only, so the threads' order does not show.
+    # Blocks share no record and each writes its own rows only, so the order of the threads does not matter.
     list(pool.map(work, blocks))
 
     def renew(start: int) -> None:
@@ -450,6 +485,13 @@ def improve(
         (cover_jit if compiled else cover)(plan, origin, matches, start, stop, joined)
 
     list(pool.map(renew, range(0, n, 4096)))
+
+
+def slow_or_quick(k: int, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Return the options of the two starts, where :func:`two_phase` would choose between them by the table."""
+    if options.get("start", "auto") != "auto" or options.get("reciprocal") or not 2 <= k <= FEW + 1:
+        return None
+    return {"start": "sparse"}, {"start": "dense"}
 
 
 TWO_PHASE = Algorithm(
@@ -462,8 +504,10 @@ TWO_PHASE = Algorithm(
     complexity="O(k first n), then O(k C (q + k) n) per round or kick",
     summary="the least loss on whole tables, in the seconds that you give it",
     effort="kicks",
-    effort_needs={"improve": "chains", "reciprocal": False},
+    effort_needs={"improve": "chains"},
+    memory=memory_of,
     linear=True,
+    slow_or_quick=slow_or_quick,
     colour="#56b4e9",
     shape="hex",
 )

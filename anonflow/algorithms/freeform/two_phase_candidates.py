@@ -12,17 +12,17 @@ from anonflow.algorithms.freeform.chains import search_of
 from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.method import Partition, Progress
 from anonflow.generalization import Generalization
-from anonflow.kernels.assignment import take_assignment, take_assignment_jit
 from anonflow.kernels.candidates import nearest, nearest_jit
 from anonflow.kernels.costs import join_pairs, join_pairs_jit, load
-from anonflow.kernels.cycles import (
+from anonflow.kernels.freeform.assignment import take_assignment, take_assignment_jit
+from anonflow.kernels.freeform.cycles import (
     cancel_cycles,
     cancel_cycles_jit,
     cancel_simple_cycles,
     cancel_simple_cycles_jit,
 )
+from anonflow.kernels.freeform.slot_rows import empty_rows, renew_span, renew_span_jit
 from anonflow.kernels.rows import join_row, join_row_jit
-from anonflow.kernels.slot_rows import empty_rows, renew_span, renew_span_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
 
 __all__ = [
@@ -46,10 +46,10 @@ DEEPEST = 64
 """Records in a cycle at most."""
 
 LABELS = 10_000
-"""Labels between two looks at whether the run goes on."""
+"""Labels between two checks of whether the run continues."""
 
 SAMPLE = 256
-"""Originals whose neighbourhoods are looked at to choose a start."""
+"""Number of originals whose neighbourhoods decide the start."""
 
 
 def nearness(
@@ -61,7 +61,7 @@ def nearness(
     rng: np.random.Generator,
     compiled: bool = True,
 ) -> float:
-    """Return what records cost with their nearest among many, as a share of what they cost with those among few.
+    """Return the mean cost of records with their nearest among many, divided by that with their nearest among few.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def nearness(
 def near_records(
     plan: Plan, origin: State, joined: State, count: int, pool: ThreadPoolExecutor, compiled: bool = True
 ) -> np.ndarray:
-    """For each original the generalized records that grow least by covering it, as they are now.
+    """Return for each original the generalized records whose cost rises least if they cover it.
 
     With the two exchanged, for each generalized record the originals that it grows least by covering: for one of them, what
     both cost together differs from its growth by the same whatever the original.
@@ -206,7 +206,7 @@ def sparse_matches(
     Murakami 2018, Steps 0 to 5 of the greedy algorithm. The paper chooses the candidates once, by the distances of the
     originals; so does ``sorted`` (:func:`~anonflow.algorithms.freeform.near_pairs.sorted_pairs`). With ``all`` they are sought
     again for each assignment, from the generalized records as they have grown. The next 2k - 1 records
-    join them: hand in the records in lexicographic order. Candidates that hold no
+    join them: that is the order of the records in lexicographic order. Candidates that hold no
     assignment are doubled: in the end they are all edges not used so far, a regular graph, which has one.
 
     O(k P^2 q), or the time of sorted pairs, and k sparse assignments of P (count + 2k) edges;
@@ -237,12 +237,12 @@ def sparse_matches(
             fresh = (ring[:, :, None] != given[:, None, :d]).all(axis=2)
             left = np.concatenate([np.nonzero(free)[0], np.nonzero(fresh)[0]])
             right = np.concatenate([near[free], ring[fresh]])
-            # once each, in one order: the solver then finds the same on every machine
+            # each edge once, in a fixed order: the solver then gives the same result on every machine
             left, right = np.divmod(np.unique(left * n + right), n)
             cost = np.empty(len(left))
             (join_pairs_jit if compiled else join_pairs)(plan, origin, left, joined, right, cost)
             cost -= joined.cost[right]
-            # increments may be negative (entropy); the solver wants none that are
+            # increments may be negative (entropy); the solver needs values that are not
             to = sparse_assignment(left, right, cost - cost.min(initial=0.0), n)
             if to is not None:
                 break
@@ -290,7 +290,7 @@ def cancel(
     count : int
         Candidate records of each original.
     t, p : int
-        Thresholds of :func:`anonflow.kernels.cycles.cancel_cycles`.
+        Thresholds of :func:`anonflow.kernels.freeform.cycles.cancel_cycles`.
     rng : numpy.random.Generator
         Draws the roots.
     pool : concurrent.futures.ThreadPoolExecutor
@@ -305,7 +305,7 @@ def cancel(
     """
     plan, origin, matches, joined = graph
     n, k = matches.shape
-    # those that hold an original already are no candidates, but grow least
+    # records that already hold an original are not candidates, although their cost rises least
     near = near_records(plan, origin, joined, min(count + k, n), pool, compiled)
     cycles, _, labels = (cancel_cycles_jit if compiled else cancel_cycles)(
         plan, origin, matches, joined.cost, near, rng.permutation(n).astype(np.int64), t, p
@@ -337,7 +337,7 @@ def cancel_all(
     pool : concurrent.futures.ThreadPoolExecutor
     compiled : bool, optional
     watch : callable, optional
-        Told of the progress.
+        Called with the progress.
 
     Returns
     -------
@@ -348,8 +348,8 @@ def cancel_all(
 
     Notes
     -----
-    Prices are incremental: what each record costs without each of its matches is renewed where it has changed. O(n k q)
-    memory.
+    Prices are incremental: the cost of each record without each of its matches is computed again only where it has
+    changed. O(n k q) memory.
     """
     plan, origin, matches, joined = graph
     n, k = matches.shape

@@ -1,4 +1,4 @@
-"""Exchanging matches of a k-regular graph, an edge that breaks ``max-width`` or ``max-set`` at infinite cost."""
+"""Exchange matches of a k-regular graph; an edge that breaks ``max-width`` or ``max-set`` has infinite cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anonflow.algorithms.method import Partition
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.reassign import cover_jit, slot_costs_jit
+from anonflow.kernels.freeform.reassign import cover_jit, slot_costs_jit
 from anonflow.kernels.state import empty_state
 from anonflow.partition import limited
 from anonflow.table.records import Records
@@ -25,7 +25,7 @@ PASSES = 3
 def improve_within(
     part: Partition, matches: np.ndarray, suppressed: np.ndarray, passes: int = PASSES
 ) -> np.ndarray:
-    """Pass matches on between near records, inside the limits; the loss never rises.
+    """Exchange matches between near records, inside the limits; the loss never rises.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def improve_within(
 
     Notes
     -----
-    Slot re-assignment of Murakami 2018, as in :func:`anonflow.algorithms.freeform.two_phase.improve`: each record of a block
-    of near ones gives up one match and an optimal assignment shares them out again. O(P^2 q / 128 + 128 k P q)
-    a pass.
+    Slot re-assignment of Murakami 2018, as in :func:`anonflow.algorithms.freeform.two_phase.improve`: each record of a
+    block of near records releases one match, and an optimal assignment distributes them again. O(P^2 q / 128 + 128 k P
+    q) a pass.
     """
     rows = np.flatnonzero(~suppressed)
     k = matches.shape[1]

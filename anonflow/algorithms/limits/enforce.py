@@ -1,4 +1,4 @@
-"""Limits of one generalized record, ``max-width`` and ``max-set``: every method inside them."""
+"""The limits of a generalized record, ``max-width`` and ``max-set``: run every method inside them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from anonflow.table.records import Records
 __all__ = ["limit_blocks", "run_within_limits"]
 
 RESCUED = 2_000
-"""Records of a partition for which a place is sought one by one; more are suppressed without a search."""
+"""The most records of a partition for which a place is searched one by one; more are suppressed without a search."""
 
 NEAR = 1_000
-"""Generalized records among which a place in a k-regular graph is sought: those that would grow least."""
+"""Number of generalized records, those whose cost would rise least, among which a place in a k-regular graph is searched."""
 
 
 def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mapping[str, Any]) -> Outcome:
@@ -53,15 +53,14 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     Notes
     -----
     docs/reference/departures.md, Boundaries and limits: an edge that breaks a limit costs infinity, a record left without k matches is
-    suppressed. No method has to know of it:
+    suppressed. The methods need not know the limits:
 
     1. The records are cut into blocks in which everything that can be generalized together keeps the limits
        (:func:`limit_blocks`), and the method runs in each of at least k; the others are cut again, among
        themselves.
-    2. Who is left is given a place: in the class whose loss grows least, or on k - 1 edges of a k-regular
-       graph, each of which he divides in two.
-    3. Blocks forbid more than the limits do. In k-regular graphs edges across them come back by exchanging
-       matches between near records, an edge that breaks a limit at infinite cost
+    2. Each record left gets a place: in the class whose loss grows least, or on k - 1 edges of a k-regular graph, each
+    of which it divides in two. 3. Blocks forbid more than the limits do. In k-regular graphs, edges across blocks are
+    restored by exchanging matches between near records, an edge that breaks a limit at infinite cost
        (:func:`anonflow.algorithms.limits.edges.improve_within`); the loss never rises.
 
     Methods that keep or hide a value: there the patterns that hide a limited QI are left
@@ -79,7 +78,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     while len(rest) >= k:
         labels = limit_blocks(records.take(rest), k)
         large = np.bincount(labels) >= k
-        if part.sensitive is not None:  # what a block has not, none of its classes can have
+        if part.sensitive is not None:  # a class has no value that its block lacks
             large &= ~part.sensitive.take(rest).lacking(labels, len(large))
         if not large.any():
             break
@@ -92,7 +91,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     facts = gathered_facts([outcome.facts for outcome in outcomes])
     if not method.hides:
         for name in ("lower_bound", "gap", "proven"):
-            facts.pop(name, None)  # of the blocks, which forbid more than the limits
+            facts.pop(name, None)  # suppressed because of the blocks, which forbid more than the limits
     at = np.flatnonzero(left)
     if len(at):
         outcomes.append(left_out(records.take(at), outcomes))
@@ -125,7 +124,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
 
 
 def limit_blocks(records: Records, k: int) -> np.ndarray:
-    """Return blocks in which whatever is generalized together keeps the limits, shape (n,), int64.
+    """Return blocks in which every generalization keeps the limits, shape (n,), int64.
 
     Parameters
     ----------
@@ -225,31 +224,31 @@ def _candidates(records: Records, suppressed: np.ndarray) -> list[int]:
 
 @dataclass(eq=False)
 class _Growing:
-    """Generalized records to which originals are joined, and what that costs."""
+    """Generalized records to which originals are joined, with the costs."""
 
     records: Records
     loss: str
-    made: Generalization
+    generalized: Generalization
 
     def __post_init__(self) -> None:
         self.own = Generalization.of(self.records)
-        self.cost = record_costs(self.made, self.loss)
+        self.cost = record_costs(self.generalized, self.loss)
         self.names = limited(self.records)
 
     def joined(self, original: int) -> Generalization:
         """Return each of them joined with an original."""
-        record = self.own.take(np.full(self.made.n, original))
-        return self.made.join(record)
+        record = self.own.take(np.full(self.generalized.n, original))
+        return self.generalized.join(record)
 
     def growth(self, original: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what each would cost joined with an original, and how much more; infinite beyond the limits."""
+        """Return the cost of each record joined with an original, and its increase; infinite beyond the limits."""
         joined = self.joined(original)
         cost = record_costs(joined, self.loss)
         return cost, np.where(_within(joined, self.names), cost - self.cost, np.inf)
 
     def replace(self, at: np.ndarray, new: Generalization) -> None:
-        """Put other generalized records in the place of some."""
-        generalization = self.made
+        """Replace some of the generalized records."""
+        generalization = self.generalized
         generalization.lo[:, at], generalization.hi[:, at], generalization.bits[:, at] = (
             new.lo,
             new.hi,
@@ -277,7 +276,7 @@ def _within(generalization: Generalization, names: Sequence[int]) -> np.ndarray:
 def _rescued_classes(
     part: Partition, classes: np.ndarray, suppressed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return suppressed records join the class whose loss grows least, where one keeps the limits."""
+    """Let suppressed records join the class whose loss grows least, where a class keeps the limits."""
     lost = _candidates(part.records, suppressed)
     kept = np.flatnonzero(~suppressed)
     if not lost or not len(kept):
@@ -320,7 +319,7 @@ def _rescued_matches(
         edges: list[tuple[int, int]] = []
         for slot in range(1, k):
             ends = matches[near, slot]
-            # what this record's own row would cost, the end of each edge joined to it
+            # the cost of this record's own row, joined with the end of each edge
             wide = own.take(ends).join(row.take(np.zeros(len(near), np.int64)))
             good = free & ~taken[ends] & _within(wide, growing.names)
             if not good.any():

@@ -1,4 +1,4 @@
-"""Pattern-guided k-anonymity solved exactly in other ways than by the integer program: small t and p, k = 2."""
+"""Exact solutions of pattern-guided k-anonymity without the integer program: for small t and p, and for k = 2."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def row_assignment(choices: RowChoices) -> np.ndarray | None:
 
     Notes
     -----
-    The paper guesses which row types use which pattern, 2^(tp) ways, and solves a flow for each. What matters
-    of a guess are the instances that are open, m <= tp of them: 2^m ways. For each, rows are transported to
-    instances of at least k at least cost, a linear program whose vertices are whole. Ways are tried from the
-    one of least bound (every row at its cheapest open choice) on, and no further than the best solution
-    found. O(2^m (c + transport)) time for c choices, O(2^m) memory.
+    The paper guesses which row types use which pattern, 2^(tp) ways, and solves a flow for each. Of a guess only the
+    open instances matter, m <= tp of them: 2^m ways. For each, rows are transported to instances of at least k at least
+    cost, a linear program with integer vertices. Ways are tried from the one of least bound (every row at its
+    cheapest open choice) on, and no further than the best solution found. O(2^m (c + transport)) time for c choices,
+    O(2^m) memory.
     """
     m = int(choices.instance.max(initial=-1)) + 1
     if m > INSTANCES:
@@ -95,8 +95,8 @@ def two(choices: RowChoices) -> np.ndarray | None:
     A class of two or more rows is a union of pairs and triples of the same pattern and the same cost, so the
     optimum is a cheapest partition of the rows into pairs, triples and suppressed rows: the paper's simplex
     matching problem. The paper cites a polynomial algorithm for it; here the partition is found as an
-    integer program over pairs and triples of row types (HiGHS), which proves the optimum too: its relaxation
-    is nearly whole. O(t^3) groups for t row types.
+    integer program over pairs and triples of row types (HiGHS), which proves the optimum too: its relaxation is nearly
+    integer. O(t^3) groups for t row types.
     """
     if choices.k != 2:
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
@@ -157,7 +157,7 @@ def two(choices: RowChoices) -> np.ndarray | None:
 
 
 def transported(choices: RowChoices, at: np.ndarray, on: np.ndarray, costs: np.ndarray) -> np.ndarray | None:
-    """Return the cheapest whole amounts once the instances are chosen: a vertex of a transport polytope.
+    """Return the cheapest integer amounts for chosen instances: a vertex of a transport polytope.
 
     Parameters
     ----------

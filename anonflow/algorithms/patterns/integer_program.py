@@ -1,4 +1,4 @@
-"""The integer program of pattern-guided k-anonymity, for each part of a table that stands alone."""
+"""The integer program of pattern-guided k-anonymity, for each independent part of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from anonflow.algorithms.patterns.row_choices import RowChoices
 __all__ = ["NONE", "improved"]
 
 GRACE = 0.4
-"""Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
+"""Seconds past the time limit for which we wait for a solver; most end by themselves."""
 
 LARGEST = 1_500_000
 """RowChoices of a pattern by a row type up to which the integer program is tried."""
@@ -28,7 +28,7 @@ NONE = int(np.iinfo(np.int64).max)
 
 
 def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tuple[np.ndarray | None, int]:
-    """Return the best solution found in time, and what no solution costs less than.
+    """Return the best solution found in time, and a lower bound of all solutions.
 
     Parameters
     ----------
@@ -48,9 +48,8 @@ def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tupl
 
     Notes
     -----
-    Row types that no chain of instances joins have nothing to do with each other: each such part is a
-    program of its own, the smallest first. Two QIs that no pattern suppresses, of 16 and 2 values, make 32
-    parts at least.
+    Row types that no chain of instances connects are independent: each such part is a program of its own, the smallest
+    first. Two QIs that no pattern suppresses, of 16 and 2 values, make 32 parts at least.
     """
     part_of = choices.components()
     of_choice = part_of[choices.kind]
@@ -178,9 +177,9 @@ def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
 def _in_time(end: float, work: Callable[[], Any]) -> Any:
     """Return what `work` returns, or None if it has not returned by `end`, plus a grace.
 
-    HiGHS looks at the clock between its steps only, and one step of a large program can take many times the
-    limit. A thread that is waited for no longer ends when its step does; what it finds is dropped. What goes wrong
-    in it goes wrong here.
+    HiGHS checks the clock between its steps only, and one step of a large program can take many times the limit. A
+    thread that we no longer wait for ends after its step, and its result is discarded. An exception in the thread is
+    raised here.
     """
     future: Future[Any] = Future()
 

@@ -1,10 +1,12 @@
-"""Patterns of suppression: lists, a small language of predicates, or all of them (Bredereck 2013)."""
+"""Patterns of suppression and of levels: lists, a small language of predicates, or all of them (Bredereck 2013)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
+from itertools import product
+from math import lcm, prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +14,8 @@ import numpy as np
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from anonflow.table.domain import Domain
+from anonflow.table.level_cells import CellsAtLevel, cells_at
+from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
 if TYPE_CHECKING:
@@ -19,12 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FALLBACKS",
+    "LEVELS",
     "FallbackWord",
+    "PatternSet",
     "fallback_of",
     "mask_costs",
     "pattern_costs",
     "pattern_grid",
     "pattern_masks",
+    "pattern_set",
     "qi_costs",
     "whole_costs",
 ]
@@ -32,20 +39,109 @@ __all__ = [
 MOST = 20
 """QIs up to which all patterns may be asked for; predicates may leave at most 2^20 patterns."""
 
+MOST_SHOWN = 63
+"""Quasi-identifiers, and levels of them that patterns name, together: bits of a mask."""
+
 HIDDEN, SHOWN = "*1☆", "-0_.□"
 """Marks of a pattern that is written as text."""
+
+LEVELS = "levels"
+"""The key of patterns that say at which level each column is published."""
 
 PREDICATES = ("at-most", "never", "together", "at-most-one-of", "fallback")
 
 FallbackWord = Literal["none", "all", "strict"]
 
 FALLBACKS: tuple[str, ...] = get_args(FallbackWord)
-"""What becomes of rows that no pattern can take."""
+"""The treatment of rows that no pattern can take."""
 
 
-def pattern_masks(
+@dataclass(frozen=True, eq=False)
+class PatternSet:
+    """Patterns in the order in which the heuristic tries them, as masks over the columns that they show.
+
+    What a pattern can show of a quasi-identifier (QI) is its value, or its cell at a level that some pattern names. Each is a
+    column of :meth:`shown`, and a bit of the masks: set where it is hidden. A pattern shows one of a QI's columns at most.
+
+    Attributes
+    ----------
+    domains : tuple of Domain, length q
+    qis : tuple of int, length v
+        The QI of each column: 0 .. q - 1, their values; then that of each level. v is 63 at most.
+    levels : tuple of str, length v - q
+    cells : tuple of CellsAtLevel, length v - q
+        What the values are published as at these levels.
+    masks : numpy.ndarray, shape (p,), uint64
+        Each pattern once, by increasing cost.
+    costs : numpy.ndarray, shape (p,), int64
+        Of a row of each pattern, as multiples of 1 / unit.
+    whole : numpy.ndarray, shape (q,), int64
+        Likewise, of hiding an entry of each QI.
+    unit : int
+    """
+
+    domains: tuple[Domain, ...]
+    qis: tuple[int, ...]
+    levels: tuple[str, ...]
+    cells: tuple[CellsAtLevel, ...]
+    masks: np.ndarray
+    costs: np.ndarray
+    whole: np.ndarray
+    unit: int
+
+    @property
+    def out(self) -> int:
+        """Cost of a row that is suppressed completely."""
+        return int(self.whole.sum())
+
+    @property
+    def everything(self) -> np.uint64:
+        """The pattern that hides everything."""
+        return np.uint64((1 << len(self.qis)) - 1)
+
+    def take(self, kept: np.ndarray) -> PatternSet:
+        """Return the patterns of a mask, shape (p,), bool, or at some positions."""
+        return replace(self, masks=self.masks[kept], costs=self.costs[kept])
+
+    def hides(self, a: int) -> np.ndarray:
+        """Return which patterns hide a QI, shape (p,), bool."""
+        own = np.uint64(sum(1 << b for b, qi in enumerate(self.qis) if qi == a))
+        return self.masks & own == own
+
+    def shows(self, b: int) -> np.ndarray:
+        """Return which patterns show a column, shape (p,), bool."""
+        return (self.masks >> np.uint64(b)) & np.uint64(1) == 0
+
+    def shown(self, records: Records) -> Records:
+        """Return all columns that a pattern can show: the records themselves, then a column for each level.
+
+        Parameters
+        ----------
+        records : Records
+            n records over the same QIs.
+
+        Returns
+        -------
+        Records
+            n records over v columns. Codes at a level are the first ones of their cells; -1 is a missing number.
+        """
+        if not self.cells:
+            return records
+        columns = [records.codes]
+        for qi, cells in zip(self.qis[records.q :], self.cells, strict=True):
+            assert cells.lo is not None
+            codes = records.codes[:, qi]
+            columns.append(np.where(codes < 0, np.int32(-1), cells.lo[codes])[:, None])
+        return Records(
+            tuple(records.domains[qi] for qi in self.qis),
+            np.ascontiguousarray(np.concatenate(columns, axis=1), np.int32),
+            records.units,
+        )
+
+
+def pattern_set(
     domains: Sequence[Domain], patterns: Any = "all", weights: Any = None, fallback: Any = None
-) -> np.ndarray:
+) -> PatternSet:
     """Return patterns as masks, in the order in which the heuristic tries them.
 
     Parameters
@@ -58,72 +154,236 @@ def pattern_masks(
           positions);
         - a text with a mark for each QI in schema order, ``*`` or 1 for suppressed, ``-`` or 0 for kept, as the
           criterion ``pattern`` and :func:`pattern_grid` write it;
-        - predicates: the patterns that meet all of them.
+        - predicates: the patterns that meet all of them;
+        - levels: ``{levels: {age: "width 10", country: ["level 1", "*"]}}``, at which level each column is
+          published, one or several of :func:`anonflow.table.level_cells.cells_at`: the patterns are all their
+          combinations, first column first. Columns that are not named are published as they are.
 
         Predicates are a mapping with any of ``at-most`` (so many QIs), ``never`` (columns), ``together``
         (columns that are suppressed all or not at all; several such lists in a list), ``at-most-one-of``
         (columns; several lists in a list) and ``fallback``: ``all`` adds the pattern that suppresses
         everything whatever the others say; see :func:`fallback_of` for the others.
     weights : mapping, optional
-        Column -> what suppressing one of its entries costs, 1 for the others.
+        Column -> what suppressing one of its entries costs, 1 for the others. An entry at a level costs a share of it.
     fallback : {"none", "all", "strict"}, optional
         The same for patterns that are no predicates.
 
     Returns
     -------
-    numpy.ndarray, shape (p,), uint64
-        Bit a is set where QI a is suppressed; each pattern once, by increasing cost. Equal costs keep the
-        order of the list. Predicates stand in it for their patterns in the order in which combinations grow,
-        first QI first: the first QI, the second, both, the third, it and the first, and so on (the binary
-        number whose least significant bit is the first QI). This is the order of Table 7 of Bredereck 2013.
-        All 2^q patterns are, as in its Tables 1, 3 and 6, in the order of the binary number whose most
+    PatternSet
+        Equal costs keep the order of the list. Predicates stand in it for their patterns in the order in which
+        combinations grow, first QI first: the first QI, the second, both, the third, it and the first, and so on
+        (the binary number whose least significant bit is the first QI). This is the order of Table 7 of Bredereck
+        2013. All 2^q patterns are, as in its Tables 1, 3 and 6, in the order of the binary number whose most
         significant bit is the first QI, so the last QI is suppressed first.
 
     Raises
     ------
     ParameterError
-        If a pattern or weight names an unknown column, a pattern has another length, predicates contradict
+        If a pattern or weight names an unknown column or level, a pattern has another length, predicates contradict
         each other, or there are too many patterns.
     """
     q = len(domains)
     coded = next((domain.column for domain in domains if domain.has_codes), None)
     if coded is not None:
         raise ParameterError(
-            f"pattern-guided: column {coded!r} has numbers and codes, which are not hidden apart; recode it under prepare, "
-            "or use another method"
+            f"column {coded!r} has numbers and codes, which are not hidden apart; recode it under prepare, "
+            "or use another method",
+            subject="pattern-guided",
         )
+    whole, unit = whole_costs(domains, weights)
+    shown = _ShownColumns(domains)
     if isinstance(patterns, str) and patterns == "all":
         if q > MOST:
             raise ParameterError(
-                f"pattern-guided: all patterns of {q} quasi-identifiers are too many; list patterns, or "
-                "say how many may be suppressed with {at-most: 2}"
+                f"all patterns of {q} quasi-identifiers are too many; list patterns, or "
+                "say how many may be suppressed with {at-most: 2}",
+                subject="pattern-guided",
             )
         masks = np.arange(1 << q, dtype=np.uint64)
     else:
         if isinstance(patterns, str) or not isinstance(patterns, Mapping | Sequence) or not len(patterns):
             raise ParameterError(
-                "pattern-guided: patterns is 'all' or a list of patterns, or predicates such as {at-most: 2}"
+                "patterns is 'all' or a list of patterns, or predicates such as {at-most: 2}",
+                subject="pattern-guided",
             )
-        if q > 63:
-            raise ParameterError("pattern-guided: at most 63 quasi-identifiers")
-        listed = [patterns] if isinstance(patterns, Mapping) else patterns
-        masks = np.concatenate([_masks_of(pattern, domains) for pattern in listed])
+        if q > MOST_SHOWN:
+            raise ParameterError(f"at most {MOST_SHOWN} quasi-identifiers", subject="pattern-guided")
+        listed = [patterns] if isinstance(patterns, Mapping) else list(patterns)
+        for pattern in listed:
+            if isinstance(pattern, Mapping) and LEVELS in pattern:
+                shown.enter(pattern)
+        masks = np.concatenate(
+            [
+                shown.masks_of(pattern)
+                if isinstance(pattern, Mapping) and LEVELS in pattern
+                else _masks_of(pattern, domains) | shown.between
+                for pattern in listed
+            ]
+        )
         if fallback_of(patterns, fallback) == "all":
-            masks = np.append(masks, np.uint64((1 << q) - 1))
+            masks = np.append(masks, shown.everything)
         masks = masks[np.sort(np.unique(masks, return_index=True)[1])]
-    costs = mask_costs(masks, whole_costs(domains, weights)[0])
-    if isinstance(patterns, str):
-        return masks[np.lexsort([_reversed_bits(masks, q), costs])]
-    return masks[np.argsort(costs, kind="stable")]
+    kept = [Fraction(int(cost)) for cost in whole]
+    kept += [kept[qi] * (1 - cells.share) for qi, cells in zip(shown.qis[q:], shown.cells, strict=True)]
+    finer = lcm(*(cost.denominator for cost in kept), 1)
+    whole, unit = whole * finer, unit * finer
+    if max(whole.tolist(), default=0) >= 2**45:
+        raise ParameterError("weights have too many digits; round them", subject="pattern-guided")
+    costs = int(whole.sum()) - mask_costs(~masks, np.array([int(cost * finer) for cost in kept], np.int64))
+    order = (
+        np.lexsort([_reversed_bits(masks, q), costs])
+        if isinstance(patterns, str)
+        else np.argsort(costs, kind="stable")
+    )
+    return PatternSet(
+        tuple(domains),
+        tuple(shown.qis),
+        tuple(shown.levels),
+        tuple(shown.cells),
+        masks[order],
+        costs[order],
+        whole,
+        unit,
+    )
+
+
+def pattern_masks(
+    domains: Sequence[Domain], patterns: Any = "all", weights: Any = None, fallback: Any = None
+) -> np.ndarray:
+    """Return patterns of suppression as masks: those of :func:`pattern_set`.
+
+    Parameters
+    ----------
+    domains, patterns, weights, fallback
+        As there.
+
+    Returns
+    -------
+    numpy.ndarray, shape (p,), uint64
+        Bit a is set where QI a is suppressed.
+
+    Raises
+    ------
+    ParameterError
+        As there.
+    """
+    return pattern_set(domains, patterns, weights, fallback).masks
+
+
+class _ShownColumns:
+    """What patterns can show: values, and the levels that they name."""
+
+    def __init__(self, domains: Sequence[Domain]) -> None:
+        self.domains = domains
+        self.qis = list(range(len(domains)))
+        self.levels: list[str] = []
+        self.cells: list[CellsAtLevel] = []
+
+    @property
+    def between(self) -> np.uint64:
+        """The bits of all levels that are neither values nor hidden."""
+        return np.uint64(((1 << len(self.cells)) - 1) << len(self.domains))
+
+    @property
+    def everything(self) -> np.uint64:
+        """All bits."""
+        return np.uint64((1 << len(self.qis)) - 1)
+
+    def enter(self, pattern: Mapping[Any, Any]) -> None:
+        """Give each level that patterns name a column."""
+        for column, levels in self._checked(pattern).items():
+            qis = [a for a, domain in enumerate(self.domains) if domain.column == column]
+            for level in levels:
+                for qi, cells in zip(qis, self._cells(column, level), strict=True):
+                    named = list(zip(self.qis[len(self.domains) :], self.levels, strict=True))
+                    if cells.lo is not None and (qi, level) not in named:
+                        self.qis.append(qi)
+                        self.levels.append(level)
+                        self.cells.append(cells)
+        if len(self.qis) > MOST_SHOWN:
+            raise ParameterError(
+                f"the quasi-identifiers and the levels named are {len(self.qis)}, {MOST_SHOWN} are possible; "
+                "name fewer levels",
+                subject="pattern-guided",
+            )
+
+    def masks_of(self, pattern: Mapping[Any, Any]) -> np.ndarray:
+        """Return all combinations of the levels, the columns in the order in which they are named."""
+        named = self._checked(pattern)
+        if prod(map(len, named.values())) > 1 << MOST:
+            raise ParameterError(
+                f"the levels make more than {1 << MOST} patterns; name fewer of them",
+                subject="pattern-guided",
+            )
+        free = sum(1 << a for a, domain in enumerate(self.domains) if domain.column not in named)
+        ways = product(
+            *([self._shown(column, level) for level in levels] for column, levels in named.items())
+        )
+        everything = int(self.everything)
+        return np.array([everything & ~(free | sum(way)) for way in ways], np.uint64)
+
+    def _shown(self, column: str, level: str) -> int:
+        """Return the bits of what a level shows of a column."""
+        shown = 0
+        qis = [a for a, domain in enumerate(self.domains) if domain.column == column]
+        for qi, cells in zip(qis, self._cells(column, level), strict=True):
+            if cells.lo is not None:
+                pairs = list(zip(self.qis[len(self.domains) :], self.levels, strict=True))
+                shown |= 1 << len(self.domains) + pairs.index((qi, level))
+            elif cells.share == 0:
+                shown |= 1 << qi
+        return shown
+
+    def _cells(self, column: str, level: str) -> list[CellsAtLevel]:
+        try:
+            return cells_at([domain for domain in self.domains if domain.column == column], level)
+        except ParameterError as error:
+            raise ParameterError(f"{error}", subject="pattern-guided") from None
+
+    def _checked(self, pattern: Mapping[Any, Any]) -> dict[str, list[str]]:
+        """Return the levels named for each column."""
+        for key in pattern:
+            if key not in (LEVELS, "fallback"):
+                raise ParameterError(
+                    f"levels go with fallback alone, not with {str(key)[:40]!r}; list the two as patterns of their own",
+                    subject="pattern-guided",
+                )
+        named = pattern[LEVELS]
+        if not isinstance(named, Mapping) or not named:
+            raise ParameterError(
+                'levels is a mapping of columns to levels, such as {age: "width 10"}',
+                subject="pattern-guided",
+            )
+        known = tuple(dict.fromkeys(domain.column for domain in self.domains))
+        checked = {}
+        for column, levels in named.items():
+            if column not in known:
+                raise ParameterError(
+                    f"no quasi-identifier {str(column)[:40]!r}{did_you_mean(str(column), known)}",
+                    subject="pattern-guided",
+                )
+            entries = [levels] if isinstance(levels, str) else levels
+            if (
+                not isinstance(entries, Sequence)
+                or not entries
+                or not all(isinstance(e, str) for e in entries)
+            ):
+                raise ParameterError(
+                    f"the levels of column {column!r} are texts such as 'values', 'level 1', 'width 10' or '*'",
+                    subject="pattern-guided",
+                )
+            checked[str(column)] = list(dict.fromkeys(entries))
+        return checked
 
 
 def fallback_of(patterns: Any, fallback: Any = None) -> str:
-    """Return what becomes of rows that no pattern can take.
+    """Return the treatment of rows that no pattern can take.
 
     Parameters
     ----------
     patterns : "all", mapping, or sequence
-        As :func:`pattern_masks` takes them; predicates may name the fallback.
+        As :func:`pattern_set` takes them; predicates may name the fallback.
     fallback : {"none", "all", "strict"}, optional
 
     Returns
@@ -137,7 +397,7 @@ def fallback_of(patterns: Any, fallback: Any = None) -> str:
     Raises
     ------
     ParameterError
-        If it is none of these, or two different ones are named.
+        If it is unknown, or two different values are named.
     """
     listed = patterns if isinstance(patterns, Sequence) and not isinstance(patterns, str) else [patterns]
     named = [entry["fallback"] for entry in listed if isinstance(entry, Mapping) and "fallback" in entry]
@@ -146,18 +406,21 @@ def fallback_of(patterns: Any, fallback: Any = None) -> str:
     for name in named:
         if name not in FALLBACKS:
             raise ParameterError(
-                "pattern-guided: fallback is 'strict' (every row follows a pattern), 'all' (everything "
-                "suppressed is a pattern) or 'none'"
+                "fallback is 'strict' (every row follows a pattern), 'all' (everything "
+                "suppressed is a pattern) or 'none'",
+                subject="pattern-guided",
             )
     if fallback is not None and any(name != fallback for name in named):
-        raise ParameterError("pattern-guided: the option fallback and that of the patterns differ; name one")
+        raise ParameterError(
+            "the option fallback and that of the patterns differ; name one", subject="pattern-guided"
+        )
     if "strict" in named and "all" in named:
-        raise ParameterError("pattern-guided: patterns name fallback 'all' and 'strict'; name one")
+        raise ParameterError("patterns name fallback 'all' and 'strict'; name one", subject="pattern-guided")
     return next((name for name in ("strict", "all") if name in named), "none")
 
 
 def qi_costs(domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
-    """Return what suppressing an entry of each QI costs, shape (q,), float64.
+    """Return the cost of suppressing an entry of each QI, shape (q,), float64.
 
     Raises
     ------
@@ -169,7 +432,7 @@ def qi_costs(domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
 
 
 def pattern_costs(masks: np.ndarray, domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
-    """Return what a row of each pattern costs, shape (p,), float64.
+    """Return the cost of a row of each pattern, shape (p,), float64.
 
     Raises
     ------
@@ -181,36 +444,41 @@ def pattern_costs(masks: np.ndarray, domains: Sequence[Domain], weights: Any = N
 
 
 def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd.DataFrame:
-    """Return patterns as a grid to look at: a row per pattern in the order of preference, a column per QI.
+    """Return patterns as a table: a row for each pattern in the order of preference, a column for each QI.
 
     Parameters
     ----------
     table : Table
         Or anything with ``domains``.
     patterns, weights
-        As :func:`pattern_masks` takes them.
+        As :func:`pattern_set` takes them.
 
     Returns
     -------
     pandas.DataFrame, shape (p, q + 2), text and numbers
-        ``*`` where the QI is suppressed and ``-`` where it is kept; then `suppressed`, how many are, and
-        `cost`, what a row of the pattern costs.
+        ``*`` where the QI is suppressed, ``-`` where it is kept, else the level at which it is published; then
+        `suppressed`, how many are, and `cost`, what a row of the pattern costs.
 
     Raises
     ------
     ParameterError
-        As :func:`pattern_masks`.
+        As :func:`pattern_set`.
     """
     import pandas as pd
 
-    masks = pattern_masks(table.domains, patterns, weights)
+    allowed = pattern_set(table.domains, patterns, weights)
     columns: dict[str, Any] = {}
+    suppressed = np.zeros(len(allowed.masks), np.int64)
     for a, domain in enumerate(table.domains):
-        hidden = (masks >> np.uint64(a)) & np.uint64(1) != 0
+        hidden = allowed.hides(a)
+        suppressed += hidden
         columns[domain.name] = np.where(hidden, "*", "-").astype(object)
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(masks)))
-    frame["suppressed"] = np.bitwise_count(masks).astype(np.int64)
-    frame["cost"] = pattern_costs(masks, table.domains, weights)
+    q = len(table.domains)
+    for b, level in enumerate(allowed.levels, start=q):
+        columns[table.domains[allowed.qis[b]].name][allowed.shows(b)] = level
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(allowed.masks)))
+    frame["suppressed"] = suppressed
+    frame["cost"] = allowed.costs / allowed.unit
     return frame
 
 
@@ -222,12 +490,14 @@ def _masks_of(pattern: Any, domains: Sequence[Domain]) -> np.ndarray:
     if isinstance(pattern, str):
         if len(pattern) != q or set(pattern) - set(HIDDEN + SHOWN):
             raise ParameterError(
-                f"pattern-guided: a pattern as text has {q} characters, a mark for each quasi-identifier: * suppressed, - kept"
+                f"a pattern as text has {q} characters, a mark for each quasi-identifier: * suppressed, - kept",
+                subject="pattern-guided",
             )
         return np.array([sum(1 << a for a, mark in enumerate(pattern) if mark in HIDDEN)], np.uint64)
     if not isinstance(pattern, Sequence) or not all(isinstance(name, str) for name in pattern):
         raise ParameterError(
-            "pattern-guided: a pattern is a list of column names, a text such as '-*-', or predicates"
+            "a pattern is a list of column names, a text such as '-*-', or predicates",
+            subject="pattern-guided",
         )
     mask = 0
     for name in pattern:
@@ -239,7 +509,9 @@ def _mask_of(name: str, domains: Sequence[Domain]) -> int:
     mask = sum(1 << a for a, domain in enumerate(domains) if name in (domain.name, domain.column))
     if not mask:
         known = tuple(dict.fromkeys(domain.column for domain in domains))
-        raise ParameterError(f"pattern-guided: no quasi-identifier {name!r}{did_you_mean(name, known)}")
+        raise ParameterError(
+            f"no quasi-identifier {name!r}{did_you_mean(name, known)}", subject="pattern-guided"
+        )
     return mask
 
 
@@ -252,15 +524,19 @@ class _Predicates:
         for key, value in given.items():
             name = str(key).replace("_", "-")
             if name not in PREDICATES:
-                raise ParameterError(f"pattern-guided: no predicate {key!r}{did_you_mean(name, PREDICATES)}")
+                raise ParameterError(
+                    f"no predicate {key!r}{did_you_mean(name, PREDICATES)}", subject="pattern-guided"
+                )
             options[name] = value
         if not options:
             raise ParameterError(
-                "pattern-guided: predicates such as {at-most: 2} are expected, none are given"
+                "predicates such as {at-most: 2} are expected, none are given", subject="pattern-guided"
             )
         self.most = options.get("at-most", len(domains))
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
-            raise ParameterError("pattern-guided: at-most is a number of quasi-identifiers, such as 2")
+            raise ParameterError(
+                "at-most is a number of quasi-identifiers, such as 2", subject="pattern-guided"
+            )
         self.fallback = fallback_of(options) == "all"
         never = options.get("never", [])
         self.never = [] if never in ([], ()) else self._names("never", never, least=1)
@@ -274,7 +550,7 @@ class _Predicates:
         groups = [[np.uint64(_mask_of(name, self.domains)) for name in group] for group in self.exclusive]
         masks = np.zeros(1, np.uint64)
         for unit in units:
-            # each predicate still unmet stays unmet when more is suppressed: nothing useful is lost here
+            # a predicate that does not hold now cannot hold when more is suppressed: no valid pattern is lost here
             more = masks | np.uint64(unit)
             allowed = np.bitwise_count(more) <= self.most
             for group in groups:
@@ -282,8 +558,9 @@ class _Predicates:
             masks = np.concatenate([masks, more[allowed]])
             if len(masks) > 1 << MOST:
                 raise ParameterError(
-                    f"pattern-guided: the predicates leave more than {1 << MOST} patterns; lower at-most, or "
-                    "name columns under never"
+                    f"the predicates leave more than {1 << MOST} patterns; lower at-most, or "
+                    "name columns under never",
+                    subject="pattern-guided",
                 )
         masks.sort()
         if self.fallback:
@@ -310,28 +587,31 @@ class _Predicates:
         return mask
 
     def _check(self) -> None:
-        """Predicates that forbid for good what another speaks of."""
+        """Refuse predicates that always forbid a column that another predicate names."""
         for group in self.together:
-            # as other groups may tie more columns to it
+            # because other groups may tie more columns to it
             mask = next(unit for unit in [*self._tied(), 0] if not unit or unit & self._mask(group))
             words = " and ".join(map(repr, group))
             for name in self.never:
                 if _mask_of(name, self.domains) & mask:
                     raise ParameterError(
-                        f"pattern-guided: contradictory patterns: columns {words} go together, yet {name!r} is "
-                        "never to be suppressed; drop one of the two"
+                        f"contradictory patterns: columns {words} go together, yet {name!r} is "
+                        "never to be suppressed; drop one of the two",
+                        subject="pattern-guided",
                     )
             for rivals in self.exclusive:
                 both = [name for name in rivals if _mask_of(name, self.domains) & mask]
                 if len(both) > 1:
                     raise ParameterError(
-                        f"pattern-guided: contradictory patterns: columns {words} go together, yet at most one "
-                        f"of {both[0]!r} and {both[1]!r} may be suppressed; drop one of the two"
+                        f"contradictory patterns: columns {words} go together, yet at most one "
+                        f"of {both[0]!r} and {both[1]!r} may be suppressed; drop one of the two",
+                        subject="pattern-guided",
                     )
             if mask.bit_count() > self.most:
                 raise ParameterError(
-                    f"pattern-guided: contradictory patterns: columns {words} go together, yet at most "
-                    f"{self.most} may be suppressed, and they are {mask.bit_count()}; raise at-most"
+                    f"contradictory patterns: columns {words} go together, yet at most "
+                    f"{self.most} may be suppressed, and they are {mask.bit_count()}; raise at-most",
+                    subject="pattern-guided",
                 )
 
     def _tied(self) -> list[int]:
@@ -343,7 +623,9 @@ class _Predicates:
 
     def _groups(self, what: str, given: Any) -> Iterator[list[str]]:
         if isinstance(given, str) or not isinstance(given, Sequence):
-            raise ParameterError(f"pattern-guided: {what} is a list of columns, or a list of such lists")
+            raise ParameterError(
+                f"{what} is a list of columns, or a list of such lists", subject="pattern-guided"
+            )
         if not given:
             return
         if all(isinstance(each, str) for each in given):
@@ -354,13 +636,13 @@ class _Predicates:
     def _names(self, what: str, given: Any, least: int) -> list[str]:
         names = [given] if isinstance(given, str) else given
         if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-            raise ParameterError(f"pattern-guided: {what} is a list of columns")
+            raise ParameterError(f"{what} is a list of columns", subject="pattern-guided")
         for at, name in enumerate(names):
             _mask_of(name, self.domains)
             if name in names[:at]:
-                raise ParameterError(f"pattern-guided: {what} names column {name!r} twice")
+                raise ParameterError(f"{what} names column {name!r} twice", subject="pattern-guided")
         if len(names) < least:
-            raise ParameterError(f"pattern-guided: {what} needs at least {least} columns")
+            raise ParameterError(f"{what} needs at least {least} columns", subject="pattern-guided")
         return list(names)
 
 
@@ -381,23 +663,25 @@ def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, in
     if weights is not None:
         if not isinstance(weights, Mapping):
             raise ParameterError(
-                "pattern-guided: weights is a mapping from column to number, such as {age: 2}"
+                "weights is a mapping from column to number, such as {age: 2}", subject="pattern-guided"
             )
         for name, weight in weights.items():
             mask = _mask_of(str(name), domains)
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < 1e6:
-                raise ParameterError(f"pattern-guided: the weight of {name!r} must be a number above 0")
+                raise ParameterError(
+                    f"the weight of {name!r} must be a number above 0", subject="pattern-guided"
+                )
             for a in range(len(domains)):
                 if mask >> a & 1:
                     costs[a] = Fraction(str(weight))
     unit = lcm(*(cost.denominator for cost in costs), 1)
     if max(costs, default=Fraction(1)) * unit >= 2**45:
-        raise ParameterError("pattern-guided: weights have too many digits; round them")
+        raise ParameterError("weights have too many digits; round them", subject="pattern-guided")
     return np.array([int(cost * unit) for cost in costs], np.int64), unit
 
 
 def mask_costs(masks: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """Return what a row of each pattern costs, shape (p,), int64, from whole costs of the QIs."""
+    """Return the cost of a row of each pattern, shape (p,), int64, from integer costs of the QIs."""
     total = np.zeros(len(masks), np.int64)
     for a, cost in enumerate(costs):
         total += ((masks >> np.uint64(a)) & np.uint64(1)).astype(np.int64) * cost

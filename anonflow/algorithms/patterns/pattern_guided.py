@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import (
+    LEVELS,
     PREDICATES,
     FallbackWord,
+    PatternSet,
     fallback_of,
-    mask_costs,
-    pattern_masks,
-    qi_costs,
-    whole_costs,
+    pattern_set,
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.patterns import place_rows, place_rows_jit
+from anonflow.kernels.patterns.pattern_guided import place_rows, place_rows_jit
 from anonflow.option import Option
 from anonflow.partition import limited
-from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
 __all__ = [
     "PATTERN_GUIDED",
     "check_company",
-    "everything",
     "follows_all",
+    "has_levels",
     "joined",
     "pattern_guided",
     "place",
@@ -38,7 +37,7 @@ __all__ = [
     "within_boundaries",
 ]
 
-Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", *PREDICATES))]
+Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", LEVELS, *PREDICATES))]
 Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
 Fallback = Annotated[FallbackWord | None, Option("Rows that no pattern fits", in_form=False)]
 
@@ -46,7 +45,7 @@ LARGEST = 30_000_000
 """Patterns times row types up to which a local search is made."""
 
 ORDERS = 1000
-"""Orders of equally dear patterns that may be tried."""
+"""The most orders of patterns of equal cost that may be tried."""
 
 
 def pattern_guided(
@@ -63,7 +62,8 @@ def pattern_guided(
 
     Patterns are tried by increasing number of suppressed quasi-identifiers (QIs), or by increasing weight. A
     class of a pattern takes all the rows left that agree on what the pattern keeps, when they are at least k.
-    Values that are kept are published as they are, whatever the kind of the QI; the others as ``*``.
+    Values that are kept are published as they are, whatever the kind of the QI; the others as ``*``. A pattern may
+    also say at which level of its hierarchy, or in intervals of which width, a QI is published.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ def pattern_guided(
     patterns : "all", mapping or sequence
         Which columns may be hidden together: all, predicates, or a list of patterns.
 
-        All 2^q patterns (q <= 20); predicates such as ``{at-most: 2, never: [education], fallback: all}``; or
-        a list of patterns, of which each is a list of columns to suppress, a text of 0 and 1, or predicates:
-        see :func:`anonflow.algorithms.patterns.language.pattern_masks`. Equally dear ones are tried in the
-        order in which they are given.
+        All 2^q patterns (q <= 20); predicates such as ``{at-most: 2, never: [education], fallback: all}``;
+        levels such as ``{levels: {age: "width 10", country: ["level 1", "*"]}}``; or a list of patterns, of which
+        each is a list of columns to suppress, a text of 0 and 1, predicates, or levels: see
+        :func:`anonflow.algorithms.patterns.language.pattern_set`. Patterns of equal cost are tried in the order of the list.
     weights : mapping, optional
-        Column -> what suppressing one of its entries costs; 1 for the others.
+        Column -> what suppressing one of its entries costs; 1 for the others. At a level, a share of it.
     local_search : bool, optional
         Rows move between classes while that hides fewer entries: never worse, slower.
 
@@ -92,7 +92,7 @@ def pattern_guided(
     orders : int, optional
         Of patterns that hide equally many columns; the result that hides the fewest entries is kept.
 
-        That is how many orders of equally dear patterns are tried; of equally cheap results the first is kept.
+        This is the number of orders of patterns of equal cost that are tried; among results of equal cost the first is kept.
         The given order is the first, its reverse the second, the others are drawn at random.
 
     Returns
@@ -100,7 +100,8 @@ def pattern_guided(
     Outcome
         With classes. Rows that no pattern can take are suppressed altogether. Facts: `suppressed_entries`;
         `rows_without_pattern`, how many rows are suppressed altogether though no pattern does that or they are
-        fewer than k; `cost` with weights; with a local search, `saved`, by how much it lowered the cost.
+        fewer than k; with levels `generalized_entries`, published at one that neither shows nor hides the value; `cost`
+        with weights or levels; with a local search, `saved`, by how much it lowered the cost.
 
     Raises
     ------
@@ -113,45 +114,49 @@ def pattern_guided(
     Notes
     -----
     Bredereck 2013, section 2.3: the greedy heuristic. O(p P q) time for p patterns and each order, O(P q)
-    memory. The information loss asked for is not looked at: the cost is suppressed entries.
-    Weights are the outlook of the paper's section 4. Patterns that suppress a QI whose boundary does not
-    allow that are left out.
+    memory. The method ignores the requested information loss: its cost is the number of suppressed entries.
+    Weights and hierarchies are suggested in the paper's section 5. At a level a class takes all the rows left that the
+    pattern publishes alike; an entry costs the share of its height that the level has, of an interval the share of the
+    domain's width. Patterns that suppress a QI whose boundary does not allow that, or generalize it beyond, are left out.
     """
-    domains = part.records.domains
-    masks = within_boundaries(part.records, pattern_masks(domains, patterns, weights, fallback))
+    allowed = within_boundaries(part.records, pattern_set(part.records.domains, patterns, weights, fallback))
     strict = fallback_of(patterns, fallback) == "strict"
-    whole, unit = whole_costs(domains, weights)
-    hides_all = bool((masks == everything(domains)).any())
+    hides_all = bool((allowed.masks == allowed.everything).any())
     if local_search and not strict:
-        masks = masks[masks != everything(domains)]  # that is suppression, which needs no k rows
-    costs = mask_costs(masks, whole)
-    labels, used = cheapest_order(part, masks, costs, int(whole.sum()), k, orders)
+        # that is suppression, which needs no k rows
+        allowed = allowed.take(allowed.masks != allowed.everything)
+    masks, costs, shown = allowed.masks, allowed.costs, allowed.shown(part.records)
+    labels, used = cheapest_order(replace(part, records=shown), masks, costs, allowed.out, k, orders)
     if strict:
-        labels, used = joined(part.records, masks, labels, used)
+        labels, used = joined(shown, masks, labels, used)
     facts = {}
     small = len(masks) * len(np.unique(part.records.classes())) <= LARGEST
     if local_search and not small:
         raise ParameterError(
-            f"pattern-guided: {len(masks)} patterns are too many for a local search in {part.n} records; "
-            "allow fewer patterns, use smaller partitions, or do without"
+            f"{len(masks)} patterns are too many for a local search in {part.n} records; "
+            "allow fewer patterns, use smaller partitions, or do without",
+            subject="pattern-guided",
         )
     if local_search or (strict and small and (used < 0).any()):
-        choices = choices_of(part.records, masks, costs, None if strict else int(whole.sum()), k)
+        choices = choices_of(shown, masks, costs, None if strict else allowed.out, k)
         if strict:
             check_company(choices)
             choices = choices.priced()
         amount = searched(choices, choices.amount_of(used))
         if local_search:
-            before = int(np.append(costs, int(whole.sum()))[used].sum())
-            after = int((np.append(costs, int(whole.sum()))[choices.pattern] * amount).sum())
-            facts["saved"] = (before - after) / unit
+            prices = np.append(costs, allowed.out)
+            before, after = int(prices[used].sum()), int((prices[choices.pattern] * amount).sum())
+            facts["saved"] = (before - after) / allowed.unit
         labels, used = choices.places(amount)
     if strict and (used < 0).any():
         raise InfeasibleError(
-            f"pattern-guided: the heuristic leaves {int((used < 0).sum())} rows that follow no pattern; allow "
-            "more patterns, use pattern-guided-optimal, or let rows be suppressed with fallback none or all"
+            f"the heuristic leaves {int((used < 0).sum())} rows that follow no pattern; allow "
+            "more patterns, use pattern-guided-optimal, or let rows be suppressed with fallback none or all",
+            subject="pattern-guided",
         )
-    return publish_places(part.records, masks, labels, used, weights, k, hides_all, **facts)
+    if weights is not None:
+        facts["cost"] = int(np.append(costs, allowed.out)[used].sum()) / allowed.unit
+    return publish_places(part.records, allowed, labels, used, k, hides_all, **facts)
 
 
 def follows_all(options: Mapping[str, Any]) -> bool:
@@ -159,9 +164,11 @@ def follows_all(options: Mapping[str, Any]) -> bool:
     return fallback_of(options.get("patterns", "all"), options.get("fallback")) == "strict"
 
 
-def everything(domains: Sequence[Domain]) -> np.uint64:
-    """Return the pattern that suppresses every QI."""
-    return np.uint64((1 << len(domains)) - 1)
+def has_levels(options: Mapping[str, Any]) -> bool:
+    """Return whether a pattern says at which level a column is published."""
+    patterns = options.get("patterns", "all")
+    listed = patterns if isinstance(patterns, Sequence) and not isinstance(patterns, str) else [patterns]
+    return any(isinstance(pattern, Mapping) and LEVELS in pattern for pattern in listed)
 
 
 def check_company(choices: RowChoices) -> None:
@@ -176,16 +183,17 @@ def check_company(choices: RowChoices) -> None:
     alone = np.bincount(choices.kind[inside], minlength=len(choices.rows)) == 0
     if alone.any():
         raise InfeasibleError(
-            f"pattern-guided: {int(choices.rows[alone].sum())} rows agree with fewer than k = {choices.k} rows "
+            f"{int(choices.rows[alone].sum())} rows agree with fewer than k = {choices.k} rows "
             "under every pattern, so not every row can follow one; allow more patterns, lower k, or let rows be "
-            "suppressed with fallback none or all"
+            "suppressed with fallback none or all",
+            subject="pattern-guided",
         )
 
 
 def cheapest_order(
     part: Partition, masks: np.ndarray, costs: np.ndarray, out: int, k: int, orders: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what :func:`place` returns for the cheapest of several orders of equally dear patterns.
+    """Return the result of :func:`place` for the cheapest of several orders of patterns of equal cost.
 
     Parameters
     ----------
@@ -214,7 +222,7 @@ def cheapest_order(
 def joined(
     records: Records, masks: np.ndarray, labels: np.ndarray, used: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows that no pattern took join the cheapest class that they fit.
+    """Let rows that no pattern took join the cheapest class that they fit.
 
     Those that fit none are suppressed if a pattern suppresses everything, together with the class for which
     that costs least: it has k rows. O(p n q) time for the p patterns that are in use.
@@ -248,7 +256,7 @@ def joined(
         fits = target >= 0
         labels[left[fits]], used[left[fits]] = target[fits], p
         left = left[~fits]
-    whole = np.flatnonzero(masks == everything(records.domains))
+    whole = np.flatnonzero(masks == np.uint64((1 << records.q) - 1))
     if len(left) and len(whole) and (before >= 0).any():
         kept_cells = np.append(records.q - np.bitwise_count(masks).astype(np.int64), 0)[used]
         lost = np.bincount(labels[used >= 0], kept_cells[used >= 0])
@@ -260,10 +268,9 @@ def joined(
 
 def publish_places(
     records: Records,
-    masks: np.ndarray,
+    allowed: PatternSet,
     labels: np.ndarray,
     used: np.ndarray,
-    weights: Any,
     k: int,
     hides_all: bool,
     **facts: Any,
@@ -274,44 +281,76 @@ def publish_places(
     ----------
     records : Records
         n records.
-    masks : numpy.ndarray, shape (p,), uint64
+    allowed : PatternSet
     labels, used : numpy.ndarray, shape (n,), int64
         As :func:`place` returns them.
-    weights : mapping or None
     k : int
     hides_all : bool
         Whether suppressing everything is one of the patterns.
     **facts
         More facts.
-
-    Raises
-    ------
-    ParameterError
-        If a weight is no positive number, or of no quasi-identifier.
     """
-    q = records.q
-    hidden = np.full(records.n, everything(records.domains), np.uint64)
-    hidden[used >= 0] = masks[used[used >= 0]]
-    whole = (hidden[None, :] >> np.arange(q, dtype=np.uint64)[:, None]) & np.uint64(1) != 0
-    suppressed = whole.all(axis=0)
+    patterns = np.append(allowed.masks, allowed.everything)[used]
+    whole = np.ones((records.q, records.n), bool)
+    own = Generalization.of(records)
+    everything = own.with_suppressed(np.ones(own.n, bool))
+    layout = own.layout
+    lo, hi, bits = own.lo.copy(), own.hi.copy(), own.bits.copy()
+    row_of = {a: t for t, a in enumerate(layout.ranges.tolist())}
+    generalized = 0
+    for b, a in enumerate(allowed.qis):
+        rows = np.flatnonzero((patterns >> np.uint64(b)) & np.uint64(1) == 0)
+        whole[a, rows] = False
+        if b >= records.q:
+            cells, codes = allowed.cells[b - records.q], records.codes[rows, a]
+            assert cells.lo is not None
+            assert cells.hi is not None
+            lo[row_of[a], rows], hi[row_of[a], rows] = cells.lo[codes], cells.hi[codes]
+            generalized += len(rows)
+    for t, a in enumerate(layout.ranges):
+        lo[t] = np.where(whole[a], everything.lo[t], lo[t])
+        hi[t] = np.where(whole[a], everything.hi[t], hi[t])
+    for t, a in enumerate(layout.sets):
+        words = slice(layout.offset[t], layout.offset[t + 1])
+        bits[words] = np.where(whole[a], everything.bits[words], bits[words])
+    published = Generalization(records.domains, lo, hi, bits)
+    suppressed = np.asarray(whole.all(axis=0))
+    if allowed.cells:
+        facts["generalized_entries"] = generalized
+        facts.setdefault("cost", int(np.append(allowed.costs, allowed.out)[used].sum()) / allowed.unit)
+        suppressed |= published.suppressed_rows()  # cells of a level may be as wide as the domain
     classes = np.where(suppressed, labels.max(initial=-1) + 1, labels)
     facts["suppressed_entries"] = int(whole.sum())
     facts["rows_without_pattern"] = int((used < 0).sum()) if not hides_all or suppressed.sum() < k else 0
-    if weights is not None:
-        facts["cost"] = float(qi_costs(records.domains, weights) @ whole.sum(axis=1))
-    return Outcome(_starred(records, whole), classes=classes, suppressed=suppressed, facts=facts)
+    return Outcome(published, classes=classes, suppressed=suppressed, facts=facts)
 
 
-def within_boundaries(records: Records, masks: np.ndarray) -> np.ndarray:
-    """Return the patterns that suppress no value whose boundary or limit is less than its whole domain."""
-    kept = sum(1 << a for a in limited(records))
+def within_boundaries(records: Records, allowed: PatternSet) -> PatternSet:
+    """Return the patterns that neither suppress nor generalize a value beyond its boundary or limit."""
+    good = np.ones(len(allowed.masks), bool)
+    beyond_limit = set(limited(records))
     for a, domain in enumerate(records.domains):
+        codes = records.codes[:, a]
+        bound = None if domain.bound is None else domain.bound[codes[codes >= 0]]
+        if a in beyond_limit or (
+            bound is not None and ((bound[:, 0] > 0) | (bound[:, 1] < domain.size - 1)).any()
+        ):
+            good &= ~allowed.hides(a)
+    for b, cells in enumerate(allowed.cells, start=records.q):
+        domain = records.domains[allowed.qis[b]]
+        codes = records.codes[:, allowed.qis[b]]
+        codes = codes[codes >= 0]
+        assert cells.lo is not None
+        assert cells.hi is not None
+        lo, hi = cells.lo[codes], cells.hi[codes]
+        beyond = False
         if domain.bound is not None:
-            codes = records.codes[:, a]
-            runs = domain.bound[codes[codes >= 0]]
-            if (runs[:, 0] > 0).any() or (runs[:, 1] < domain.size - 1).any():
-                kept |= 1 << a
-    return masks[(masks & np.uint64(kept)) == 0]
+            beyond = bool(((lo < domain.bound[codes, 0]) | (hi > domain.bound[codes, 1])).any())
+        if domain.limit is not None:
+            beyond |= bool((domain.points[hi] - domain.points[lo] > domain.limit).any())
+        if beyond:
+            good &= ~allowed.shows(b)
+    return allowed.take(good)
 
 
 def place(
@@ -339,7 +378,7 @@ def place(
     types = np.ascontiguousarray(records.codes[example].T)
     sizes = [domain.size + 1 for domain in records.domains]
     word_at = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    # fixed words: they decide how fast, never what; classes are compared value by value
+    # fixed words: they affect the speed, never the result; classes are compared value by value
     words = np.random.Generator(np.random.PCG64(5)).integers(0, 2**64, sum(sizes), np.uint64) | np.uint64(1)
     labels = np.empty(types.shape[1], np.int64)
     used = np.empty(types.shape[1], np.int64)
@@ -347,21 +386,6 @@ def place(
     with np.errstate(over="ignore"):
         kernel(types, weight.astype(np.int64), words, word_at, masks, k, labels, used)
     return labels[row_type], used[row_type]
-
-
-def _starred(records: Records, whole: np.ndarray) -> Generalization:
-    """Return each record as itself but for the cells of `whole` (q, n), which become the whole domain."""
-    own = Generalization.of(records)
-    everything = own.with_suppressed(np.ones(own.n, bool))
-    layout = own.layout
-    lo, hi, bits = own.lo.copy(), own.hi.copy(), own.bits.copy()
-    for t, a in enumerate(layout.ranges):
-        lo[t] = np.where(whole[a], everything.lo[t], own.lo[t])
-        hi[t] = np.where(whole[a], everything.hi[t], own.hi[t])
-    for t, a in enumerate(layout.sets):
-        rows = slice(layout.offset[t], layout.offset[t + 1])
-        bits[rows] = np.where(whole[a], everything.bits[rows], own.bits[rows])
-    return Generalization(records.domains, lo, hi, bits)
 
 
 PATTERN_GUIDED = Algorithm(
@@ -375,5 +399,6 @@ PATTERN_GUIDED = Algorithm(
     colour="#8a8a8a",
     shape="hex",
     hides=True,
+    fixed_cells=has_levels,
     complete=follows_all,
 )

@@ -11,14 +11,14 @@ import numpy as np
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.enumeration import row_assignment, two
 from anonflow.algorithms.patterns.integer_program import NONE, improved
-from anonflow.algorithms.patterns.language import fallback_of, mask_costs, pattern_masks, whole_costs
+from anonflow.algorithms.patterns.language import fallback_of, pattern_set
 from anonflow.algorithms.patterns.pattern_guided import (
     Fallback,
     Patterns,
     Weights,
     check_company,
-    everything,
     follows_all,
+    has_levels,
     joined,
     place,
     publish_places,
@@ -56,7 +56,7 @@ def pattern_guided_optimal(
     time_limit : float
         For each partition; when it is over, the best result found is kept.
 
-        It is that of the integer program, and the facts say how far the result can be from the best there is.
+        The limit is that of the integer program; the facts say how far the result can be from the optimum.
     exact : {"ilp", "row-assignment", "two", "auto"}, optional
         Integer program; or an enumeration, for small tables.
 
@@ -78,7 +78,7 @@ def pattern_guided_optimal(
     Raises
     ------
     ParameterError
-        If a pattern or a weight is none, `exact` is not for this k, or the table too large for it.
+        If a pattern or a weight is invalid, or `exact` does not work for this k or a table of this size.
     InfeasibleError
         If under ``strict`` there is no solution, or none is found in time.
 
@@ -87,18 +87,17 @@ def pattern_guided_optimal(
     Bredereck 2013, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k
     compatible rows are dropped; the cheapest instance left to each row bounds from below, and if the
     heuristic's solution meets the bound it is published. Else a local search improves it
-    (:func:`anonflow.algorithms.patterns.row_choices.searched`). The program falls into parts that have nothing
-    to do with each other (:func:`anonflow.algorithms.patterns.integer_program.improved`). In each, a choice
-    that costs so much more than its row's cheapest that no solution with it could be better is dropped too,
-    again and again, also by the linear relaxation's reduced costs. The rows that choose an instance are
-    bounded one by one, not by (6)'s sum, which is the same for whole numbers and tighter for fractions; and
-    only the choice of instances is asked to be whole: with it fixed, the rest is a transport of rows, whose
-    vertices are whole.
+    (:func:`anonflow.algorithms.patterns.row_choices.searched`). The program consists of independent parts
+    (:func:`anonflow.algorithms.patterns.integer_program.improved`). In each, a choice that costs so much more than its
+    row's cheapest that no solution with it could be better is dropped too, again and again, also by the linear
+    relaxation's reduced costs. The rows that choose an instance are bounded one by one, not by (6)'s sum, which is the
+    same for whole numbers and tighter for fractions; and only the choice of instances must be integer: with it fixed,
+    the rest is a transport problem with integer vertices.
 
     Departing from (7), unless `fallback` is ``strict``, rows may be suppressed altogether without k of them,
     as the heuristic does with its remainder: they are published as suppressed records are. Under ``strict``
     the pattern that suppresses everything joins all rows to one part. It is left out of the joining first:
-    if then no row or at least k rows are suppressed, the solution is that of the whole. Exponential time at
+    if then no row or at least k rows are suppressed, this is the solution of the complete program. Exponential time at
     worst. The wall clock decides where an unproven search stops, so only proven results are the same
     everywhere.
     """
@@ -106,21 +105,21 @@ def pattern_guided_optimal(
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
     end = time.monotonic() + time_limit
     records = part.records
-    masks = within_boundaries(records, pattern_masks(records.domains, patterns, weights, fallback))
-    hides_all = bool((masks == everything(records.domains)).any())
+    allowed = within_boundaries(records, pattern_set(records.domains, patterns, weights, fallback))
+    hides_all = bool((allowed.masks == allowed.everything).any())
     strict = fallback_of(patterns, fallback) == "strict"
     if not strict:
-        masks = masks[masks != everything(records.domains)]  # that is suppression, which needs no k rows
-    whole, unit = whole_costs(records.domains, weights)
-    costs = mask_costs(masks, whole)
-    labels, used = place(records, masks, k)
+        # that is suppression, which needs no k rows
+        allowed = allowed.take(allowed.masks != allowed.everything)
+    masks, costs, shown, unit = allowed.masks, allowed.costs, allowed.shown(records), allowed.unit
+    labels, used = place(shown, masks, k)
     facts = {}
     if strict:
-        labels, used = joined(records, masks, labels, used)
-        choices = choices_of(records, masks, costs, None, k)
+        labels, used = joined(shown, masks, labels, used)
+        choices = choices_of(shown, masks, costs, None, k)
         check_company(choices)
     else:
-        choices = choices_of(records, masks, costs, int(whole.sum()), k)
+        choices = choices_of(shown, masks, costs, allowed.out, k)
     amount: np.ndarray | None = None
     if not strict or (used >= 0).all():
         amount = choices.amount_of(used)
@@ -142,7 +141,7 @@ def pattern_guided_optimal(
     if amount is not None:
         facts["local_search"] = choices.cost_of(amount) / unit
     if time_limit > 0 and _cost(choices, amount) > bound:
-        amount, least = _improved(choices, amount, masks == everything(records.domains), end)
+        amount, least = _improved(choices, amount, masks == allowed.everything, end)
         bound = max(bound, least)
     if amount is None:
         raise InfeasibleError(
@@ -156,10 +155,9 @@ def pattern_guided_optimal(
     labels, used = choices.places(amount)
     return publish_places(
         records,
-        masks,
+        allowed,
         labels,
         used,
-        None,
         k,
         hides_all,
         cost=cost / unit,
@@ -170,12 +168,12 @@ def pattern_guided_optimal(
 
 
 def _cost(choices: RowChoices, amount: np.ndarray | None) -> int:
-    """Return what a solution costs; :data:`NONE` where there is none."""
+    """Return the cost of a solution; :data:`NONE` without a solution."""
     return NONE if amount is None else choices.cost_of(amount)
 
 
 def _searched(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
-    """Return what the local search makes of a solution where every row follows a pattern; None if rows are still left.
+    """Return the local search's solution in which every row follows a pattern; None if some rows follow none.
 
     Parameters
     ----------
@@ -191,7 +189,7 @@ def _searched(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
 def _improved(
     choices: RowChoices, amount: np.ndarray | None, hides_all: np.ndarray, end: float
 ) -> tuple[np.ndarray | None, int]:
-    """Return what the integer program makes of a solution, and a bound.
+    """Return the integer program's solution, starting from a given one, and a bound.
 
     `hides_all`, shape (p,), bool, is the pattern that suppresses everything, if it needs k rows.
     """
@@ -270,5 +268,6 @@ PATTERN_GUIDED_OPTIMAL = Algorithm(
     shape="star",
     small=True,
     hides=True,
+    fixed_cells=has_levels,
     complete=follows_all,
 )

@@ -1,11 +1,10 @@
-"""The linear relaxation of Bredereck 2013's integer program: a bound, and what no better solution can use."""
+"""The linear relaxation of Bredereck 2013's integer program: a lower bound, and the choices that no better solution can use."""
 
 from __future__ import annotations
 
 import time
 
 import numpy as np
-from ortools.linear_solver import pywraplp
 
 from anonflow.algorithms.patterns.row_choices import RowChoices
 
@@ -24,7 +23,7 @@ def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarra
     Returns
     -------
     bound : int
-        What no solution is below.
+        A lower bound of all solutions.
     reduced : numpy.ndarray, shape (c,), float64
         By how much more than the relaxation a solution costs in which a row makes the choice.
     opening : numpy.ndarray, shape (c,), float64
@@ -36,6 +35,8 @@ def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarra
     As in :mod:`anonflow.algorithms.patterns.pattern_guided_optimal`, each choice is bounded by its own rows. O(c) to
     build, a loop over choices.
     """
+    from ortools.linear_solver import pywraplp
+
     solver = pywraplp.Solver.CreateSolver("GLOP")
     infinity = solver.infinity()
     ids, at = np.unique(choices.instance, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What each row type may choose in pattern-guided k-anonymity, and a local search among it."""
+"""The choices of each row type in pattern-guided k-anonymity, and a local search among them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from anonflow.kernels.pattern_search import move_rows, move_rows_jit
+from anonflow.kernels.patterns.pattern_search import move_rows, move_rows_jit
 from anonflow.table.records import Records, equal_columns
 
 __all__ = ["RowChoices", "choices_of", "searched"]
@@ -19,7 +19,7 @@ PASSES = 50
 
 @dataclass(eq=False)
 class RowChoices:
-    """What each row type may choose: an instance of a pattern, or to be suppressed.
+    """The choices of each row type: an instance of a pattern, or suppression.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class RowChoices:
         return least
 
     def bound(self) -> int:
-        """Return what no solution is below: every row at its cheapest choice."""
+        """Return a lower bound of all solutions: the cost of every row at its cheapest choice."""
         return int(self.cheapest() @ self.rows)
 
     def part(self, index: np.ndarray) -> RowChoices:
@@ -72,7 +72,7 @@ class RowChoices:
         )
 
     def components(self) -> np.ndarray:
-        """Return which choices have to do with each other: a number for each row type, shape (t,), int64."""
+        """Return the connected parts of the problem: a number for each row type, shape (t,), int64."""
         inside = self.instance >= 0
         t, m = len(self.rows), int(self.instance.max(initial=-1)) + 1
         pairs = (self.kind[inside], t + self.instance[inside])
@@ -80,7 +80,7 @@ class RowChoices:
         return np.asarray(connected_components(graph, directed=False)[1][:t], np.int64)
 
     def priced(self) -> RowChoices:
-        """Return the same where suppression is no choice, with it in front, at a price above that of all rows.
+        """Return the same problem, without suppression as a choice, with suppression added in front at a price above that of all rows.
 
         A solution that costs less than the price suppresses no row, and moving a row out of suppression pays.
         """
@@ -97,7 +97,7 @@ class RowChoices:
         return RowChoices(self.k, self.row_type, self.rows, *map(np.concatenate, parts))
 
     def keep(self, good: np.ndarray) -> None:
-        """Only the choices of a mask, shape (c,), bool."""
+        """Return only the choices of a mask, shape (c,), bool."""
         self.kind, self.instance, self.pattern, self.cost = (
             part[good] for part in (self.kind, self.instance, self.pattern, self.cost)
         )
@@ -111,7 +111,7 @@ class RowChoices:
         self.keep(good)
 
     def narrow(self, above: int) -> bool:
-        """Drop what is in no solution of less cost than `above`; whether there can be any."""
+        """Drop choices that are in no solution of less cost than `above`; return whether such a solution is possible."""
         before = -1
         while len(self.kind) != before:
             before = len(self.kind)
@@ -126,7 +126,7 @@ class RowChoices:
         return True
 
     def cost_of(self, amount: np.ndarray) -> int:
-        """Return the cost when so many rows make each choice."""
+        """Return the cost of a number of rows for each choice."""
         return int(amount @ self.cost)
 
     def amount_of(self, used: np.ndarray) -> np.ndarray:
@@ -229,7 +229,7 @@ def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> 
 
     Notes
     -----
-    Beyond the paper: :func:`anonflow.kernels.pattern_search.move_rows`. Ends in a local optimum.
+    Beyond the paper: :func:`anonflow.kernels.patterns.pattern_search.move_rows`. Ends in a local optimum.
     """
     t = len(choices.rows)
     order = np.lexsort((choices.pattern, choices.cost, choices.kind))

@@ -1,1 +1,1 @@
-"""Methods that publish a column's values at levels: one for the whole table, or one for each round."""
+"""Methods that publish columns at levels: one level for the whole table, or one for each round."""

@@ -1,4 +1,4 @@
-"""Full-domain generalization: one level for each column, k-anonymous but for a share of suppressed records, optimal."""
+"""Full-domain generalization: the optimal level for each column, with a share of suppressed records."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def full_domain(
     widths: Widths = None,
     time_limit: TimeLimit = None,
 ) -> Outcome:
-    """Publish each column at one level of its hierarchy, the levels chosen so that the least is lost.
+    """Publish each column at one level of its hierarchy; the levels are those of least loss.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def full_domain(
     Raises
     ------
     ParameterError
-        If a column has no hierarchy, widths do not nest, a level is none of its column, or the lattice is too large.
+        If a column has no hierarchy, widths do not nest, a column does not have a level, or the lattice is too large.
     InfeasibleError
         If there are fewer than k records, or `levels` suppress too many.
 
@@ -108,12 +108,12 @@ def full_domain(
     Diversity (Machanavajjhala et al. 2006; Li et al. 2007), where :func:`anonflow.diversify` asks for it: a class that lacks
     it is suppressed as one of fewer than k is, and suppressed records, where they are k or more, must be diverse as well.
     With suppression that is not monotone: a diverse class may be united with one that is not, so a higher node may
-    suppress more, and a node that suppresses too many says nothing by that about those below. What holds is used. Unions of
-    diverse classes are diverse, for every criterion here; so of a class that lacks diversity, every node below suppresses
-    at least as many records as must go before the others are diverse (l-diversity: what its most frequent value has too
-    many). Only where that many, with the records in classes of fewer than k, are above the limit are all nodes below
-    tagged; their bounds rise by what so many records lose. At limit 0 one such class is enough, and tagging is that of
-    Machanavajjhala et al. 2006, section 5. The optimum is exact in every case.
+    suppress more, and a node that suppresses too many does not imply the same for nodes below it. We use only what
+    holds. Unions of diverse classes are diverse, for every criterion here; so of a class that lacks diversity, every
+    node below suppresses at least as many records as must go before the others are diverse (l-diversity: what its most
+    frequent value has too many). Only where that many, with the records in classes of fewer than k, are above the limit
+    are all nodes below tagged; their bounds rise by what so many records lose. At limit 0 one such class is enough, and
+    tagging is that of Machanavajjhala et al. 2006, section 5. The optimum is exact in every case.
     """
     if part.n < k:
         raise too_few(part.n, k)
@@ -140,7 +140,7 @@ def outcome_of(
 
 @dataclass(frozen=True, eq=False)
 class LatticeSearch:
-    """What a search of the lattice found.
+    """The result of a search of the lattice.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class LatticeSearch:
     bound: float
 
     def facts(self) -> dict[str, Any]:
-        """Return what is told of it."""
+        """Return the facts about the search."""
         nodes = self.lattice.bound.size
         gap = max(0.0, self.best.loss - self.bound) / max(1, self.lattice.records.n)
         return {
@@ -232,7 +232,7 @@ def search(
 
 
 class _KnownNodes:
-    """What is known of each node while a lattice is searched.
+    """Bounds and results of the nodes during a search of the lattice.
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ class _KnownNodes:
         return np.inf if self.best is None else self.best.loss
 
     def visit(self, at: tuple[int, ...]) -> None:
-        """Learn whether a node is better than the best, from as few counts as nodes above it allow."""
+        """Test whether a node is better than the best one, with as few counts as the nodes above it allow."""
         path = _path(at, self.lattice.bound, self.loss)
         step = len(path) - 1
         while not self.counted[at] and self.least[at] < self.loss:
@@ -268,7 +268,7 @@ class _KnownNodes:
                     self.climb(groups)
 
     def count(self, node: tuple[int, ...], below: Groups | None = None) -> Groups:
-        """Count the groups of a node, and note what they say about the nodes below it."""
+        """Count the groups of a node, and derive bounds of the nodes below it."""
         groups = self.lattice.groups(np.array(node), self.k, below)
         self.counted[node] = True
         if groups.below <= self.most and groups.loss < self.loss:
@@ -283,7 +283,7 @@ class _KnownNodes:
         return groups
 
     def climb(self, groups: Groups) -> None:
-        """Look for a highest node that suppresses too many records, above one that does: all below it do so, too.
+        """Search, above a node that suppresses too many records, a highest node that does so, too: all nodes below it do.
 
         Columns of few levels are raised first. Each count starts from the groups of a node below, which are few.
         """
@@ -305,7 +305,7 @@ class _KnownNodes:
 
 def most_suppressed(records: Records, limit: float) -> int:
     """Return how many records a share of them is, rounded down."""
-    # a share such as 0.29 is meant as 29 of 100, whatever 0.29 * 100 is in floats
+    # a share such as 0.29 means 29 of 100, also if 0.29 * 100 is less in floats
     return int(np.floor(limit * records.n + 1e-9))
 
 

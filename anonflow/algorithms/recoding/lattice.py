@@ -1,4 +1,4 @@
-"""The lattice of full-domain generalization: a level for each column, and what each node costs."""
+"""The lattice of full-domain generalization: a level for each column, and the cost of each node."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization, Layout
-from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
 from anonflow.loss import LOSSES, measure_named
-from anonflow.table.domain import Domain, number_text
+from anonflow.table.domain import Domain
+from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
@@ -30,13 +30,6 @@ MOST_KEPT = 16
 
 MOST_COUNTS = 1 << 22
 """Numbers of values that are counted at a time; 8 bytes each."""
-
-MOST_WIDTHS = 40
-"""Widths of one column."""
-
-STEPS = 32
-"""Without widths, the first width of a numeric column is the least 1, 2 or 5 times a power of ten that cuts its
-domain into at most so many intervals; each further one is twice as wide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +103,11 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
     for column, qis in columns.items():
         domain = records.domains[qis[0]]
         if domain.kind == "positions":
-            labels, runs = _position_runs([records.domains[a] for a in qis])
+            labels, runs = position_runs([records.domains[a] for a in qis])
         elif domain.hierarchy is not None:
-            labels, runs = _node_runs(domain.hierarchy)
+            labels, runs = node_runs(domain.hierarchy)
         else:
-            labels, runs = _interval_runs(domain, widths.get(column))
+            labels, runs = interval_runs(domain, widths.get(column))
         allowed = _allowed(records, qis, runs)
         levels.append(
             ColumnLevels(
@@ -140,7 +133,7 @@ def fixed_levels(columns: Sequence[ColumnLevels], levels: Any) -> list[ColumnLev
     Raises
     ------
     ParameterError
-        If it is no mapping, or a column or a level is none of these.
+        If it is not a mapping, or a column or a level does not exist.
     """
     if levels is None:
         return list(columns)
@@ -166,65 +159,6 @@ def _only(each: ColumnLevels, label: Any) -> ColumnLevels:
     return ColumnLevels(
         each.column, (label,), each.qis, tuple(lo[at] for lo in each.lo), tuple(hi[at] for hi in each.hi)
     )
-
-
-Runs = list[tuple[np.ndarray, np.ndarray]]
-
-
-def _node_runs(tree: Hierarchy) -> tuple[list[str], Runs]:
-    nodes = np.array([tree.at_level(height) for height in range(int(tree.height[0]) + 1)])
-    labels = ["values", *(f"level {height}" for height in range(1, len(nodes) - 1)), "*"]
-    return labels, [(_with_missing(tree.first[nodes], 0), _with_missing(tree.last[nodes], tree.n_leaves - 1))]
-
-
-def _interval_runs(domain: Domain, widths: Sequence[float] | None) -> tuple[list[str], Runs]:
-    size = domain.size
-    codes = np.arange(size)
-    lo, hi, labels = [codes], [codes], ["values"]
-    widths = _default_widths(domain.points) if widths is None else widths
-    if len(widths) and size:
-        interval = np.floor(domain.points / widths[0])
-        for at, width in enumerate(widths):
-            if at:  # from the intervals before, so that they nest whatever floats do
-                interval = np.floor(interval / round(width / widths[at - 1]))
-            starts = np.flatnonzero(np.diff(interval, prepend=-np.inf))
-            member = np.cumsum(np.diff(interval, prepend=-np.inf) > 0) - 1
-            lo.append(starts[member])
-            hi.append(np.append(starts[1:], size)[member] - 1)
-            labels.append(f"width {number_text(width)}")
-    lo.append(np.zeros(size, np.int64))
-    hi.append(np.full(size, size - 1))
-    return [*labels, "*"], [(_with_missing(np.array(lo), 0), _with_missing(np.array(hi), size - 1))]
-
-
-def _position_runs(domains: Sequence[Domain]) -> tuple[list[str], Runs]:
-    count = len(domains)
-    runs = []
-    for position, domain in enumerate(domains):
-        hidden = (np.arange(count + 1) > count - 1 - position)[:, None]
-        codes = np.arange(domain.size)
-        lo = np.where(hidden, 0, codes)
-        hi = np.where(hidden, domain.size - 1, codes)
-        runs.append((_with_missing(lo, 0), _with_missing(hi, domain.size - 1)))
-    return ["values", *(f"{hidden} hidden" for hidden in range(1, count)), "*"], runs
-
-
-def _with_missing(runs: np.ndarray, end: int) -> np.ndarray:
-    """Return the ends of runs (L, D), and those of a missing number, which only the whole domain covers."""
-    return np.column_stack([runs, np.full(len(runs), end)]).astype(np.int32)
-
-
-def _default_widths(points: np.ndarray) -> list[float]:
-    span = float(points[-1] - points[0]) if len(points) else 0.0
-    if not 0 < span < math.inf:
-        return []
-    ten = 10.0 ** math.floor(math.log10(span / STEPS))
-    width = next(width for width in (ten, 2 * ten, 5 * ten, 10 * ten) if span / width <= STEPS)
-    widths: list[float] = []
-    while width < span and len(widths) < MOST_WIDTHS:
-        widths.append(width)
-        width *= 2
-    return widths
 
 
 def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
@@ -332,7 +266,7 @@ class Lattice:
     columns : list of ColumnLevels
     loss : str
     sensitive : SensitiveValues, optional
-        What groups are to keep besides k; no group is suppressed for it without.
+        What groups must keep besides k; by default nothing, and no group is suppressed for it.
     compiled : bool, optional
         Whether compiled kernels count; the plain ones give the same.
 
@@ -384,7 +318,7 @@ class Lattice:
         domains, measure = self.records.domains, LOSSES[measure_named(self.loss)]
         weights = np.array([domain.weight for domain in domains], np.float64)
         shares = weights / weights.sum()
-        # fixed words: they decide how fast, never what; groups are compared cell by cell
+        # fixed words: they affect the speed, never the result; groups are compared cell by cell
         rng = np.random.Generator(np.random.PCG64(5))
         self.star = 0.0
         self._at: list[np.ndarray] = [np.zeros(0, np.int64)] * len(domains)
@@ -514,8 +448,8 @@ class Lattice:
     def _counted_below(self, node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the groups of the node that is raised in all columns of this one but the last: a row type, and the records.
 
-        Columns come by their number of values, the largest first: nodes that a search counts share such beginnings, and
-        after a few of them little is left to group.
+        Columns come by their number of values, the largest first: the nodes of a search share such beginnings, and
+        after a few columns there are few groups.
         """
         raised = [c for c in self._order if node[c]]
         lower = np.zeros(len(node), np.int64)
@@ -528,7 +462,7 @@ class Lattice:
                 first, size, _ = self._grouped(lower, *groups)
                 known = first, size
                 self._rows_kept += len(first)
-            self._kept[key] = known  # the last used is the last to go
+            self._kept[key] = known  # the most recently used entry is deleted last
             groups = known
         while self._rows_kept > MOST_KEPT * len(self._codes) + 1024:
             oldest = self._kept.pop(next(iter(self._kept)))
@@ -546,7 +480,7 @@ class Lattice:
         return first[:groups].copy(), size[:groups].copy(), label
 
     def published(self, node: np.ndarray, k: int) -> tuple[Generalization, np.ndarray, np.ndarray]:
-        """Return what a node publishes.
+        """Return the generalized records of a node.
 
         Parameters
         ----------

@@ -20,14 +20,14 @@ from anonflow.table import Table
 __all__ = ["LatticeNode", "LatticePart", "lattice_part"]
 
 MOST_WHOLE = 60
-"""Nodes of a lattice that is shown whole; of a larger one, the nodes beside the optimum and the run's."""
+"""The most nodes of a lattice that is shown completely; of a larger one, the nodes beside the optimum and the run's are shown."""
 
 MOST_SECONDS = 10.0
-"""For looking for the optimum, where the levels of a run were fixed."""
+"""Seconds for the search of the optimum if the levels of a run were fixed."""
 
 
 class WithLevels(Protocol):
-    """What is known of a run: an :class:`anonflow.Anonymization`."""
+    """The part of a run that the picture needs; an :class:`anonflow.Anonymization` has it."""
 
     table: Table
     algorithm: Algorithm
@@ -121,7 +121,11 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
     -----
     O(t q) time for each node and t distinct records. Where `levels` were fixed, the optimum is searched without them.
     """
-    if not anon.algorithm.diverse or "levels" not in anon.facts or anon.partitions is None:
+    if (
+        not anon.algorithm.is_diverse(anon.parameters)
+        or "levels" not in anon.facts
+        or anon.partitions is None
+    ):
         return None
     if len(anon.partitions) != 1 or len(anon.partitions[0]) != anon.table.n:
         return None

@@ -30,11 +30,11 @@ def local_recoding(
     widths: Widths = None,
     time_limit: TimeLimit = None,
 ) -> Outcome:
-    """Publish most records at one level of each column, those that stay too few at other levels, round by round.
+    """Publish most records at one level of each column, and the suppressed ones in further rounds at other levels.
 
     In each round the levels are those of least loss over the records that are left, a suppressed record losing all.
-    The records that they hide among k are published so; the others go into the next round, until all are published,
-    fewer than k are left, or every one of them would be suppressed.
+    Records in classes of at least k are published at these levels; the others go into the next round, until all are
+    published, fewer than k are left, or every one of them would be suppressed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def local_recoding(
         P records, P >= k.
     k : int
     rounds : int, optional
-        Rounds at most; whoever is left after the last one is suppressed.
+        The most rounds; records left after the last one are suppressed.
     widths, time_limit : optional
         As of :func:`anonflow.algorithms.recoding.full_domain.full_domain`, of each round.
 
@@ -66,7 +66,7 @@ def local_recoding(
     more loss than ``full-domain`` with a limit of 1. The levels of a round may be higher than those before in one column and
     lower in another; records of different rounds with the same cells are one class. Time of ``full-domain`` a round.
 
-    Diversity: a round publishes diverse classes only. Whoever is left in the end is suppressed; where these are k or more
+    Diversity: a round publishes diverse classes only. Records left in the end are suppressed; if these are k or more
     and not diverse, :func:`anonflow.diversify` suppresses classes with them.
     """
     if part.n < k:

@@ -1,4 +1,4 @@
-"""The settings of a measure as a form: what its declaration says, with columns to choose and conditions to fill in."""
+"""The settings of a measure as a form, built from its declaration, with columns to choose and conditions to fill in."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ConditionForm:
         return [self.column, self.low, self.high, self.values, self.typed]
 
     def condition(self) -> dict[str, Any] | None:
-        """As a flow has it; None where nothing was filled in."""
+        """Return the condition in a flow's form; None if the form is empty."""
         name = self.column.value
         if not name:
             return None
@@ -108,7 +108,7 @@ class MeasureForm:
 
     @property
     def rows(self) -> list[Any]:
-        """What is laid out: the conditions, a row each, and then the fields."""
+        """The rows of the form: the conditions, a row each, and then the fields."""
         rows = [pn.FlexBox(*form.fields, gap="4px") for form in self._conditions.values()]
         return [*rows, pn.FlexBox(*self.fields.values(), gap="4px")] if self.fields else rows
 
@@ -117,7 +117,7 @@ class MeasureForm:
         return self._conditions[key]
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what was filled in; what is as declared is left out."""
+        """Return the settings that differ from the declared defaults."""
         filled: dict[str, Any] = {key: form.condition() for key, form in self._conditions.items()}
         filled |= {key: _plain(field.value) for key, field in self.fields.items()}
         return {

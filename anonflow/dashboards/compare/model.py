@@ -1,16 +1,17 @@
-"""What the screen Compare shows of the runs, without the screen."""
+"""The model of the screen Compare."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import param
 
 from anonflow.algorithms.registry import look_of
-from anonflow.dashboards.components.direction import arrow, directed
+from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.screen_work import Background
@@ -18,25 +19,28 @@ from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs
 from anonflow.risk import attack
+from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MEASURES", "RISKS", "CompareModel", "column_losses"]
+__all__ = ["RISKS", "CompareModel", "column_losses"]
 
-MEASURES = {
-    "gcp": directed("GCP", "gcp"),
-    "usefulness": directed("usefulness", "usefulness"),
-    "seconds": directed("seconds", "seconds"),
-}
-"""What is drawn against k."""
+SHORT = {"gcp": "GCP"}
+"""The names of measures beside an axis, if they differ."""
+
+LABELS = {"gcp": "information loss (GCP)"}
+"""The names of measures in sentences, if they differ."""
+
+BARS = 20
+"""Bars of the small picture of records by their loss."""
 
 RISKS = {
     "promised": "promised: one in k",
     "measured": "measured: who knows everybody and the method",
 }
-"""What a risk is, by name."""
+"""Descriptions of risks, by name."""
 
 
 def column_losses(run: FinishedRun) -> dict[str, float]:
@@ -55,7 +59,7 @@ def column_losses(run: FinishedRun) -> dict[str, float]:
 
 
 class CompareModel(param.Parameterized):
-    """The runs of a workspace, side by side.
+    """The comparison of a workspace's runs.
 
     Parameters
     ----------
@@ -135,8 +139,20 @@ class CompareModel(param.Parameterized):
 
     # ---------------------------------------------------------------------------------- the figures
 
+    def measures(self) -> dict[str, str]:
+        """Return what can be drawn against k: each measure of a result that is declared to judge, and the seconds.
+
+        Returns
+        -------
+        dict of str -> str
+            Name, in the order of the declarations -> label, with the direction that is declared.
+        """
+        measured = {name for run in self.results for name in run.result.measures}
+        names = [name for name in MEASURES if name in measured and better(name)]
+        return {name: directed(SHORT.get(name, name), name) for name in [*names, "seconds"]}
+
     def points(self, measure: str) -> list[Point]:
-        """Return every result by its k and a measure of ``MEASURES``."""
+        """Return every result by its k and a measure of :meth:`measures`."""
         points = []
         for run in self.results:
             value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
@@ -211,12 +227,13 @@ class CompareModel(param.Parameterized):
             return []
         a, b = both
         pairs = differences(a.document, b.document)
+        measures: list[tuple[str, Callable[[FinishedRun], str]]] = [
+            (arrow(LABELS.get(measure, measure), measure), partial(_measured, measure))
+            for measure in dict.fromkeys([*a.result.measures, *b.result.measures])
+            if all(isinstance(run.result.measures.get(measure, 0.0), int | float) for run in both)
+        ]
         for name, text in (
-            (arrow("information loss (GCP)", "gcp"), lambda run: _number(run.result.measures.get("gcp"))),
-            (
-                directed("usefulness", "usefulness"),
-                lambda run: _number(run.result.measures.get("usefulness")),
-            ),
+            *measures,
             (arrow("suppressed records", "suppressed"), lambda run: f"{run.result.suppressed:,}"),
             (arrow("seconds", "seconds"), lambda run: f"{run.result.seconds:.2f}"),
             ("guarantee", lambda run: run.result.guarantee),
@@ -227,7 +244,7 @@ class CompareModel(param.Parameterized):
         return pairs
 
     def losses_of_both(self) -> tuple[list[str], list[float], list[float]]:
-        """Return columns, and what each loses in the first run and in the second."""
+        """Return columns, with the loss of each in the first and in the second run."""
         both = self.pair()
         if both is None:
             return [], [], []
@@ -251,7 +268,9 @@ class CompareModel(param.Parameterized):
             If there is no such run.
         """
         document = self.workspace.run_of(id).document
-        self.workspace.draft.put({key: value for key, value in document.items() if key != "publish"})
+        self.workspace.draft.put(
+            {key: value for key, value in document.items() if key not in ("publish", "target")}
+        )
 
     # --------------------------------------------------------------------------------------- inside
 
@@ -276,7 +295,7 @@ class CompareModel(param.Parameterized):
 
 
 def verdict(run: FinishedRun) -> str:
-    """Return what the checks of a run said: text and a symbol."""
+    """Return the result of a run's checks: text and a symbol."""
     if run.result.problem is not None:
         return "✗ no result"
     passed = sum(bool(finding.holds) for finding in run.result.findings)
@@ -289,11 +308,15 @@ def _partition(run: FinishedRun) -> str:
     return "whole table" if size is None else str(size)
 
 
+def _measured(measure: str, run: FinishedRun) -> str:
+    return _number(run.result.measures.get(measure))
+
+
 def _number(value: Any) -> str:
     return "–" if value is None or value != value else f"{value:.4f}"
 
 
-def _spread(spread: Sequence[tuple[int, int]], bars: int = 20) -> list[float]:
+def _spread(spread: Sequence[tuple[int, int]], bars: int = BARS) -> list[float]:
     """Return records by their loss, in `bars` steps of equal width from 0 % to 100 %."""
     heights = [0.0] * bars
     for percent, count in spread:

@@ -12,12 +12,13 @@ from bokeh.models.widgets.tables import NumberFormatter
 from markupsafe import Markup
 
 from anonflow.algorithms.registry import REGISTRY, look_of
-from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
+from anonflow.dashboards.compare.model import RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components import figures
+from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.direction import arrow, better
 from anonflow.dashboards.components.figure_files import figures_of_runs, zipped
-from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, sheet
+from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled, sheet
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
 from anonflow.errors import AnonflowError
@@ -26,6 +27,9 @@ __all__ = ["CompareScreen"]
 
 FIVE = ["greedy", "hungarian", "nh", "k-concealment", "mondrian"]
 """The methods that the papers set side by side."""
+
+DRAWN = 3
+"""Measures that are drawn before others are ticked: as many as stand in a row."""
 
 NO_RUN = "No run yet: choose methods and a k above, then press Run. Results appear here one by one."
 
@@ -104,7 +108,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.five = pn.widgets.Button(label="The five of the papers", width=190, align="end")
         self.run = pn.widgets.Button(label="Run", color="primary", width=170, css_classes=["af-run"])
         self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
-        self.said = html("", "af-said")
+        self.notice = html("", "af-said")
         self.progress = html("", "af-progress")
         self.methods.param.watch(self._methods_changed, "value")
         self.ks.param.watch(self._ks_changed, "value")
@@ -142,9 +146,9 @@ class CompareScreen(pn.viewable.Viewer):
             self._say(error.message, "af-bad")
 
     def _say(self, text: str, kind: str) -> None:
-        self.said.css_classes = ["af-said", kind]
-        self.said.object = str(Markup("<p>{}</p>").format(text)) if text else ""
-        self.said.visible = bool(text)
+        self.notice.css_classes = ["af-said", kind]
+        self.notice.object = str(Markup("<p>{}</p>").format(text)) if text else ""
+        self.notice.visible = bool(text)
 
     def _show_controls(self, *events: Any) -> None:
         workspace = self.workspace
@@ -250,7 +254,15 @@ class CompareScreen(pn.viewable.Viewer):
         self.filter.param.watch(lambda event: self._show_rows(), "value")
         self.failures = html("", "af-bad", visible=False)
         self.legend = html("")
-        self.figures = {name: figure_pane(css_classes=[f"af-{name}"]) for name in MEASURES}
+        self.figures: dict[str, pn.pane.Bokeh] = {}
+        self.figure_row = pn.Row(
+            css_classes=["af-figures"], sizing_mode="stretch_width", stylesheets=[sheet()]
+        )
+        self.drawn = pn.widgets.CheckBoxGroup(
+            label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+        )
+        self.drawn_box = labelled(self.drawn, visible=False)
+        self.drawn.param.watch(self._draw_figures, "value")
         self.risk = pn.widgets.RadioButtonGroup(
             label="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
         )
@@ -264,16 +276,16 @@ class CompareScreen(pn.viewable.Viewer):
                 "Runs",
                 self.failures,
                 self.table,
-                pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px"),
-                pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px"),
+                pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px", align_items="flex-end"),
+                pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px", align_items="flex-end"),
                 lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and "
                 "Publish.",
             ),
             card(
                 "What each method costs",
+                self.drawn_box,
                 self.legend,
-                pn.Row(*self.figures.values(), css_classes=["af-figures"], sizing_mode="stretch_width",
-                       stylesheets=[sheet()]),
+                self.figure_row,
             ),
             card(
                 "Risk and utility",
@@ -355,7 +367,7 @@ class CompareScreen(pn.viewable.Viewer):
             )
         )
         options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
-        self.one.options = self.other.options = options
+        self.first_run.options = self.second_run.options = options
         self._show_chosen()
         self._show_pair()
 
@@ -378,14 +390,48 @@ class CompareScreen(pn.viewable.Viewer):
                 self.table.selection = rows
         finally:
             self._filling = False
-        look = figures.look(self.workspace.dark)
-        if self.model.results:
-            for name, label in MEASURES.items():
-                number = "0.00" if name == "seconds" else "0.0000"
-                self.figures[name].object = figures.against_k(
-                    self.model.points(name), label, look, chosen=chosen, tap=self._choose, number=number
-                )
+        self._offer_measures()
+        self._draw_figures()
         self._show_frontier()
+
+    def _offer_measures(self) -> None:
+        """Offer the measures that the runs have; those that were ticked stay so."""
+        labels = self.model.measures()
+        options = {name: name for name in labels}
+        if self.drawn.options == options:
+            return
+        kept = [name for name in self.drawn.value if name in labels]
+        first = [name for name in labels if name != "seconds"][: DRAWN - 1]
+        self._filling = True
+        try:
+            # labels stand at the axes; here the names are enough
+            self.drawn.options = options
+            self.drawn.value = kept if len(kept) >= DRAWN else [*first, "seconds"]
+            self.drawn_box.visible = len(labels) > DRAWN
+        finally:
+            self._filling = False
+
+    def _draw_figures(self, *events: Any) -> None:
+        """Draw the ticked measures of all runs against k, the chosen run with a ring."""
+        if self._filling or not self.model.results:
+            return
+        labels = self.model.measures()
+        shown = [name for name in labels if name in self.drawn.value]
+        self.figures = {
+            name: self.figures.get(name) or figure_pane(css_classes=[f"af-{name}"]) for name in shown
+        }
+        look = figures.look(self.workspace.dark)
+        for name, pane in self.figures.items():
+            pane.object = figures.against_k(
+                self.model.points(name),
+                labels[name],
+                look,
+                chosen=self.workspace.chosen,
+                tap=self._choose,
+                number="0.00" if name == "seconds" else "0.0000",
+            )
+        if list(self.figure_row.objects) != list(self.figures.values()):
+            self.figure_row.objects = list(self.figures.values())
 
     def _show_frontier(self, *events: Any) -> None:
         model = self.model
@@ -419,15 +465,15 @@ class CompareScreen(pn.viewable.Viewer):
     # --------------------------------------------------------------------------------- two of them
 
     def _make_pair(self) -> None:
-        self.one = pn.widgets.Select(label="First run", options={}, width=280)
-        self.other = pn.widgets.Select(label="Second run", options={}, width=280)
-        self.one.link(self.model, value="first")
-        self.other.link(self.model, value="second")
+        self.first_run = pn.widgets.Select(label="First run", options={}, width=280)
+        self.second_run = pn.widgets.Select(label="Second run", options={}, width=280)
+        self.first_run.link(self.model, value="first")
+        self.second_run.link(self.model, value="second")
         self.differing = html("")
         self.losses = html("")
         self.pair = card(
             "Two runs side by side",
-            pn.Row(self.one, self.other),
+            pn.Row(self.first_run, self.second_run),
             pn.Row(
                 self.differing,
                 self.losses,
@@ -439,7 +485,7 @@ class CompareScreen(pn.viewable.Viewer):
 
     def _show_pair(self, *events: Any) -> None:
         model = self.model
-        for select, id in ((self.one, model.first), (self.other, model.second)):
+        for select, id in ((self.first_run, model.first), (self.second_run, model.second)):
             if id in select.options.values() and select.value != id:
                 select.value = id
         both = model.pair()
@@ -499,9 +545,9 @@ class CompareScreen(pn.viewable.Viewer):
             ),
             card(
                 "Run",
-                self.methods,
+                labelled(self.methods),
                 pn.Row(self.ks, self.five),
-                self.said,
+                self.notice,
                 pn.Row(self.run, self.cancel),
                 self.progress,
             ),

@@ -1,4 +1,4 @@
-"""What analyses lose, on the screen Compare: every declared measure, for every run."""
+"""The card of the screen Compare with the losses of analyses: every declared measure, for every run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["UtilityCard"]
 
 
 class UtilityCard(pn.viewable.Viewer):
-    """A measure, its settings, and what each run has of it.
+    """A measure, its settings, and its value for each run.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class UtilityCard(pn.viewable.Viewer):
 
 
 def _cell(title: str, numbers: dict[str, float] | None, best: bool) -> Markup:
-    """Return a run's number, and below it what the measure gives beside it."""
+    """Return a run's number, with the measure's further numbers below it."""
     if numbers is None:
         return Markup("–")
     name = title.partition(":")[0]

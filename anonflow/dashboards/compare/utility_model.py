@@ -1,4 +1,4 @@
-"""What analyses lose in each run, without the screen: any measure that is declared, with its settings."""
+"""The model of the utility card: any declared measure, with its settings, for each run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, n
 __all__ = ["EVERYTHING", "UtilityModel", "about", "direction", "request_title"]
 
 EVERYTHING = "all analyses that need no settings"
-"""Stands for several measures."""
+"""The choice that stands for several measures."""
 
 
 def direction(measured: Measure) -> str:
@@ -26,7 +26,7 @@ def direction(measured: Measure) -> str:
 
 
 def about(name: str) -> str:
-    """Return what a measure is, which direction is better, and what it costs: as it declares it."""
+    """Return a measure's description, its better direction, and its cost, from its declaration."""
     declared = MEASURES[name]
     parts = [declared.sentence]
     if declared.better:
@@ -143,13 +143,13 @@ class UtilityModel(param.Parameterized):
         self._next()
 
     def stop(self) -> None:
-        """Stop measuring: what is at work is not waited for, and nothing follows it."""
+        """Stop measuring: do not wait for the running measure, and start no other."""
         self._waiting.clear()
         self.background.forget()
         self.param.update(measuring=False, status="Stopped: what was measured is kept.")
 
     def clear(self) -> None:
-        """Forget everything that was measured here."""
+        """Delete all measured numbers."""
         self.workspace.noted.utility = {}
         self.param.update(numbers={}, status="", problem="")
 

@@ -1,4 +1,4 @@
-"""Markup drawn in Python whose marked parts answer the mouse, the finger and the keyboard."""
+"""Markup from Python whose marked parts react to the mouse, to touch and to the keyboard."""
 
 from __future__ import annotations
 

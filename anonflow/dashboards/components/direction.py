@@ -1,4 +1,4 @@
-"""Which of two numbers is better, beside every number that a screen shows: read from where it is declared."""
+"""The better direction of every number on a screen, read from its declaration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ARROWS = {"lower": " ↓", "higher": " ↑", "": ""}
 
 
 def better(name: str) -> str:
-    """``lower``, ``higher``, or nothing where a number judges nothing by itself.
+    """Return ``lower``, ``higher``, or nothing if neither is better by itself.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a page lets one choose: params that are read from the draft, and written to it when they change."""
+"""Forms over the draft: params that are read from the draft, and written to it when they change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DraftForm(param.Parameterized):
     -----
     The draft is the state; params here are a reading of it, in the words of a form. A subclass says which of its
     params write (``WRITES``), how to read (``_read``) and how to write (``_write``, one edit of the draft). Reading
-    never writes, so that undo and other pages are followed without an echo.
+    never writes, so the form follows undo and other pages without writing back.
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
@@ -61,7 +61,7 @@ class DraftForm(param.Parameterized):
         if workspace.frame is not None and workspace.draft.get(("table", "source")) != workspace.source:
             return  # another table is being opened: its draft follows
         now = self._now()
-        # the draft and what follows from it are told one after the other: once is enough
+        # the draft and its consequences change one after the other: one update is enough
         if len(self._read_from) != len(now) or any(
             a is not b for a, b in zip(self._read_from, now, strict=True)
         ):
@@ -91,6 +91,10 @@ class DraftForm(param.Parameterized):
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:
         """Columns that the draft calls quasi-identifiers, in its order; also while it is not valid."""
+        return self.columns_of("quasi-identifier")
+
+    def columns_of(self, role: str) -> tuple[str, ...]:
+        """Return the table's columns of a role, in the draft's order; also while it is not valid."""
         frame = self.workspace.frame
         columns = self.workspace.draft.get(("table", "columns"), {})
         if frame is None or not isinstance(columns, dict):
@@ -98,5 +102,5 @@ class DraftForm(param.Parameterized):
         return tuple(
             name
             for name, entry in columns.items()
-            if isinstance(entry, dict) and entry.get("role") == "quasi-identifier" and name in frame.columns
+            if isinstance(entry, dict) and entry.get("role") == role and name in frame.columns
         )

@@ -19,7 +19,7 @@ INK, PAGE = "#1d2329", "#ffffff"
 
 
 def svg_file(picture: str) -> bytes:
-    """Return a drawing of a page as a file that stands alone: with its name space, and colours of its own."""
+    """Return a drawing of a page as a file of its own, with its name space and colours."""
     alone = re.sub(
         r"^<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" color="{INK}" ', str(picture).strip(), count=1
     )
@@ -29,7 +29,7 @@ def svg_file(picture: str) -> bytes:
 
 
 def figures_of_run(result: RunResult) -> dict[str, bytes]:
-    """Return what a published report draws of a run, by file name: column names and counts, never a value."""
+    """Return the figures of a run in a published report, by file name: column names and counts, never a value."""
     labels = [column.column for column in result.columns]
     cells = [
         (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns

@@ -1,4 +1,4 @@
-"""Figures that answer a tap: results against k, the risk-utility frontier, distributions before and after."""
+"""Interactive figures: results against k, the risk-utility frontier, distributions before and after."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Point:
     algorithm : str
     x, y : float
     group : str
-        What a line never crosses: runs over other quasi-identifiers are no points of it.
+        The group of a line: runs over other quasi-identifiers are not on the same line.
     """
 
     id: int
@@ -104,14 +104,14 @@ def _figure(look: Palette, height: int, across: str, up: str, **given: Any) -> f
 
 
 def _listen(source: ColumnDataSource, tap: Tap | None) -> None:
-    """Tell `tap` the id of a run that is tapped, each time it is."""
+    """Call `tap` with the id of a run each time it is tapped."""
     if tap is None:
         return
 
     def tapped(attr: str, old: list[int], new: list[int]) -> None:
         if new:
             id = int(source.data["id"][new[0]])
-            source.selected.indices = []  # so that a second tap is heard
+            source.selected.indices = []  # so that a second tap is noticed
             tap(id)
 
     source.selected.on_change("indices", tapped)
@@ -214,7 +214,7 @@ def against_k(
     else:
         plot = _figure(look, height, "k", up, y_axis_type=scale)
         across = "log" if ks[-1] > 8 * ks[0] else "linear"
-        if across == "log":  # else small ks, which are close, would stand on one another
+        if across == "log":  # otherwise small ks, which are close, would overlap
             plot = _figure(look, height, "k", up, y_axis_type=scale, x_axis_type="log")
             plot.x_range = Range1d(ks[0] / 1.25, ks[-1] * 1.25)
         else:

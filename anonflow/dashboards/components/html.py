@@ -1,4 +1,4 @@
-"""Small things that screens with results are made of: escaped HTML, notes, figures in a pane."""
+"""Small parts of screens with results: escaped HTML, notes, figures in a pane."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from typing import Any
 import panel as pn
 from markupsafe import Markup, escape
 
-__all__ = ["badge", "card", "cards", "empty", "facts", "figure_pane", "html", "sheet", "verdict_of"]
+__all__ = [
+    "badge",
+    "card",
+    "cards",
+    "empty",
+    "facts",
+    "figure_pane",
+    "html",
+    "labelled",
+    "sheet",
+    "verdict_of",
+]
+
+
+WIDE = 7
+"""Columns of a table beyond which it may be wider than the page: each is as wide as its text, and a shadow says that it goes on."""
 
 
 @cache
@@ -32,7 +47,7 @@ def html(text: str | Markup = "", *classes: str, **given: Any) -> pn.pane.HTML:
 
 
 def empty(text: str) -> pn.pane.HTML:
-    """Return what stands where there is nothing yet: how to get there."""
+    """Return the placeholder of an empty part, which says how to fill it."""
     return html(Markup("<p>{}</p>").format(text), "af-note")
 
 
@@ -45,6 +60,12 @@ def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) 
         html(head), *inside, css_classes=["af-card", *classes], stylesheets=[sheet()],
         sizing_mode="stretch_width", margin=(8, 0),
     )  # fmt: skip
+
+
+def labelled(widget: Any, **given: Any) -> pn.Column:
+    """Return a group of boxes below its label, which Panel gives to screen readers alone."""
+    label = html(Markup('<span class="label" aria-hidden="true">{}</span>').format(widget.label))
+    return pn.Column(label, widget, margin=0, **given)
 
 
 def figure_pane(**given: Any) -> pn.pane.Bokeh:
@@ -80,13 +101,17 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
         )
         for row in rows
     )
-    return Markup(
-        '<div class="scroll"><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
-    ).format(head, body)
+    wide = len(header) > WIDE
+    return Markup('<div class="scroll{}"{}><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
+        " goes-on wide" if wide else "",
+        Markup(' tabindex="0" role="group" aria-label="Table, may be wider than the page"') if wide else "",
+        head,
+        body,
+    )  # fmt: skip
 
 
 def cards(pairs: Iterable[tuple[str, str]]) -> Markup:
-    """Return numbers with what they are below."""
+    """Return numbers with their labels below."""
     each = Markup("").join(Markup("<div><b>{}</b><span>{}</span></div>").format(n, what) for n, what in pairs)
     return Markup('<div class="cards">{}</div>').format(each)
 
@@ -109,6 +134,6 @@ _LOCK = Markup(
 
 
 def badge(public: bool, text: str) -> Markup:
-    """Return who may see what follows: a globe for everybody, a lock for the owner."""
+    """Return the badge for who may see the following part: a globe for everybody, a lock for the owner."""
     kind, sign = ("public", _OPEN) if public else ("owner", _LOCK)
     return Markup('<span class="badge {}">{}{}</span>').format(Markup(kind), sign, text)

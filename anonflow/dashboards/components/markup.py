@@ -35,7 +35,7 @@ def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
         rows.append(
             f'<div class="name" title="{shown}">{"+ " if at else ""}{shown}</div>'
             f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * part:.2f}%"></div></div>'
-            f'<div class="number">{many:,} unique · {words}</div>'
+            f'<div class="number">{many:,} · {words}</div>'
         )
     return f'<div class="bars">{"".join(rows)}</div>'
 

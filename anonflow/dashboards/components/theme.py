@@ -1,4 +1,4 @@
-"""How every screen looks: one style sheet, light and dark, and the bar over the screens."""
+"""The look of every screen: one style sheet, light and dark, and the bar over the screens."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Bar(JSComponent):
     can_undo, can_redo, running, dark : bool
     status : str
     share : float
-        Of all runs, what is done.
+        The finished share of all runs.
     troubles : int
         How many things keep the draft from running.
     page : bool
         Whether the app is the whole page, not a notebook's cell.
     user : str
-        Who signed in; empty where nobody has to.
+        The signed-in user; empty without accounts.
     table : str
         What the table is called that is open; empty if none is.
     unsaved : bool
@@ -88,7 +88,7 @@ class Bar(JSComponent):
     def _handle_msg(self, data: Any) -> None:
         action = data.get("action") if isinstance(data, dict) else None
         if action == "here" and isinstance(data.get("version"), int):
-            self.drawn = data["version"]  # what a browser has drawn, which may be less than there is by now
+            self.drawn = data["version"]  # the part that a browser has drawn, which may be incomplete
         if action in ACTIONS:
             for listener in self._listeners:
                 listener(action)

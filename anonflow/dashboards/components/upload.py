@@ -14,19 +14,18 @@ from anonflow.dashboards.session.user_limits import MEGABYTE, Limits
 __all__ = ["DiskDropper"]
 
 SIDE_BY_SIDE = 4
-"""Files that are under way at once; a browser sends two."""
+"""The most files that are uploaded at once; a browser sends two."""
 
 
 class DiskDropper(pn.widgets.FileDropper):
-    """A place to drop files, each written to a folder as it arrives and handed over when it is whole.
+    """A place to drop files, each written to a folder as it arrives and passed on when it is complete.
 
     Parameters
     ----------
     folder : callable
         Where files go: the workspace's own folder, asked for when an upload begins.
     most : int, optional
-        Bytes of a file at most. The browser is told, and the server counts for itself: what a browser says of
-        itself is not believed.
+        Bytes of a file at most. The browser knows the cap, and the server counts as well, because a browser may lie.
     elsewhere : str
         What else can be done with a larger file.
     on_file : callable
@@ -73,7 +72,7 @@ class DiskDropper(pn.widgets.FileDropper):
             name, chunk, total = str(data["name"]), int(data["chunk"]), int(data["total_chunks"])
             block = data["data"]
         except (KeyError, TypeError, ValueError):
-            self._refuse("the upload was broken off; try again")
+            self._refuse("the upload was interrupted; try again")
             return
         block = block.encode() if isinstance(block, str) else bytes(block)
         if chunk == 1:
@@ -86,17 +85,17 @@ class DiskDropper(pn.widgets.FileDropper):
             self._open[name] = Path(path), 0, 0
         if name not in self._open:
             if self._open and not self.multiple:
-                self._refuse("the upload was broken off; try again")
+                self._refuse("the upload was interrupted; try again")
             return  # the rest of a refused file
         place, last, size = self._open[name]
         if chunk != last + 1 or chunk > total:
-            self._refuse("the upload was broken off; try again", name)
+            self._refuse("the upload was interrupted; try again", name)
             return
         size += len(block)
         together = size + sum(held for other, (_, _, held) in self._open.items() if other != name)
         if self._most is not None and together > self._most:
             self._refuse(
-                f"the file is larger than {self._most / MEGABYTE:,.1f} MB, the most that is taken here; upload "
+                f"the file is larger than {self._most / MEGABYTE:,.1f} MB, the largest that this server takes; upload "
                 f"fewer columns or records, or {self._elsewhere}",
                 name,
             )

@@ -1,4 +1,4 @@
-"""What the columns are, as a table in which it is chosen; and how far they single people out."""
+"""The form of the columns, a table of roles and kinds; and how far the columns single people out."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.table_sources import edited_column
 from anonflow.dashboards.session.workspace import plural
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
-from anonflow.table.infer import infer_columns
+from anonflow.table.infer import infer_columns, kind_of
 from anonflow.table.numbers import numbers_of
-from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
+from anonflow.table.schema import KINDS, MISSING_RULES, ROLES, Schema
 from anonflow.table.uniqueness import unique_as_added
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "NOT_PUBLISHED", "RULES", "ColumnChoice", "about_datasets", "type_of"]
 
-COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value")
+COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value", "codes")
 """Columns of the table of columns."""
 
 NOT_PUBLISHED = "not published"
@@ -36,12 +37,12 @@ NOT_PUBLISHED = "not published"
 NO_KIND = ""
 
 RULES = {
-    "refuse": "such a record keeps the table from running: decide first",
-    "value": "no value counts as a value of its own, and is published as an empty cell",
-    "suppress": "such a record is published as * in this column, for only * covers it, and loses all of it",
+    "refuse": "such a record prevents a run: choose another rule first",
+    "value": "a missing value is a value of its own, and is published as an empty cell",
+    "suppress": "such a record is published as * in this column, because only * covers a missing value",
     "drop": "such a record is left out of the release",
 }
-"""What is done with a record without a value, by rule, in words."""
+"""The treatment of a record without a value, by rule, in words."""
 
 
 class ColumnChoice(DraftForm):
@@ -53,29 +54,29 @@ class ColumnChoice(DraftForm):
 
     Notes
     -----
-    Counts of a column are made once for a table, those of unique records once for its quasi-identifiers.
+    Counts of a column are made once for a table, those of unique records once for its quasi-identifiers; of many
+    records in a thread of their own.
     """
 
-    said = param.String(default="", doc="Why the last choice was not taken; empty if it was.")
-    rows = param.Parameter(default=None, doc="The table of columns, a DataFrame, or None.")
+    refusal = param.String(default="", doc="Why the last choice was not taken; empty if it was.")
+    counting = param.Boolean(default=False, doc="Whether something is being counted.")
+    rows = param.Parameter(default=None, doc="The table of columns, a DataFrame; None until it is counted.")
     bars = param.List(default=[], doc="(column, unique records up to it, their share in words, 0 to 1).")
 
     def __init__(self, workspace: Any, **given: Any) -> None:
         self._about: tuple[Any, dict[str, tuple[str, int, int]]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
         self._seen: tuple[Any, Any] | None = None
+        self.background = Background(workspace, at_once=True)
+        self._guessing = Background(workspace, at_once=True)
         super().__init__(workspace, **given)
 
     # ------------------------------------------------------------------------------- what there is
 
     def about(self) -> dict[str, tuple[str, int, int]]:
-        """Return type, distinct values and missing cells of each column."""
+        """Return type, distinct values and missing cells of each column; nothing while they are counted."""
         frame = self.workspace.named
-        if frame is None:
-            return {}
-        if self._about is None or self._about[0] is not frame:
-            self._about = frame, {str(name): _count(frame[name]) for name in frame.columns}
-        return self._about[1]
+        return {} if self._about is None or self._about[0] is not frame else self._about[1]
 
     def table(self) -> pd.DataFrame:
         """Return a row for each column of the table, in its order: what it is, and what it is taken for."""
@@ -90,20 +91,19 @@ class ColumnChoice(DraftForm):
             if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
             role = NOT_PUBLISHED if entry is None else str(entry.get("role", NOT_PUBLISHED))
-            rows.append((name, sort, distinct, missing, role, kind, rule or ""))
+            codes = _written((entry or {}).get("codes"))
+            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes))
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def unique(self) -> list[int]:
-        """Return unique records on the first quasi-identifier, the first two, and so on."""
-        frame, names = self.workspace.named, self.quasi_identifiers
-        if frame is None or not names:
-            return []
-        if self._unique is None or self._unique[0] is not frame or self._unique[1] != names:
-            self._unique = frame, names, unique_as_added(frame, names)
-        return self._unique[2]
+        """Return unique records on the first quasi-identifier, the first two, and so on; nothing while they are counted."""
+        known, now = self._unique, (self.workspace.named, self.quasi_identifiers)
+        return [] if known is None or known[0] is not now[0] or known[1] != now[1] else known[2]
 
     def sentence(self) -> str:
         """Return how many records are unique on the quasi-identifiers."""
+        if self.counting:
+            return "Counting the records that are unique…"
         counts = self.unique()
         if not counts:
             return (
@@ -138,16 +138,16 @@ class ColumnChoice(DraftForm):
         column : str
             A column of the user's table.
         field : str
-            ``role``, ``kind`` or ``no value``.
+            ``role``, ``kind``, ``no value`` or ``codes``.
         value : object
             What was chosen, as the browser sent it.
 
         Returns
         -------
         bool
-            Whether it was taken; else `said` says why not.
+            Whether it was taken; else `refusal` says why not.
         """
-        self.said = ""
+        self.refusal = ""
         try:
             if field == "role":
                 self._choose_role(column, value)
@@ -155,10 +155,14 @@ class ColumnChoice(DraftForm):
                 self._choose_kind(column, value)
             elif field == "no value":
                 self._choose_rule(column, value)
+            elif field == "codes":
+                self._choose_codes(column, value)
             else:
-                raise ParameterError("only role, kind and what is done without a value are chosen here")
+                raise ParameterError(
+                    "only role, kind, codes and what is done without a value are chosen here"
+                )
         except AnonflowError as error:
-            self.said = error.problems[0]
+            self.refusal = error.problems[0]
             self.param.trigger("rows")
             return False
         return True
@@ -176,12 +180,12 @@ class ColumnChoice(DraftForm):
         Returns
         -------
         bool
-            Whether it was taken; else `said` says why not, and nothing is changed.
+            Whether it was taken; else `refusal` says why not, and nothing is changed.
         """
-        self.said = ""
+        self.refusal = ""
         frame, draft = self.workspace.named, self.workspace.draft
         if frame is None or not columns:
-            self.said = "choose some columns first: tick them in the table"
+            self.refusal = "choose some columns first: tick them in the table"
             return False
         trial = Draft(document=draft.document, folder=draft.folder)
         edits = []
@@ -193,13 +197,13 @@ class ColumnChoice(DraftForm):
                     (("table", "columns", column), edited_column(before, declared, frame[[column]]) or None)
                 )
         except AnonflowError as error:
-            self.said = error.problems[0]
+            self.refusal = error.problems[0]
             return False
         draft.set_all(edits)
         return True
 
     def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
-        """Return what a choice of a role or a kind declares."""
+        """Return the declaration of a choice of a role or a kind."""
         if field == "role" and value == NOT_PUBLISHED:
             return {"role": None, "kind": None}
         if field == "role" and value in ROLES:
@@ -222,6 +226,11 @@ class ColumnChoice(DraftForm):
             given = self._given_hierarchy(column)
             values = column_values(self.workspace.named[column], column)[0]
             declared["hierarchy"] = given or suggested_hierarchy([value for value in values if value])
+        if kind == "numeric":  # texts beside its numbers, which would keep it from being one
+            guess = kind_of(self.workspace.named[column])
+            declared |= {
+                key: guess[key] for key in ("codes", "missing") if guess.get("codes") and key in guess
+            }
         return declared
 
     def _choose_rule(self, column: str, rule: Any) -> None:
@@ -232,6 +241,18 @@ class ColumnChoice(DraftForm):
             raise ParameterError(f"without a value, kind {kind} can {', '.join(MISSING_RULES[kind])}")
         self.workspace.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)
 
+    def _choose_codes(self, column: str, text: Any) -> None:
+        """Take the codes that stand in place of numbers, as they were typed: `N, R`; nothing for none."""
+        entry = self.workspace.draft.get(("table", "columns", column), {})
+        if entry.get("kind") != "numeric":
+            raise ParameterError(
+                "codes stand in place of numbers: choose the kind numeric first, then say them"
+            )
+        codes = [code.strip() for code in str(text or "").split(",") if code.strip()]
+        if codes:
+            Schema({column: entry | {"codes": codes}})  # refuses a code that is a number
+        self.workspace.set_column(column, codes=codes or None)
+
     def _given_hierarchy(self, column: str) -> Any:
         name = self.workspace.source.get("dataset")
         if name is None:
@@ -240,36 +261,79 @@ class ColumnChoice(DraftForm):
 
     def infer(self) -> None:
         """Go back to the first guess at roles and kinds, as one edit."""
-        frame = self.workspace.named
+        frame, draft = self.workspace.named, self.workspace.draft
         if frame is None:
             return
         name = self.workspace.source.get("dataset")
         if name is not None:
             known = datasets.schema(name)
             columns = {column: entry for column, entry in known.items() if column in frame.columns}
-        else:
-            columns = infer_columns(frame)
-        self.workspace.draft.set(("table", "columns"), columns)
+            draft.set(("table", "columns"), columns)
+            return
+
+        def done(columns: Any) -> None:
+            if self.workspace.named is frame:
+                draft.set(("table", "columns"), columns)
+
+        self._guessing.of_records(len(frame), lambda: infer_columns(frame), done, self._failed)
 
     def _read(self) -> None:
-        seen = (self.workspace.named, self.workspace.draft.get(("table", "columns")))
+        frame = self.workspace.named
+        seen = (frame, self.workspace.draft.get(("table", "columns")))
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
-        counts = self.unique()
-        n = 0 if self.workspace.named is None else len(self.workspace.named)
-        bars = [
-            (name, many, share(many, n), many / n)
-            for name, many in zip(self.quasi_identifiers, counts, strict=True)
+        names = self.quasi_identifiers
+        if frame is None:
+            self.background.forget()
+            self.param.update(counting=False, rows=None, bars=[])
+            return
+        about, unique = self.about(), self.unique()
+        if about and (unique or not names):
+            self.background.forget()
+            self._show(about, names, unique)
+            return
+
+        def work() -> tuple[dict[str, tuple[str, int, int]], list[int]]:
+            counts = about or {str(name): _count(frame[name]) for name in frame.columns}
+            return counts, unique_as_added(frame, names) if names else []
+
+        self.counting = True
+        if about:
+            self._show_rows()
+        self.background.of_records(
+            len(frame), work, lambda counts: self._show(counts[0], names, counts[1]), self._failed
+        )
+
+    def _show(
+        self, about: dict[str, tuple[str, int, int]], names: tuple[str, ...], unique: list[int]
+    ) -> None:
+        frame = self.workspace.named
+        self._about, self._unique = (frame, about), (frame, names, unique)
+        n = len(frame)
+        self.counting = False
+        self._show_rows()
+        self.bars = [
+            (name, many, share(many, n), many / n if n else 0.0)
+            for name, many in zip(names, unique, strict=True)
         ]
-        rows = None if self.workspace.named is None else self.table()
-        if rows is None or self.rows is None or not rows.equals(self.rows):
+
+    def _show_rows(self) -> None:
+        rows = self.table()
+        if self.rows is None or not rows.equals(self.rows):
             self.rows = rows
-        self.bars = bars
+
+    def _failed(self, problem: str) -> None:
+        self.param.update(counting=False, refusal=problem)
+
+
+def _written(codes: Any) -> str:
+    """Return codes as they are typed; of a draft that was edited by hand, whatever there is."""
+    return ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else str(codes or "")
 
 
 def about_datasets() -> dict[str, str]:
-    """Return what the page says of each built-in table: its name, and a line about it."""
+    """Return the page's line about each built-in table, by its name."""
     sentences = {}
     for row in datasets.describe().to_dict("records"):
         fetched = "" if row["available"] else " · needs a download (or its file on disk)"
@@ -280,7 +344,7 @@ def about_datasets() -> dict[str, str]:
 
 
 def type_of(cells: pd.Series) -> str:
-    """Return what the values of a column are: number, date, truth value, text, or nothing at all."""
+    """Return the type of a column's values: number, date, truth value, text, or none."""
     import pandas as pd
 
     values = cells[~missing_cells(cells)]

@@ -1,4 +1,4 @@
-"""The page Data: a table is opened, and what its columns are is chosen in the table itself."""
+"""The screen Data: open a table, and choose roles and kinds of its columns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, RULES, ColumnChoice, about_datasets
 from anonflow.dashboards.session.hierarchy_files import MOST as HIERARCHY
-from anonflow.dashboards.session.hierarchy_files import attach, is_hierarchy_name, matched_column
+from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hierarchy_name, matched_column
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.user_limits import MEGABYTE
 from anonflow.dashboards.session.workspace import Workspace, plural
 from anonflow.errors import AnonflowError
-from anonflow.table.read import is_csv
+from anonflow.table.files.read import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 __all__ = ["DataScreen"]
@@ -53,6 +54,8 @@ _ROLES = {
 _STEPS = """<ol class="steps">
 <li><b>Data</b>: open a table, and say which columns others may know of a person.
 <div class="told">They are its quasi-identifiers; what is to be protected is sensitive.</div></li>
+<li><b>Prepare</b>: code it before anything else, as offices do; often there is nothing to do.</li>
+<li><b>Risk</b>: see who stands alone, and by which columns.</li>
 <li><b>Protect</b>: choose among how many records each one hides, and by which methods.</li>
 <li><b>Compare</b>: run them, and see what each costs.</li>
 <li><b>Explore</b>: look at a result, column by column and record by record.</li>
@@ -61,7 +64,7 @@ _STEPS = """<ol class="steps">
 
 
 class DataScreen(pn.viewable.Viewer):
-    """Open a table; see its first rows, types and missing values; say what its columns are.
+    """Open a table; see its first rows, types and missing values; choose roles and kinds of its columns.
 
     Parameters
     ----------
@@ -79,15 +82,15 @@ class DataScreen(pn.viewable.Viewer):
         self._flows: dict[str, tuple[float, Path]] = {}
         self._hierarchies: dict[str, tuple[float, Path]] = {}
         self._perhaps: dict[str, tuple[float, Path]] = {}
-        self._attached: list[str] = []
+        self._attached = Attached()
         self._arrived = 0.0
         self._is_reading = False
         self._refused_file: tuple[str, Path] | None = None
         self._opening()
         self._looking()
         self.choice.param.watch(self._show_columns, "rows")
-        self.choice.param.watch(self._show_bars, "bars")
-        self.choice.param.watch(self._say, "said")
+        self.choice.param.watch(self._show_bars, ["bars", "counting"])
+        self.choice.param.watch(self._say, "refusal")
         self.workspace.param.watch(self._show_frame, "frame")
         self.workspace.param.watch(self._show_trouble, ["problems", "table", "frame"])
         self._show_frame()
@@ -109,7 +112,7 @@ class DataScreen(pn.viewable.Viewer):
             label="Built-in table", options=list(self._about), value=first, sizing_mode="stretch_width"
         )
         self.about = pn.pane.HTML("", css_classes=["af-muted"], sizing_mode="stretch_width")
-        self.asked = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
+        self.option_fields = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
@@ -124,7 +127,7 @@ class DataScreen(pn.viewable.Viewer):
         if limits.rows is not None:
             caps.append(f"{limits.rows:,} records")
         most = f"At most {' and '.join(caps)}. " if caps else ""
-        self.told = pn.pane.HTML(
+        self.about_upload = pn.pane.HTML(
             f"{most}The first line of a CSV file names the columns. Hierarchies are matched with columns by their names, such "
             f"as <code>hierarchy_age.csv</code>. Your file stays in a private folder and is "
             f"deleted {self._kept_words()}.",
@@ -152,13 +155,18 @@ class DataScreen(pn.viewable.Viewer):
         )  # fmt: skip
         about_projects = pn.pane.HTML(
             "A project is saved below, under Keep this work. A flow is the file that <code>anonflow run</code> takes. If its "
-            "table is a file that is not in it, open that next: it is waited for.",
+            "table is a file that is not in it, open that file next.",
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
         flows = pn.Column(self.projects, about_projects, sizing_mode="stretch_width", visible=False)
         built_in = pn.Column(
-            self.dataset, self.about, self.asked, self.hierarchies, self.open, sizing_mode="stretch_width"
+            self.dataset,
+            self.about,
+            self.option_fields,
+            self.hierarchies,
+            self.open,
+            sizing_mode="stretch_width",
         )
         self.waiting = pn.pane.HTML("", css_classes=["af-note"], sizing_mode="stretch_width", visible=False)
         self.without = pn.widgets.Button(label="Open a table without it", visible=False)
@@ -168,7 +176,7 @@ class DataScreen(pn.viewable.Viewer):
             self.without,
             self.dropper,
             self.dropped,
-            self.told,
+            self.about_upload,
             written,
             sizing_mode="stretch_width",
             visible=False,
@@ -189,7 +197,7 @@ class DataScreen(pn.viewable.Viewer):
         self._options = {}
         for option in datasets.declared(name).values():
             self._options[option.name] = option_field(option, option.default, width=190)
-        self.asked.objects = list(self._options.values())
+        self.option_fields.objects = list(self._options.values())
         self.hierarchies.visible = any(
             entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()
         )
@@ -199,8 +207,6 @@ class DataScreen(pn.viewable.Viewer):
         return folder
 
     def _open_dataset(self, *events: Any) -> None:
-        self.reading.forget()
-        self._source.loading = self._is_reading = False
         name = self.dataset.value
         given = {
             option: widget.value
@@ -209,7 +215,14 @@ class DataScreen(pn.viewable.Viewer):
         }
         if self.hierarchies.visible and self.hierarchies.value:
             given["hierarchies"] = True
-        self._try(lambda: self.workspace.open_dataset(name, **given))
+        described = datasets.describe().set_index("name").loc[name]
+        n = self._options["n"].value if "n" in self._options else described["rows"]
+        # one that must be fetched takes its time, however small it is
+        self._aside(
+            f"Opening {name}.",
+            lambda: self.workspace.read_dataset(name, **given),
+            n=int(n or 0) if described["available"] else None,
+        )
 
     def _written(self, name: str) -> dict[str, Any]:
         """Return how a CSV file is written, as it is said here; nothing of a Parquet file."""
@@ -268,13 +281,13 @@ class DataScreen(pn.viewable.Viewer):
         if not self._hierarchies:
             self._open_waiting()
             return
-        sentence = attach(workspace, {name: path for name, (_, path) in self._hierarchies.items()})
+        now = attach(workspace, {name: path for name, (_, path) in self._hierarchies.items()})
         for name, (when, _) in list(self._hierarchies.items()):
-            # what fits no column of this table may be for one that is still to come
+            # files that fit no column of this table may belong to the next table
             if when < recent or matched_column(name, columns) is not None:
                 self._forget(self._hierarchies, name)
-        self._attached = [*self._attached, sentence][-12:]
-        self.dropped.object = "".join(f"<p>{escape(each)}.</p>" for each in self._attached)
+        self._attached = self._attached.and_then(now)
+        self.dropped.object = "".join(f"<p>{escape(each)}.</p>" for each in self._attached.sentences()[:12])
         self.dropped.visible = True
         self._open_waiting()
 
@@ -332,8 +345,15 @@ class DataScreen(pn.viewable.Viewer):
 
         self._aside(f"Reading {name}.", read)
 
-    def _aside(self, status: str, read: Any, failed: Any = lambda: None, opened: Any = lambda: None) -> None:
-        """Read something in a thread; what comes back opens it here."""
+    def _aside(
+        self,
+        status: str,
+        read: Any,
+        failed: Any = lambda: None,
+        opened: Any = lambda: None,
+        n: int | None = None,
+    ) -> None:
+        """Read something in a thread, or at once if it has `n` records and these are few; what comes back opens it here."""
         workspace, before = self.workspace, self.workspace.status
         self._refused("")
         workspace.status = status
@@ -342,7 +362,7 @@ class DataScreen(pn.viewable.Viewer):
         def done(opening: Any) -> None:
             self._source.loading = self._is_reading = False
             self._forget_refused()
-            self._attached = []
+            self._attached = Attached()
             self.dropped.visible = False
             if self._try(opening):  # what failed is tried again when another file comes
                 opened()
@@ -353,11 +373,14 @@ class DataScreen(pn.viewable.Viewer):
 
         def refused(sentence: str) -> None:
             self._source.loading = self._is_reading = False
-            workspace.status = before if workspace.frame is not None else "The file was not opened."
+            workspace.status = before if workspace.frame is not None else "Nothing was opened."
             self._refused(sentence)
             failed()
 
-        self.reading.start(read, done, refused)
+        if n is None:
+            self.reading.start(read, done, refused)
+        else:
+            self.reading.of_records(n, read, done, refused)
 
     def _forget_project(self, *events: Any) -> None:
         self.workspace.forget_project()
@@ -393,7 +416,7 @@ class DataScreen(pn.viewable.Viewer):
     def _refused(self, sentence: str) -> None:
         open_still = self.workspace.table_name
         still = f" <b>{escape(open_still)}</b> is still open." if open_still else ""
-        self.wrong.object = f"<p role='alert'><b>Not opened.</b> {escape(sentence)}{still}</p>"
+        self.wrong.object = f"<p role='alert'><b>Not opened.</b> {escape(on_screen(sentence))}{still}</p>"
         self.wrong.visible = bool(sentence)
 
     # ------------------------------------------------------------------------------ what it is like
@@ -406,6 +429,7 @@ class DataScreen(pn.viewable.Viewer):
                 "type": "list",
                 "values": sorted({rule for all in MISSING_RULES.values() for rule in all}),
             },
+            "codes": {"type": "input"},
         }
         self.columns = pn.widgets.Tabulator(
             pd.DataFrame(columns=list(COLUMNS)),
@@ -416,21 +440,23 @@ class DataScreen(pn.viewable.Viewer):
             selectable="checkbox",
             stylesheets=[PARTS],
             titles={"column": "Column", "type": "Type", "distinct": "Distinct", "missing": "Missing",
-                    "role": "Role ▾", "kind": "Kind ▾", "no value": "Without a value ▾"},
+                    "role": "Role ▾", "kind": "Kind ▾", "no value": "Without a value ▾",
+                    "codes": "Codes ✎"},
             header_tooltips={
                 "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
                 "as it is · identifier: never published · unit: whose a row is, where people have several · household: of the unit",
                 "kind": "how a quasi-identifier may be generalized",
                 "no value": " · ".join(f"{rule}: {words}" for rule, words in RULES.items()),
+                "codes": "texts that stand in place of a number, such as N, R: of kind numeric",
             },
             text_align={"distinct": "right", "missing": "right"},
-            widths={"type": 88, "distinct": 82, "missing": 80, "role": 150, "kind": 112},
+            widths={"column": 185, "type": 88, "distinct": 82, "missing": 80, "role": 140, "kind": 108},
             sizing_mode="stretch_width",
             css_classes=["af-columns"],
         )  # fmt: skip
         self.columns.on_edit(self._edited)
         self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
-        self.said = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        self.refusal = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
         self.many_roles = pn.widgets.Select(
             label="Role of the ticked columns", options=["", *ROLES, NOT_PUBLISHED], width=200
@@ -463,11 +489,12 @@ class DataScreen(pn.viewable.Viewer):
         self._columns_card = card(
             "Columns",
             self.columns,
-            self.said,
+            self.refusal,
             self.trouble,
             pn.FlexBox(self.many_roles, self.many_kinds, pn.Row(self.guess, margin=(18, 0, 0, 0)), gap="8px"),
             self.rules,
-            lead="Click a role or a kind to change it, or tick several columns and choose for all of them below. Only you know what others may know of a person.",
+            lead="Click a role or a kind to change it, or tick several columns and choose for all of them below. A column of numbers may have codes "
+            "in place of some of them: type these, with commas between. Only you know what others may know of a person.",
         )
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
         self._first_card = card("First rows", self.counts, self.first)
@@ -516,6 +543,7 @@ class DataScreen(pn.viewable.Viewer):
         self.choice.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
 
     def _show_columns(self, *events: Any) -> None:
+        self._show_counts()
         rows = self.choice.rows
         shown = pd.DataFrame(columns=list(COLUMNS)) if rows is None else rows.copy()
         before = self.columns.value
@@ -524,7 +552,7 @@ class DataScreen(pn.viewable.Viewer):
             changes = {
                 name: [(at, new) for at, (old, new) in enumerate(zip(before[name], shown[name], strict=True))
                        if old != new]
-                for name in ("role", "kind", "no value")
+                for name in ("role", "kind", "no value", "codes")
             }  # fmt: skip
             changes = {name: cells for name, cells in changes.items() if cells}
             if changes:
@@ -539,13 +567,13 @@ class DataScreen(pn.viewable.Viewer):
         self.bars.object = unique_bars(self.choice.bars)
 
     def _say(self, *events: Any) -> None:
-        self.said.object = f"<p>{escape(self.choice.said)}</p>"
-        self.said.visible = bool(self.choice.said)
+        self.refusal.object = f"<p>{escape(self.choice.refusal)}</p>"
+        self.refusal.visible = bool(self.choice.refusal)
 
     def _show_trouble(self, *events: Any) -> None:
-        """Show what keeps the columns from being used as they are declared; Protect shows the rest."""
+        """Show the problems of the column declarations; Protect shows the others."""
         workspace = self.workspace
-        wrong = workspace.frame is not None and workspace.table is None
+        wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
         items = "".join(f"<li>{escape(text)}</li>" for text in workspace.problems[:6])
         self.trouble.object = f"<p><b>The columns cannot be used like this.</b></p><ul>{items}</ul>"
         self.trouble.visible = wrong
@@ -559,12 +587,7 @@ class DataScreen(pn.viewable.Viewer):
             self._page.objects = [self._top]
             self.first.value = pd.DataFrame()
             return
-        missing = sum(missing for _, _, missing in self.choice.about().values())
-        self.rules.visible = bool(missing)
-        self.counts.object = (
-            f"{plural(len(frame), 'record')}, {plural(frame.shape[1], 'column')}, {plural(missing, 'cell')} without a value. "
-            "These are your records as they are: nobody else sees them."
-        )
+        self._show_counts()
         first = self.choice.first_rows().reset_index(drop=True)
         # a title is markup to the table: names are anybody's
         self.first.titles = {str(name): escape(str(name)) for name in first.columns}
@@ -572,6 +595,18 @@ class DataScreen(pn.viewable.Viewer):
         # a table that is not seen is not drawn right: it is put in place with its rows
         self._steps_card.visible, self._unique_card.visible = False, True
         self._page.objects = [self._top, self._columns_card, self._first_card, self._keep_card]
+
+    def _show_counts(self) -> None:
+        frame, about = self.workspace.frame, self.choice.about()
+        if frame is None:
+            return
+        missing = sum(missing for _, _, missing in about.values())
+        self.rules.visible = bool(missing)
+        without = f", {plural(missing, 'cell')} without a value" if about else ""
+        self.counts.object = (
+            f"{plural(len(frame), 'record')}, {plural(frame.shape[1], 'column')}{without}. "
+            "These are your records as they are: nobody else sees them."
+        )
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._page

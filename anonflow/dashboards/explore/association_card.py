@@ -1,4 +1,4 @@
-"""How strongly columns go together before and after a run, on the screen Explore."""
+"""The card of the screen Explore with the associations of columns before and after a run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class AssociationCard(pn.viewable.Viewer):
 
     @property
     def run(self) -> FinishedRun | None:
-        """The chosen run, None where there is none with a result."""
+        """The chosen run, None if no run with a result is chosen."""
         return self.workspace.chosen_run
 
     @property

@@ -1,4 +1,4 @@
-"""What the screen Explore shows of one run, without the screen: the owner's view of it."""
+"""The model of the screen Explore: the owner's view of one run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs, record_costs
 from anonflow.risk import AttackContext, usual
 from anonflow.risk.attack import row_of
-from anonflow.utility.distributions import MISSING, Distribution, distribution
+from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
 
 if TYPE_CHECKING:
@@ -35,14 +35,12 @@ __all__ = [
     "Attacks",
     "BeforeAfter",
     "ExploreModel",
+    "FoundRecords",
     "MissingLoss",
+    "RunView",
     "called",
     "in_plain_words",
-    "missing_of",
 ]
-
-FEW = 20_000
-"""Records up to which a run is shown at once; of more it is computed in a thread of its own first."""
 
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""
@@ -63,7 +61,7 @@ ATTACKERS = {
     "population": "knows the population's size",
     "counting": "counts all matchings",
 }
-"""What an attacker does, in a few words."""
+"""The attack of each attacker, in a few words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +83,7 @@ class BeforeAfter:
     def of(cls, anonymization: Anonymization) -> BeforeAfter:
         """Of what a run made of its table; where an original has no value, it is said so."""
         before = Generalization.of(anonymization.table.records).decode_categories()
-        for name, without in missing_of(anonymization).items():
+        for name, without in missing_of(anonymization.table.records).items():
             cells = before[name].cat
             categories = cells.categories.append(pd.Index([MISSING]))
             codes = np.where(without, len(categories) - 1, cells.codes.to_numpy())
@@ -96,7 +94,7 @@ class BeforeAfter:
             old, new = before[name].cat, after[name].cat
             same = new.categories.get_indexer(old.categories)  # the code after of each text before
             changed[:, at] = same[old.codes.to_numpy()] != new.codes.to_numpy()
-        for name, without in missing_of(anonymization).items():
+        for name, without in missing_of(anonymization.table.records).items():
             # an empty cell that is published as one is a value that is kept
             same = after[name].cat.categories.get_indexer(pd.Index([""]))[0]
             at = list(before.columns).index(name)
@@ -104,7 +102,7 @@ class BeforeAfter:
             after[name] = after[name].cat.rename_categories({"": MISSING}) if same >= 0 else after[name]
         return cls(before, after, changed)
 
-    def found(self, search: str, only_changed: bool = False) -> np.ndarray:
+    def containing(self, search: str, only_changed: bool = False) -> np.ndarray:
         """Return positions of the records in which a text occurs, before or after, whatever its case; O(n) a column."""
         kept = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
         text = search.strip()
@@ -119,25 +117,9 @@ class BeforeAfter:
         return np.flatnonzero(kept)
 
 
-def missing_of(anonymization: Anonymization) -> dict[str, np.ndarray]:
-    """Return which originals have no value, for each column of QIs where some have none: bool, shape (n,)."""
-    records = anonymization.table.records
-    missing: dict[str, np.ndarray] = {}
-    for at, domain in enumerate(records.domains):
-        if domain.kind in ("positions", "codes"):
-            continue
-        codes = records.codes[:, at]
-        without = codes < 0
-        if domain.kind != "numeric" and "" in domain.labels:
-            without = without | (codes == list(domain.labels).index(""))
-        if without.any():
-            missing[domain.column] = without
-    return missing
-
-
 @dataclass(frozen=True)
 class MissingLoss:
-    """What cells without a value lose, told apart from the others.
+    """The loss of records without a value, separately from the others.
 
     Attributes
     ----------
@@ -162,8 +144,48 @@ class MissingLoss:
 
 
 @dataclass(frozen=True, eq=False)
+class RunView:
+    """The parts of a run's view that are slow to compute; they are kept while it is shown.
+
+    Attributes
+    ----------
+    records : BeforeAfter
+    missing : tuple of MissingLoss
+        A line for each column in which originals have no value.
+    worst : int
+        The first of the records that lose most.
+    """
+
+    records: BeforeAfter
+    missing: tuple[MissingLoss, ...]
+    worst: int
+
+    @classmethod
+    def of(cls, anonymization: Anonymization) -> RunView:
+        """Return that of what a run made of its table; O(n q)."""
+        worst = int(np.argmax(record_costs(anonymization.generalization)))
+        return cls(BeforeAfter.of(anonymization), _missing_losses(anonymization), worst)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundRecords:
+    """The answer of a search.
+
+    Attributes
+    ----------
+    at : numpy.ndarray, int64
+        Positions of the records.
+    changed_cells : int
+        How many of their cells changed.
+    """
+
+    at: np.ndarray
+    changed_cells: int
+
+
+@dataclass(frozen=True, eq=False)
 class Attacks:
-    """What attackers did with a run.
+    """The attackers' results for a run.
 
     Attributes
     ----------
@@ -178,6 +200,24 @@ class Attacks:
     rows: list[dict[str, Any]]
     covering: tuple[tuple[int, int], ...]
     card: ReleaseCard | None = None
+
+
+def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:
+    without_value = missing_of(anonymization.table.records)
+    if not without_value:
+        return ()
+    costs = {
+        domain.column: cost
+        for domain, cost in zip(
+            anonymization.table.domains, cell_costs(anonymization.generalization), strict=True
+        )
+    }
+    losses = []
+    for name, without in without_value.items():
+        cost = costs[name]
+        others = float(cost[~without].mean()) if not without.all() else 0.0
+        losses.append(MissingLoss(name, int(without.sum()), float(cost[without].mean()), others))
+    return tuple(losses)
 
 
 class ExploreModel(param.Parameterized):
@@ -203,7 +243,8 @@ class ExploreModel(param.Parameterized):
         super().__init__(workspace=workspace, **given)
         self.background = Background(workspace)
         self.aside = Background(workspace, at_once=True)
-        self._records: tuple[int, BeforeAfter] | None = None
+        self.searching = Background(workspace, at_once=True)
+        self._view: tuple[int, RunView] | None = None
         self._lattice: tuple[int, LatticePart | None] | None = None
         self._awaited: int | None = None
         workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
@@ -211,18 +252,18 @@ class ExploreModel(param.Parameterized):
 
     @property
     def run(self) -> FinishedRun | None:
-        """The chosen run, None where there is none with a result."""
+        """The chosen run, None if no run with a result is chosen."""
         return self.workspace.chosen_run
 
     @property
-    def made(self) -> Anonymization | None:
+    def anonymization(self) -> Anonymization | None:
         """What the chosen run made of the table: the owner's."""
         return None if self.run is None else self.run.result.anonymization
 
     @property
     def columns(self) -> list[str]:
         """Names of the run's coded quasi-identifiers."""
-        anonymization = self.made
+        anonymization = self.anonymization
         return [] if anonymization is None else [domain.name for domain in anonymization.table.domains]
 
     def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
@@ -242,68 +283,79 @@ class ExploreModel(param.Parameterized):
 
     def distribution(self) -> Distribution | None:
         """Return the chosen column before and after."""
-        anonymization = self.made
+        anonymization = self.anonymization
         if anonymization is None or self.column not in self.columns:
             return None
         return distribution(anonymization.table.records, anonymization.generalization, self.column)
 
-    def records(self) -> BeforeAfter | None:
-        """Return all records before and after; kept for the run that is shown."""
-        run, anonymization = self.run, self.made
+    def view(self) -> RunView | None:
+        """Return what was computed of the chosen run; kept for the run that is shown."""
+        run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None:
             return None
-        if self._records is None or self._records[0] != run.id:
-            self._records = run.id, BeforeAfter.of(anonymization)
-        return self._records[1]
+        if self._view is None or self._view[0] != run.id:
+            self._view = run.id, RunView.of(anonymization)
+        return self._view[1]
+
+    def records(self) -> BeforeAfter | None:
+        """Return all records before and after; kept for the run that is shown."""
+        view = self.view()
+        return None if view is None else view.records
+
+    def search(
+        self,
+        text: str,
+        only_changed: bool,
+        done: Callable[[FoundRecords], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        """Look a text up in the records, and call `done` with those that have it; at once where there are few records."""
+        records = self.records()
+        if records is None:
+            self.searching.forget()
+            return
+
+        def work() -> FoundRecords:
+            at = records.containing(text, only_changed)
+            return FoundRecords(at, int(records.changed[at].sum()))
+
+        self.searching.of_records(len(records.before), work, done, failed)
 
     def prepare(self, done: Callable[[], None], failed: Callable[[str], None]) -> None:
         """Compute what takes its time of the chosen run, and call `done`; at once where there are few records."""
-        run, anonymization = self.run, self.made
+        run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None:
             self.aside.forget()
             return
-        if anonymization.n <= FEW or (self._records is not None and self._records[0] == run.id):
+        if self._view is not None and self._view[0] == run.id:
             self.aside.forget()
             done()
             return
 
-        def keep(records: BeforeAfter) -> None:
-            self._records = run.id, records
+        def keep(view: RunView) -> None:
+            self._view = run.id, view
             done()
 
-        self.aside.start(lambda: BeforeAfter.of(anonymization), keep, failed)
+        self.aside.of_records(anonymization.n, lambda: RunView.of(anonymization), keep, failed)
 
     def neighbourhood(self) -> Neighbourhood | None:
         """Return the chosen record and those it is hidden among."""
-        anonymization = self.made
+        anonymization = self.anonymization
         return None if anonymization is None else neighbourhood(anonymization, self.record)
 
-    def missing_losses(self) -> list[MissingLoss]:
+    def missing_losses(self) -> tuple[MissingLoss, ...]:
         """Return what cells without a value lose, a line for each column that has some."""
-        anonymization = self.made
-        if anonymization is None:
-            return []
-        losses = []
-        costs = {
-            domain.column: cost
-            for domain, cost in zip(
-                anonymization.table.domains, cell_costs(anonymization.generalization), strict=True
-            )
-        }
-        for name, without in missing_of(anonymization).items():
-            cost = costs[name]
-            others = float(cost[~without].mean()) if not without.all() else 0.0
-            losses.append(MissingLoss(name, int(without.sum()), float(cost[without].mean()), others))
-        return losses
+        view = self.view()
+        return () if view is None else view.missing
 
     def worst_record(self) -> int:
         """Return the first of the records that lose most."""
-        anonymization = self.made
-        return 0 if anonymization is None else int(np.argmax(record_costs(anonymization.generalization)))
+        view = self.view()
+        return 0 if view is None else view.worst
 
     def lattice(self) -> LatticePart | None:
         """Return the levels beside those of the chosen run, None for methods without levels; kept for the run that is shown."""
-        run, anonymization = self.run, self.made
+        run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None:
             return None
         if self._lattice is None or self._lattice[0] != run.id:
@@ -325,7 +377,7 @@ class ExploreModel(param.Parameterized):
         FlowError
             If it cannot run.
         """
-        part, run, anonymization = self.lattice(), self.run, self.made
+        part, run, anonymization = self.lattice(), self.run, self.anonymization
         if part is None or run is None or anonymization is None or not 0 <= at < len(part.nodes):
             raise ParameterError("there is no such node; choose one of those that are drawn")
         node = part.nodes[at]
@@ -335,14 +387,14 @@ class ExploreModel(param.Parameterized):
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Return how many generalized records (second) stand for, or share a class with, how many originals (first)."""
-        anonymization = self.made
+        anonymization = self.anonymization
         return () if anonymization is None else tuple(sizes_of(anonymization))
 
     # ------------------------------------------------------------------------------------ attackers
 
     def attack(self) -> None:
-        """Let attackers loose on the run, aside; ``attacks`` says what they did."""
-        run, anonymization = self.run, self.made
+        """Run the attackers on the run, in the background; ``attacks`` has the results."""
+        run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None or self.attacking:
             return
         self.param.update(attacking=True, problem="")
@@ -380,9 +432,9 @@ class ExploreModel(param.Parameterized):
                 return
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
-        run, anonymization = self.run, self.made
-        if self._records is not None and self._records[0] not in known:
-            self._records = None
+        run, anonymization = self.run, self.anonymization
+        if self._view is not None and self._view[0] not in known:
+            self._view = None
         if run is None or anonymization is None:
             self.background.forget()
             self.param.update(column="", record=0, attacks=None, attacking=False, problem="")
@@ -403,7 +455,7 @@ def called(row: dict[str, Any]) -> str:
 
 
 def in_plain_words(row: dict[str, Any]) -> str:
-    """Return what an attacker achieved; of a rate that was counted, with the interval in which it lies for people like these."""
+    """Return an attacker's result in plain words; for a counted rate, with its confidence interval."""
     low, high = 100 * row["low"], 100 * row["high"]
     if low == high:
         return str(row["sentence"])

@@ -1,4 +1,4 @@
-"""The screen Explore: what a run did to the records, in the owner's view."""
+"""The screen Explore: the effect of a run on the records, in the owner's view."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.components.release_card import card_lines
 from anonflow.dashboards.explore.association_card import AssociationCard
-from anonflow.dashboards.explore.model import Attacks, ExploreModel, called, in_plain_words
+from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import heat, intervals
 from anonflow.drawing.neighbours import around_one
@@ -55,7 +55,7 @@ _KINDS = {
 
 
 class ExploreScreen(pn.viewable.Viewer):
-    """The chosen run, looked at closely.
+    """The screen of the chosen run.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class ExploreScreen(pn.viewable.Viewer):
                  lead="Blue bars: the originals. Orange line with diamonds: what is published, each range spread "
                       "evenly over its width, each set over its members."),
             AssociationCard(workspace),
-            self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.found, self.records),
+            self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.matching, self.records),
             self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
             self._of_run("Class sizes and matches", self.sizes),
             self._of_run("Risk: what attackers achieve", self.attack, self.attacked,
@@ -253,18 +253,24 @@ class ExploreScreen(pn.viewable.Viewer):
         self.only_changed = pn.widgets.Checkbox(label="Only records that changed", align="end")
         self.search.param.watch(self._show_records, "value")
         self.only_changed.param.watch(self._show_records, "value")
-        self.found = html("")
+        self.matching = html("")
         self.records = pn.Column(sizing_mode="stretch_width", margin=0)
         self.table: pn.widgets.Tabulator | None = None
 
     def _show_records(self, *events: Any) -> None:
+        self.matching.object = "<p class='soft' role='status'>Searching…</p>"
+        self.model.search(self.search.value, self.only_changed.value, self._list_records, self._not_searched)
+
+    def _not_searched(self, problem: str) -> None:
+        self.matching.object = str(Markup("<p>The search failed: {}</p>").format(problem))
+
+    def _list_records(self, answer: FoundRecords) -> None:
         import pandas as pd
 
         records = self.model.records()
         if records is None:
             return
-        every = records.found(self.search.value, self.only_changed.value)
-        at = every[:MOST]
+        at = answer.at[:MOST]
         names = list(records.before.columns)
         shown: dict[str, Any] = {"record": at}
         groups: dict[str, list[str]] = {}
@@ -277,12 +283,11 @@ class ExploreScreen(pn.viewable.Viewer):
             titles |= dict(zip(both, ("original", "published"), strict=True))
         frame = pd.DataFrame(shown)
         changed = records.changed[at]
-        cells = int(records.changed[every].sum())
-        first = f" The first {MOST:,} are listed: search for others." if len(every) > MOST else ""
-        self.found.object = str(
+        first = f" The first {MOST:,} are listed: search for others." if len(answer.at) > MOST else ""
+        self.matching.object = str(
             Markup('<p class="soft">{} of {} records; {} of their {} cells changed.{} Changed cells are marked ✎ and '
                    "shaded. A tap on a row shows the record's graph below.</p>").format(
-                f"{len(every):,}", f"{len(records.before):,}", f"{cells:,}", f"{len(every) * len(names):,}", first
+                f"{len(answer.at):,}", f"{len(records.before):,}", f"{answer.changed_cells:,}", f"{len(answer.at) * len(names):,}", first
             )
         )  # fmt: skip
         for number, name in enumerate(names):
@@ -313,7 +318,7 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _show_graph(self, *events: Any) -> None:
         around = self.model.neighbourhood()
-        anonymization = self.model.made
+        anonymization = self.model.anonymization
         if around is None or anonymization is None:
             return
         self._filling = True
@@ -344,7 +349,7 @@ class ExploreScreen(pn.viewable.Viewer):
         )
 
     def _show_sizes(self, *events: Any) -> None:
-        anonymization = self.model.made
+        anonymization = self.model.anonymization
         if anonymization is None:
             return
         counts = self.model.sizes()

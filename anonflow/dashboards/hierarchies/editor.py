@@ -1,4 +1,4 @@
-"""The hierarchy of a column: built, drawn, and bounded by clicks on the drawing."""
+"""The editor of a column's hierarchy: build it, see it drawn, and set boundaries by clicks on the drawing."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class HierarchyBuilder(pn.viewable.Viewer):
             self.to.value = choice.others[0] if choice.others else None
         self.further.visible = choice.tree is not None
         self.export.filename = f"{safe_name(str(choice.column))}-hierarchy.csv"
-        self.drop.visible = choice.entry.get("kind") == "hierarchy"
+        self.drop.visible = choice.has_hierarchy
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)
         shown = ", ".join(choice.picked[:6]) + (
@@ -175,12 +175,17 @@ class HierarchyBuilder(pn.viewable.Viewer):
     def _state(self) -> str:
         choice = self.choice
         if choice.column is None:
-            return "<p>Open a table, and say which columns are quasi-identifiers.</p>"
+            return "<p>Open a table, and say which columns are quasi-identifiers or sensitive.</p>"
+        if choice.is_sensitive:
+            return (
+                "<p><b>Used.</b> t-closeness measures along this hierarchy; the column is published as it is.</p>"
+                if choice.used
+                else "<p>Not used yet: this column is sensitive. With a hierarchy, t-closeness takes values below one node "
+                "for closer than others; the column is published as it is.</p>"
+            )
         kind = choice.entry.get("kind", "")
         if choice.used and choice.boundary:
-            return (
-                f"<p><b>Used.</b> Limits: {escape(', '.join(choice.boundary))}. The root takes them away.</p>"
-            )
+            return f"<p><b>Used.</b> Limits: {escape(', '.join(choice.boundary))}. Click the root to remove them.</p>"
         if choice.used:
             return "<p><b>Used.</b> Click a node of the tree, and nothing is generalized beyond it.</p>"
         if choice.tree is None:

@@ -1,4 +1,4 @@
-"""A column's hierarchy as a page builds it: from intervals, groups, positions or a file; and its boundary."""
+"""The form of a column's hierarchy: from intervals, groups, positions or a file; and its boundary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
-from anonflow.dashboards.session.hierarchy_files import copy_hierarchy
+from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import column_values
@@ -30,11 +30,11 @@ WAYS = {
     "CSV file": "file",
     "comes with the table": "given",
 }
-"""Where a hierarchy comes from."""
+"""The sources of a hierarchy."""
 
 
 class HierarchyChoice(DraftForm):
-    """The hierarchy of one quasi-identifier, built and previewed; used when it is said so.
+    """The hierarchy of one column, built and previewed; used when it is said so.
 
     Parameters
     ----------
@@ -42,6 +42,7 @@ class HierarchyChoice(DraftForm):
 
     Notes
     -----
+    Columns are quasi-identifiers, and sensitive ones, whose hierarchy is the distance of t-closeness and has no boundary.
     `tree` is what is drawn: the hierarchy that the parameters describe. It becomes the draft's by :meth:`use`, one
     edit that can be undone, or by a click on a boundary, which means the same and says the boundary, too. The
     column's values are read once for a table.
@@ -100,6 +101,21 @@ class HierarchyChoice(DraftForm):
         return entry if isinstance(entry, dict) else {}
 
     @property
+    def columns(self) -> list[str]:
+        """Columns that can have a hierarchy: quasi-identifiers, then sensitive ones."""
+        return [*self.quasi_identifiers, *self.columns_of("sensitive")]
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether the column is sensitive: its hierarchy says how far values are from each other."""
+        return self.entry.get("role") == "sensitive"
+
+    @property
+    def has_hierarchy(self) -> bool:
+        """Whether the draft has a hierarchy of the column."""
+        return self.entry.get("hierarchy") is not None
+
+    @property
     def ways(self) -> dict[str, str]:
         """The ways that make sense for the column."""
         try:
@@ -111,13 +127,13 @@ class HierarchyChoice(DraftForm):
             ways["positions"] = "positions"
         if values and all(is_number(value) for value in values):
             ways = {"intervals": "intervals", **ways}
-        if self._given() is not None:
+        if self._built_in() is not None:
             ways["comes with the table"] = "given"
-        if self.entry.get("kind") == "hierarchy":
+        if self.has_hierarchy:
             ways = {"as it is": "used", **ways}
         return ways
 
-    def _given(self) -> Any:
+    def _built_in(self) -> Any:
         """Return the hierarchy that a built-in table has for the column, if it has one."""
         name = self.workspace.source.get("dataset")
         if name is None:
@@ -149,7 +165,7 @@ class HierarchyChoice(DraftForm):
         if self.way == "file":
             return self._file
         if self.way == "given":
-            given: dict[str, Any] | str | None = self._given()
+            given: dict[str, Any] | str | None = self._built_in()
             return given
         return self.entry.get("hierarchy")
 
@@ -213,7 +229,7 @@ class HierarchyChoice(DraftForm):
         used = False
         if tree is not None:
             try:
-                used = self.entry.get("kind") == "hierarchy" and self.entry.get("hierarchy") == self.spec()
+                used = self.has_hierarchy and self.entry.get("hierarchy") == self.spec()
             except AnonflowError as error:
                 problem = error.problems[0]
         boundary = self.entry.get("boundary")
@@ -265,11 +281,7 @@ class HierarchyChoice(DraftForm):
             self.problem = error.problems[0]
             return
         self.workspace.set_column(
-            self.column,
-            role="quasi-identifier",
-            kind="hierarchy",
-            hierarchy=spec,
-            boundary=boundary or None,
+            self.column, **declared_hierarchy(self.entry, spec), boundary=boundary or None
         )
 
     def export(self) -> bytes:
@@ -278,7 +290,7 @@ class HierarchyChoice(DraftForm):
         Raises
         ------
         HierarchyError
-            If there is none, or a text file cannot hold it.
+            If there is no hierarchy, or a text file cannot hold it.
         """
         if self.tree is None:
             raise HierarchyError("there is no hierarchy to export; choose a column that has one")
@@ -289,8 +301,8 @@ class HierarchyChoice(DraftForm):
 
     @property
     def others(self) -> list[str]:
-        """Quasi-identifiers that the hierarchy could be copied to."""
-        return [name for name in self.quasi_identifiers if name != self.column]
+        """Columns that the hierarchy could be copied to."""
+        return [name for name in self.columns if name != self.column]
 
     def copy_to(self, column: str) -> None:
         """Give another column the hierarchy that is drawn, as one edit; `problem` says why it cannot have it."""
@@ -304,8 +316,11 @@ class HierarchyChoice(DraftForm):
             self.problem = f"{column}: {error.problems[0]}"
 
     def drop(self) -> None:
-        """Publish the column as sets of values, or ranges, instead: no hierarchy any more."""
-        if self.column is None or self.entry.get("kind") != "hierarchy":
+        """Remove the hierarchy: the column is then published as sets of values, or ranges; a sensitive one as it is."""
+        if self.column is None or not self.has_hierarchy:
+            return
+        if self.is_sensitive:
+            self.workspace.set_column(self.column, hierarchy=None)
             return
         values = [value for value in self.values()[0] if value]
         numbers = bool(values) and all(map(is_number, values)) and len(values) == len(self.values()[0])
@@ -335,6 +350,9 @@ class HierarchyChoice(DraftForm):
         """Make a node a limit that nothing is generalized beyond, or no longer; the root takes all limits away."""
         if self.tree is None or label not in self.tree:
             return
+        if self.is_sensitive:
+            self.problem = "a sensitive column has no limit: it is published as it is, and its hierarchy is the distance of t-closeness"
+            return
         before = [other for other in self.boundary if other in self.tree] if self.used else []
         if label == self.tree.labels[0]:
             after = []
@@ -353,12 +371,12 @@ class HierarchyChoice(DraftForm):
             self.picked = [*self.picked, label]
 
     def group(self, name: str) -> None:
-        """Put what is picked under a new node."""
+        """Put the picked labels under a new node."""
         picked = list(self.picked)
         self._regroup(lambda tree: tree.group(picked, name))
 
     def dissolve(self) -> None:
-        """Take the picked groups away."""
+        """Dissolve the picked groups."""
 
         def change(tree: Grouping) -> Grouping:
             for label in self.picked:
@@ -371,7 +389,7 @@ class HierarchyChoice(DraftForm):
         self._regroup(change)
 
     def rename(self, name: str) -> None:
-        """Call the picked group something else."""
+        """Rename the picked group."""
         if len(self.picked) != 1:
             self.problem = "choose the one group that is to be renamed"
             return
@@ -417,7 +435,7 @@ class HierarchyChoice(DraftForm):
     # ------------------------------------------------------------------------------------ the draft
 
     def _read(self) -> None:
-        names = list(self.quasi_identifiers)
+        names = self.columns
         frame = self.workspace.named
         if names != (self.param.column.objects or []):
             self.param.column.objects = names or [None]
@@ -432,6 +450,6 @@ class HierarchyChoice(DraftForm):
         if seen == self._seen:
             return
         self._seen = seen
-        if self.way == "used" and self.entry.get("kind") != "hierarchy":
+        if self.way == "used" and not self.has_hierarchy:
             self.way = next(iter(self.ways.values()))
         self._built()

@@ -1,4 +1,4 @@
-"""A tree that is made by hand: values are put under a new node, nodes under another, and back."""
+"""A tree that the user builds: values and nodes are put under new nodes, or groups are dissolved."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Grouping:
         chosen = set(labels)
         below = self.children[up]
         if len(chosen) == len(below):
-            raise HierarchyError("this would put a group around everything there is: leave some out")
+            raise HierarchyError("this group would contain every value: leave some out")
         kept = [label for label in below if label not in chosen]
         first = sum(label not in chosen for label in below[: min(below.index(member) for member in chosen)])
         children = {key: list(value) for key, value in self.children.items()}
@@ -95,7 +95,7 @@ class Grouping:
         return grown
 
     def dissolve(self, name: str) -> Grouping:
-        """Take a group away; what was below it is where it was.
+        """Dissolve a group; its members take its place.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Grouping:
         return Grouping(children)
 
     def rename(self, name: str, new: str) -> Grouping:
-        """Call a group something else.
+        """Rename a group.
 
         Raises
         ------

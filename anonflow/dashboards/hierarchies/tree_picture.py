@@ -158,7 +158,7 @@ class TreeDrawing:
         inside = bool((within[:, 0] <= lo).all() and (within[:, 1] >= hi).all())
         return "allowed" if inside else "beyond"
 
-    def told(self, node: int) -> str:
+    def description_of(self, node: int) -> str:
         """Return what a node is, in words."""
         lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
         values = "a value" if lo == hi else f"{hi - lo + 1:,} values"
@@ -235,7 +235,7 @@ class TreeDrawing:
         kinds = ["node", self.status(node)]
         kinds += ["leaf"] if not len(self.tree.children(node)) else []
         kinds += ["picked"] if self.tree.labels[node] in self.picked else []
-        description = escape(self.told(node), quote=True)
+        description = escape(self.description_of(node), quote=True)
         pressed = "true" if {"limit", "picked"} & set(kinds) else "false"
         says = ""
         if self.clicked:

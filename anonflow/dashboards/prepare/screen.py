@@ -1,4 +1,4 @@
-"""The screen Prepare: coding steps before anything else, and what each changes."""
+"""The screen Prepare: preparation steps, and the changes of each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import panel as pn
 import param
+from markupsafe import Markup
 
 from anonflow.dashboards.components.html import empty, html
 from anonflow.dashboards.prepare.steps_before import StepsBefore
@@ -15,7 +16,7 @@ __all__ = ["PrepareScreen"]
 
 
 class PrepareScreen(pn.viewable.Viewer):
-    """The steps before, over the table that is open.
+    """The preparation steps of the open table.
 
     Parameters
     ----------
@@ -38,8 +39,10 @@ class PrepareScreen(pn.viewable.Viewer):
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
             html(
-                "<h2>Prepare</h2><p>Offices code a table before they anonymize it: ages above 90 become 90, incomes are rounded, a "
-                "date of birth becomes a year. <span class='soft'>Without a step, the table stays as it is.</span></p>"
+                Markup(
+                    "<h2>Prepare</h2><p>Offices code a table before they anonymize it: ages above 90 become 90, incomes are "
+                    "rounded, a date of birth becomes a year. <span class='soft'>Without a step, the table stays as it is.</span></p>"
+                )
             ),
             self.nothing,
             self.before,

@@ -1,4 +1,4 @@
-"""Steps before, added one after the other, each with what it changes."""
+"""The preparation steps of the draft, added one after the other, each with its changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import param
 
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option, options_of
@@ -18,10 +19,11 @@ from anonflow.table.prepare import STEPS, Preparation
 __all__ = ["StepsBefore"]
 
 PATH = ("table", "prepare")
+COLUMNS = ("table", "columns")
 
 
 class StepsBefore(pn.viewable.Viewer):
-    """The steps of the draft, what each changes in the open table, and a form to add one.
+    """The steps of the draft, their changes in the open table, and a form to add a step.
 
     Parameters
     ----------
@@ -34,8 +36,10 @@ class StepsBefore(pn.viewable.Viewer):
         super().__init__(**given)
         self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
         self.column = pn.widgets.Select(label="Column", options=[], width=180)
+        self.background = Background(self.workspace, at_once=True)
+        self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
-        self._asked = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
+        self._form = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
         self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
         self.remove = pn.widgets.Button(label="Take the last one away", on_click=self._remove)
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
@@ -43,15 +47,15 @@ class StepsBefore(pn.viewable.Viewer):
         self._card = card(
             "Prepare: steps before",
             pn.FlexBox(self.step, self.column, gap="8px"),
-            self._asked,
+            self._form,
             pn.Row(self.add, self.remove),
             self.wrong,
             self.changes,
             lead="Coded before anything else, in this order. The release is verified against the table after them.",
         )
-        self.step.param.watch(self._ask, "value")
+        self.step.param.watch(self._make_fields, "value")
         self.workspace.param.watch(self._show, ["frame", "table", "problems"])
-        self._ask()
+        self._make_fields()
         self._show()
 
     def options(self) -> dict[str, Any]:
@@ -61,7 +65,7 @@ class StepsBefore(pn.viewable.Viewer):
         list of values, each between commas.
         """
         filled: dict[str, Any] = {}
-        for name, option in _asked_for(self.step.value).items():
+        for name, option in _options_of(self.step.value).items():
             value = self.fields[name].value
             if option.kind is None and isinstance(value, str):
                 value = _read_value(self.step.value, name, value)
@@ -72,12 +76,12 @@ class StepsBefore(pn.viewable.Viewer):
             filled[name.replace("_", "-")] = value
         return filled
 
-    def _ask(self, *events: Any) -> None:
+    def _make_fields(self, *events: Any) -> None:
         self.fields = {
             name: _field(self.step.value, name, option)
-            for name, option in _asked_for(self.step.value).items()
+            for name, option in _options_of(self.step.value).items()
         }
-        self._asked.objects = list(self.fields.values())
+        self._form.objects = list(self.fields.values())
 
     def _add(self, *events: Any) -> None:
         entry = {self.step.value: {"column": self.column.value, **self.options()}}
@@ -90,16 +94,47 @@ class StepsBefore(pn.viewable.Viewer):
         return list(self.workspace.draft.get(PATH, []))
 
     def _take(self, steps: list[Any]) -> None:
-        """Put the steps into the draft, if they go with the table."""
+        """Put the steps into the draft, if they go with the table; of many records that is seen in a thread of its own."""
+        workspace = self.workspace
+        frame, folder = workspace.frame, workspace.draft.folder
+        if frame is None:
+            return
+        edits: list[tuple[tuple[str, ...], Any]] = [(PATH, steps or None)]
         try:
-            if self.workspace.frame is not None:
-                Preparation(steps, self.workspace.draft.folder).apply(self.workspace.frame)
+            edits += self._columns(steps)
         except AnonflowError as error:
             self._refuse(" ".join(error.problems[:3]))
             return
-        self._refuse("")
-        self.workspace.draft.set_all([(PATH, steps or None), *self._columns(steps)])
-        self._show()
+
+        def work() -> tuple[str, Any]:
+            try:
+                changes = Preparation(steps, folder).changes(frame) if steps else None
+            except AnonflowError as error:
+                return " ".join(error.problems[:3]), None
+            return "", changes
+
+        def done(result: tuple[str, Any]) -> None:
+            refusal, changes = result
+            self._be_busy(False)
+            self._refuse(refusal)
+            if not refusal and workspace.frame is frame:
+                self._counted = frame, steps, changes
+                workspace.draft.set_all(edits)
+            self._show()
+
+        self._be_busy(True)
+        self.background.of_records(len(frame), work, done, self._failed)
+
+    def _failed(self, problem: str) -> None:
+        self._be_busy(False)
+        self._refuse(problem)
+        self.changes.object = ""
+
+    def _be_busy(self, busy: bool) -> None:
+        self.add.disabled = busy
+        self.remove.disabled = busy or not self._steps()
+        if busy:
+            self.changes.object = "<p class='soft' role='status'>Counting what the steps change…</p>"
 
     def _columns(self, steps: list[Any]) -> list[tuple[tuple[str, ...], Any]]:
         """Return what is declared of the columns, under the names that they have after these steps: an edit, or none."""
@@ -111,8 +146,8 @@ class StepsBefore(pn.viewable.Viewer):
         if before == after:
             return []
         new = {before.get(name, name): after.get(name, name) for name in names}
-        declared = self.workspace.draft.get(("table", "columns"), {})
-        return [(("table", "columns"), {new.get(name, name): entry for name, entry in declared.items()})]
+        declared = self.workspace.draft.get(COLUMNS, {})
+        return [(COLUMNS, {new.get(name, name): entry for name, entry in declared.items()})]
 
     def _refuse(self, sentence: str) -> None:
         from markupsafe import Markup
@@ -133,22 +168,34 @@ class StepsBefore(pn.viewable.Viewer):
         if frame is None or not steps:
             self.changes.object = ""
             return
-        try:
-            changes = Preparation(steps, self.workspace.draft.folder).changes(frame)
-        except AnonflowError as error:
-            self.changes.object = ""
-            self._refuse(" ".join(error.problems[:3]))
+        if self._counted is None or self._counted[0] is not frame or self._counted[1] != steps:
+            self._count(frame, steps)
             return
+        changes = self._counted[2]
         keys = ("step", "changed", "removed", "distinct", "left")
         rows = [[_shown(row[key]) for key in keys] for row in changes.to_dict("records")]
         header = ["step", "cells changed", "rows removed", "distinct before", "after"]
         self.changes.object = str(facts(header, rows, numbers=range(1, 5)))
 
+    def _count(self, frame: Any, steps: list[Any]) -> None:
+        """Count what the steps change, and show it: after an undo, or of a flow that was opened."""
+        folder = self.workspace.draft.folder
+
+        def done(changes: Any) -> None:
+            self._be_busy(False)
+            self._counted = frame, steps, changes
+            self._show()
+
+        self._be_busy(True)
+        self.background.of_records(
+            len(frame), lambda: Preparation(steps, folder).changes(frame), done, self._failed
+        )
+
     def __panel__(self) -> pn.viewable.Viewable:
         return self._card
 
 
-def _asked_for(step: str) -> dict[str, Option]:
+def _options_of(step: str) -> dict[str, Option]:
     """Return the options that the form asks for: values of a table are typed, its file is named in a flow."""
     return {
         name: option for name, option in options_of(STEPS[step]).items() if (step, name) != ("recode", "file")
@@ -170,7 +217,7 @@ def _field(step: str, name: str, option: Option) -> Any:
 
 
 def _read_value(step: str, name: str, text: str) -> Any:
-    """Return what a text of the form stands for: a table, a list, or the text itself."""
+    """Parse a text of the form: a table, a list, or the text itself."""
     if name == "on":
         return text.strip()
     parts = [part.strip() for part in text.split(",") if part.strip()]

@@ -33,7 +33,7 @@ class LimitChoice(DraftForm):
     workspace : Workspace
     """
 
-    said = param.String(default="", doc="Why the last number was not taken; empty if it was.")
+    refusal = param.String(default="", doc="Why the last number was not taken; empty if it was.")
     rows = param.Parameter(default=None, doc="The table, a DataFrame, or None.")
 
     def __init__(self, workspace: Any, **given: Any) -> None:
@@ -75,13 +75,13 @@ class LimitChoice(DraftForm):
         Returns
         -------
         bool
-            Whether it was taken; else `said` says why not.
+            Whether it was taken; else `refusal` says why not.
         """
-        self.said = ""
+        self.refusal = ""
         try:
             self._take(column, field, _read(value))
         except AnonflowError as error:
-            self.said = error.problems[0]
+            self.refusal = error.problems[0]
             self.param.trigger("rows")
             return False
         return True

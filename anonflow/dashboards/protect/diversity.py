@@ -1,4 +1,4 @@
-"""Diversity as a page asks for it: criterion, column, parameters, and what the table allows."""
+"""The form of diversity: criterion, column, parameters, and the most that the table allows."""
 
 from __future__ import annotations
 
@@ -69,6 +69,19 @@ class DiversityChoice(DraftForm):
             name for name, role in roles.items() if role == "insensitive"
         ]
 
+    @property
+    def distance(self) -> str:
+        """How far values are from each other, where the criterion measures that; else empty."""
+        if self.criterion != "t-closeness":
+            return ""
+        entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
+        if isinstance(entry, dict) and entry.get("hierarchy") is not None:
+            return "Values below one node of the column's hierarchy are closer than others."
+        return (
+            "Numbers are compared in their order, other values are all equally far from each other: "
+            "with a hierarchy of the column (under Hierarchies), those below one node are closer."
+        )
+
     def step(self) -> dict[str, Any] | None:
         """Return the step as a flow has it; None if no diversity is asked for."""
         if self.criterion == NONE:
@@ -138,5 +151,5 @@ class DiversityChoice(DraftForm):
                 codes, values, _ = sensitive_codes(table, self.column or table.sensitive[0])
                 feasible = target.largest(np.bincount(codes, minlength=values))
             except AnonflowError as error:
-                problem = error.problems[0].removeprefix("diversify: ")
+                problem = error.text
         self.param.update(problem=problem, feasible=feasible)

@@ -9,6 +9,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.html import labelled
 from anonflow.dashboards.protect.patterns import PatternChoice
 
 __all__ = ["PatternBoard", "board"]
@@ -22,7 +23,12 @@ FALLBACKS = {
     "must not be: every row follows a pattern": "strict",
 }
 
-FORMS = {"All patterns": "all", "Predicates": "predicates", "A list of my own": "list"}
+FORMS = {
+    "All patterns": "all",
+    "Predicates": "predicates",
+    "A list of my own": "list",
+    "With levels, as in the flow": "levels",
+}
 
 
 def board(choice: PatternChoice) -> str:
@@ -43,11 +49,13 @@ def board(choice: PatternChoice) -> str:
         cells = []
         for column, name in enumerate(names):
             hidden = row[name] == "*"
-            label = f"pattern {at + 1}, {escape(name)}: {'hidden' if hidden else 'kept'}"
+            level = "" if row[name] in ("*", "-") else escape(str(row[name]))
+            what = "hidden" if hidden else level or "kept"
+            label = f"pattern {at + 1}, {escape(name)}: {what}"
             cells.append(
                 f'<td><div class="cell{" hidden" if hidden else ""}" data-key="cell:{at}:{column}" role="button" '
                 f'tabindex="-1" aria-pressed="{"true" if hidden else "false"}" aria-label="{label}">'
-                f"{'✱ hidden' if hidden else 'kept'}</div></td>"
+                f"{'✱ hidden' if hidden else what}</div></td>"
             )
         drop = (
             f'<td><div class="cross" data-key="drop:{at}" role="button" tabindex="-1" '
@@ -105,11 +113,11 @@ class PatternBoard(pn.viewable.Viewer):
         self.fresh = pn.widgets.Button(
             label="Begin anew: one column at a time", on_click=lambda event: choice.start_list(True)
         )
-        self.told = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
+        self.summary = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
         self.predicates = pn.Column(
-            pn.FlexBox(self.at_most, self.never, gap="12px"),
-            pn.FlexBox(self.pair, pn.Row(self.tie, self.rival, margin=(18, 0, 0, 0)), gap="12px"),
+            pn.FlexBox(self.at_most, labelled(self.never), gap="12px"),
+            pn.FlexBox(labelled(self.pair), pn.Row(self.tie, self.rival, margin=(18, 0, 0, 0)), gap="12px"),
             self.rules,
             self.fallback,
             sizing_mode="stretch_width",
@@ -198,12 +206,14 @@ class PatternBoard(pn.viewable.Viewer):
             if used
             else "No method that uses patterns is chosen: choose pattern-guided under Methods."
         )
-        self.told.object = (
+        self.summary.object = (
             f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on, of patterns of equal cost the first; click a cell to hide or keep a "
             f"column.{more} {escape(whom)}</p>"
         )
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)
+        # red only where a chosen method is kept from running
+        self.problem.css_classes = ["af-bad" if used else "af-note"]
 
     def _rules(self) -> str:
         words = {"together": "hidden together: ", "at_most_one_of": "at most one hidden of: "}
@@ -222,7 +232,7 @@ class PatternBoard(pn.viewable.Viewer):
             self.predicates,
             self.listing,
             self.problem,
-            self.told,
+            self.summary,
             self.grid,
             pn.FlexBox(self.weighted, self.weight, gap="12px"),
             stylesheets=[PARTS],

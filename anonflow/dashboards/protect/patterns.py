@@ -1,4 +1,4 @@
-"""Patterns of suppression as a page chooses them: all, predicates, or a list whose cells are clicked."""
+"""The form of suppression patterns: all, predicates, or a list whose cells are clicked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow.algorithms.patterns.language import FALLBACKS, pattern_grid
+from anonflow.algorithms.patterns.pattern_guided import has_levels
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMS", "METHODS", "PatternChoice"]
 
-FORMS = ("all", "predicates", "list")
-"""How patterns are said: all 2^q of them, predicates that they meet, or one by one."""
+FORMS = ("all", "predicates", "list", "levels")
+"""How patterns are said: all 2^q of them, predicates that they meet, one by one, or with levels as the flow has them."""
 
 METHODS = tuple(name for name, method in REGISTRY.items() if method.hides)
 """The methods that take patterns."""
@@ -54,6 +55,10 @@ class PatternChoice(DraftForm):
     rows = param.List(
         default=[], doc="Of a list: a sorted tuple of hidden quasi-identifiers for each pattern."
     )
+    levelled = param.Parameter(
+        default=None,
+        doc="Patterns with levels, as the flow has them: they are shown, and changed in the flow.",
+    )
     weights = param.Dict(
         default={}, doc="Column -> what hiding one of its entries costs; 1 where none is named."
     )
@@ -61,7 +66,7 @@ class PatternChoice(DraftForm):
     grid = param.Parameter(default=None, doc="The patterns as af.pattern_grid has them, or None.")
 
     WRITES = (
-        "form", "at_most", "never", "together", "at_most_one_of", "fallback", "rows", "weights",
+        "form", "at_most", "never", "together", "at_most_one_of", "fallback", "rows", "levelled", "weights",
     )  # fmt: skip
 
     def __init__(self, workspace: Any, **given: Any) -> None:
@@ -83,7 +88,9 @@ class PatternChoice(DraftForm):
         """Return what a flow has under ``patterns``."""
         if self.form == "list":
             return [list(row) for row in dict.fromkeys(tuple(row) for row in self.rows)]
-        if self.form == "all":
+        if self.form == "levels" and self.levelled is not None:
+            return self.levelled
+        if self.form in ("all", "levels"):
             return "all"
         value: dict[str, Any] = {}
         if self.at_most is not None:
@@ -143,6 +150,11 @@ class PatternChoice(DraftForm):
         """Return the patterns that are shown, as a list; None where they are too many to be clicked."""
         if self.form == "list":
             return [tuple(row) for row in self.rows]
+        if self.form == "levels":
+            self.problem = (
+                "patterns with levels are changed in the flow; choose another form to click patterns"
+            )
+            return None
         if self.grid is None:
             return None
         if len(self.grid) > MOST:
@@ -174,6 +186,8 @@ class PatternChoice(DraftForm):
         return given
 
     def _state_of(self, given: Any) -> dict[str, Any]:
+        if has_levels({"patterns": given}):
+            return {"form": "levels", "levelled": given}
         if isinstance(given, dict):
             options = {str(key).replace("_", "-"): value for key, value in given.items()}
             at_most = options.get("at-most")
@@ -225,12 +239,14 @@ class PatternChoice(DraftForm):
     def _judge(self) -> None:
         """Show the grid of the choice, or why there is none."""
         table, problem, grid = self.workspace.table, "", None
-        seen = (table, self.value(), dict(self.weights), self.rows)
+        seen = (table, self.form, self.value(), dict(self.weights), self.rows)
         if seen == self._seen and not self.problem:
             return
         self._seen = seen
         if table is None:
             problem = "The columns are not valid yet: see the page Data."
+        elif self.form == "levels" and self.levelled is None:
+            problem = 'The flow has no patterns with levels; write {levels: {column: "level 1"}} under patterns there.'
         elif self.form == "all" and table.q > ALL:
             problem = (
                 f"All patterns of {table.q} quasi-identifiers are 2^{table.q}: too many to show. "
@@ -240,7 +256,7 @@ class PatternChoice(DraftForm):
             try:
                 grid = pattern_grid(table, self.value(), self.weights or None)
             except AnonflowError as error:
-                problem = error.problems[0].removeprefix("pattern-guided: ")
+                problem = error.text
         if grid is not None and self.form == "list":
             grid = self._in_order_of_rows(grid)
         self.param.update(problem=problem, grid=grid)

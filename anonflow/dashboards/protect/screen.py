@@ -1,4 +1,4 @@
-"""The page Protect: k, methods, hierarchies, patterns, diversity and limits; what cannot work is said here."""
+"""The screen Protect: k, methods, hierarchies, patterns, diversity and limits, with the problems of the draft."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ import param
 
 from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.dashboards.components.clickable import PARTS, Clickable
-from anonflow.dashboards.components.html import card
+from anonflow.dashboards.components.html import card, labelled
 from anonflow.dashboards.components.markup import methods_list, risk
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
 from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoice
+from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
 from anonflow.dashboards.protect.settings import CUTS, Protection, share
+from anonflow.dashboards.protect.target_card import TargetCard
+from anonflow.dashboards.protect.target_search import TargetChoice
 from anonflow.dashboards.session.workspace import Workspace, plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
@@ -32,7 +35,7 @@ KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
 
 
 class ProtectScreen(pn.viewable.Viewer):
-    """Say how the table is protected, and see what that means before anything is run.
+    """Choose how the table is protected, and see the consequences before a run.
 
     Parameters
     ----------
@@ -49,6 +52,8 @@ class ProtectScreen(pn.viewable.Viewer):
         self.limits = LimitChoice(self.workspace)
         self.patterns = PatternChoice(self.workspace)
         self.hierarchy = HierarchyChoice(self.workspace)
+        self.target = TargetCard(choice=TargetChoice(self.workspace))
+        self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
         self._busy = False
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
@@ -85,7 +90,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self.k.param.watch(lambda event: self._set_k(event.new), "value_throttled")
         self.exact.param.watch(lambda event: self._set_k(event.new), "value")
         self.more.param.watch(self._set_more, "value")
-        choice.param.watch(self._show_k, ["k", "more"])
+        choice.param.watch(self._show_k, ["k", "more", "uniqueness"])
         self.workspace.param.watch(self._show_k, ["frame", "table"])
         self._show_k()
 
@@ -262,7 +267,7 @@ class ProtectScreen(pn.viewable.Viewer):
             widget.visible = name in choice.needed
         for widget in (self.sensitive, self.w, self.chance, self.way):
             widget.visible = is_diverse
-        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])}</p>"
+        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)}</p>"
         if choice.problem:
             self.feasible.css_classes = ["af-bad"]
             self.feasible.object = f"<p><b>This cannot work.</b> {escape(choice.problem)}</p>"
@@ -302,13 +307,13 @@ class ProtectScreen(pn.viewable.Viewer):
                 "boundary": "hierarchy: click them on the tree, under Hierarchies",
             },
             layout="fit_columns",
-            widths={"kind": 104, "weight": 96, "interval": 112, "max-width": 116, "max-set": 104, "at-least": 104},
+            widths={"column": 185, "kind": 94, "weight": 84, "interval": 104, "max-width": 112, "max-set": 98, "at-least": 96},
             sizing_mode="stretch_width",
             stylesheets=[PARTS],
         )  # fmt: skip
         self.table.on_edit(self._limited)
         self.limited = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
-        self.limits.param.watch(self._show_limits, ["rows", "said"])
+        self.limits.param.watch(self._show_limits, ["rows", "refusal"])
         self._show_limits()
 
     def _limited(self, event: Any) -> None:
@@ -325,8 +330,8 @@ class ProtectScreen(pn.viewable.Viewer):
             shown = shown.astype(dict.fromkeys(FIELDS, object))
             if not shown.equals(self.table.value):
                 self.table.value = shown
-        self.limited.object = f"<p>{escape(self.limits.said)}</p>"
-        self.limited.visible = bool(self.limits.said)
+        self.limited.object = f"<p>{escape(self.limits.refusal)}</p>"
+        self.limited.visible = bool(self.limits.refusal)
 
     # --------------------------------------------------------------------------------------- verdict
 
@@ -335,6 +340,10 @@ class ProtectScreen(pn.viewable.Viewer):
         if workspace.frame is None:
             self.verdict.css_classes = ["af-note"]
             self.verdict.object = "<p>No table is open: begin with the page Data.</p>"
+            return
+        if workspace.coding:
+            self.verdict.css_classes = ["af-note"]
+            self.verdict.object = "<p role='status'>The table is being coded under its columns…</p>"
             return
         problems = list(dict.fromkeys(workspace.problems))
         if problems:
@@ -363,6 +372,8 @@ class ProtectScreen(pn.viewable.Viewer):
             self.about_cut,
             pn.FlexBox(self.loss, gap="8px"),
             self.boundaries,
+            pn.pane.HTML("<h3>Before you run</h3>"),
+            self.expected,
             pn.pane.HTML("<h3>Options of the chosen methods</h3>"),
             self.options,
             sizing_mode="stretch_width",
@@ -384,6 +395,7 @@ class ProtectScreen(pn.viewable.Viewer):
         )
         tabs = pn.Tabs(
             ("Methods", methods),
+            ("Target", self.target),
             ("Hierarchies", HierarchyBuilder(choice=self.hierarchy)),
             ("Patterns", PatternBoard(choice=self.patterns)),
             ("Diversity", diversity),
@@ -392,7 +404,9 @@ class ProtectScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         return pn.Column(
-            card("How many each record hides among", self.risk, pn.Row(self.k, self.exact), self.more),
+            card(
+                "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
+            ),
             self.verdict,
             card("How it is protected", tabs),
             sizing_mode="stretch_width",

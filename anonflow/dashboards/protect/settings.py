@@ -1,4 +1,4 @@
-"""How a table is protected: k, methods and their options, partitions, the loss to keep low."""
+"""The settings of protection: k, methods and their options, partitions, the loss to keep low."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
@@ -56,36 +57,46 @@ class Protection(DraftForm):
     seconds = param.Number(default=10.0, bounds=(0.1, None), doc="That a method may take.")
     guarantee = param.Selector(default=GUARANTEES[0], objects=list(GUARANTEES))
     order = param.Selector(default="lexicographic", objects=list(ORDERS))
+    uniqueness = param.Parameter(
+        default=None,
+        doc="Sizes of the classes of equal records; None without a table, or while they are counted.",
+    )
     options = param.Dict(default={}, doc="Method -> option -> value, of all that differ from the default.")
 
     WRITES = ("k", "more", "algorithms", "loss", "boundaries", "cut", "size", "seconds", "guarantee", "order")
 
     def __init__(self, workspace: Any, **given: Any) -> None:
         self._counted: tuple[Any, tuple[str, ...]] | None = None
-        self._uniqueness: Uniqueness | None = None
+        self.background = Background(workspace, at_once=True)
         super().__init__(workspace, **given)
 
     # ------------------------------------------------------------------------------ records at risk
 
-    @property
-    def uniqueness(self) -> Uniqueness | None:
-        """Sizes of the classes of equal records on the draft's quasi-identifiers; None without a table."""
+    def _count(self) -> None:
+        """Count the classes of equal records, once for a table and its quasi-identifiers."""
         frame, names = self.workspace.named, self.quasi_identifiers
         if frame is None or not names:
-            return None
-        if self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
-            self._uniqueness = Uniqueness(frame, names)
-            self._counted = frame, names
-        return self._uniqueness
+            self.background.forget()
+            self._counted, self.uniqueness = None, None
+        elif self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
+            self._counted, self.uniqueness = (frame, names), None
+            self.background.of_records(
+                len(frame),
+                lambda: Uniqueness(frame, names),
+                lambda counts: self.param.update(uniqueness=counts),
+                lambda problem: None,
+            )
 
     def at_risk(self, k: int) -> tuple[int, int]:
-        """Return records that fewer than k - 1 others equal, and all records; (0, 0) without a table."""
+        """Return records that fewer than k - 1 others equal, and all records; (0, 0) without a table, or while they are counted."""
         uniqueness = self.uniqueness
         return (0, 0) if uniqueness is None else (uniqueness.at_risk(k), uniqueness.n)
 
     def sentence(self, k: int) -> str:
-        """Return how many records are at risk before anything is done, in plain words."""
+        """Return how many records are at risk before anonymization, in plain words."""
         risky, n = self.at_risk(k)
+        if not n and self._counted is not None:
+            return "Counting the records at risk…"
         if not n:
             return "Open a table, and say which columns are quasi-identifiers."
         return (
@@ -104,7 +115,7 @@ class Protection(DraftForm):
 
     @staticmethod
     def guidance(name: str) -> dict[str, str]:
-        """Return what the registry says of a method, with its guarantee in plain words.
+        """Return the registry's entry of a method, with its guarantee in plain words.
 
         Returns
         -------
@@ -146,7 +157,7 @@ class Protection(DraftForm):
         return option.default
 
     def set_option(self, method: str, name: str, value: Any) -> None:
-        """Say what an option of a method is; one edit of the draft. The default is not written.
+        """Set an option of a method; one edit of the draft. The default is not written.
 
         Raises
         ------
@@ -169,6 +180,7 @@ class Protection(DraftForm):
 
     def _read(self) -> None:
         draft = self.workspace.draft
+        self._count()
         if self.workspace.named is None:
             return
         changes: dict[str, Any] = {}

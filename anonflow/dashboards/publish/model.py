@@ -1,4 +1,4 @@
-"""What the screen Publish hands out, without the screen: a release of the chosen run, drawn once."""
+"""The model of the screen Publish: a release of the chosen run, drawn once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.engine.report.report import limits_of
-from anonflow.table.metadata_file import PACKAGE, metadata_text
+from anonflow.table.files.metadata_file import PACKAGE, metadata_text
+from anonflow.table.infer import infer_columns
 
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
 
@@ -25,17 +26,17 @@ PUBLIC = {
     "public": (
         "All of this, one file",
         "public.zip",
-        "Every file of this card, together: this one may leave the house whole.",
+        "All files of this card together: you may publish all of them.",
     ),
     "csv": ("Release, CSV", "release.csv", "The published table."),
     "csv-metadata": (
-        "Its description",
+        "Description of the CSV",
         "release.csv-metadata.json",
         "What its cells mean, for programs (CSVW); keep it beside the CSV file.",
     ),
     "parquet": ("Release, Parquet", "release.parquet", "The same table in a smaller file."),
     "parquet-metadata": (
-        "Its description",
+        "Description of the Parquet",
         PACKAGE,
         "What its cells mean, for programs (a data package); keep it beside the Parquet file.",
     ),
@@ -56,7 +57,7 @@ PUBLIC = {
         "The report's pictures as files: loss by column and by row, cells, sizes of classes.",
     ),
 }
-"""What may leave the house: title, ending of the file's name, what it is."""
+"""The files that may be published: title, ending of the file's name, description."""
 
 _DESCRIBED = {"csv-metadata": "csv", "parquet-metadata": "parquet"}
 """A description -> the table it is of."""
@@ -70,8 +71,8 @@ OWNER = {
     "certificate": (
         "Certificate",
         "certificate.npz",
-        "The proof: which originals each row may stand for. It makes a later verification fast, and shrinks the "
-        "anonymity of everybody if it gets out.",
+        "The proof: which originals each row may stand for. It makes a later verification fast. Keep it secret: with it, "
+        "everybody in the release is easier to find.",
     ),
     "flow": (
         "Flow file, YAML",
@@ -89,7 +90,7 @@ OWNER = {
         "The secret that makes the same draw again. Whoever has it and the table knows which row is whose.",
     ),
 }
-"""What stays with the owner."""
+"""The files that stay with the owner."""
 
 
 class PublishModel(param.Parameterized):
@@ -115,12 +116,13 @@ class PublishModel(param.Parameterized):
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)
         self.background = Background(workspace)
+        self._guess: tuple[Any, dict[str, Any]] | None = None
         workspace.param.watch(self._changed, ["chosen", "runs"])
         self._changed()
 
     @property
     def run(self) -> FinishedRun | None:
-        """The chosen run, None where there is none with a result."""
+        """The chosen run, None if no run with a result is chosen."""
         return self.workspace.chosen_run
 
     @property
@@ -150,7 +152,7 @@ class PublishModel(param.Parameterized):
         return "" if run is None else self.workspace.noted.earlier.get(run.id, "")
 
     def draw(self) -> None:
-        """Draw, verify, attack and report the chosen run, aside; ``publication`` says what came of it."""
+        """Draw, verify, attack and report the chosen run in the background; ``publication`` has the result."""
         run = self.run
         if run is None or self.drawing or self.needs_agreement:
             return
@@ -210,7 +212,7 @@ class PublishModel(param.Parameterized):
         return value.encode() if isinstance(value, str) else bytes(value)
 
     def file_name(self, what: str) -> str:
-        """Return what a file is called when it is downloaded: flow, method and k, and nothing of the table.
+        """Return the name of a downloaded file: flow, method and k, and nothing of the table.
 
         Raises
         ------
@@ -227,12 +229,12 @@ class PublishModel(param.Parameterized):
     # ----------------------------------------------------------------------------------------- words
 
     def limits(self) -> list[str]:
-        """Return what the release does not protect from, a sentence each."""
+        """Return the attacks that the release does not prevent, a sentence each."""
         run = self.run
         return limits_of() if run is None else limits_of(run.result.guarantee)
 
     def promise(self) -> str:
-        """Return what the release promises, a sentence; empty without a run."""
+        """Return the promise of the release, a sentence; empty without a run."""
         run = self.run
         return (
             "" if run is None else promise_of(run.result.guarantee) or f"Every row: {run.result.guarantee}."
@@ -257,14 +259,15 @@ class PublishModel(param.Parameterized):
     def _first_columns(self) -> dict[str, Any]:
         """Return the columns that opening the draft's table begins with."""
         from anonflow.dashboards.session.table_sources import first_columns
-        from anonflow.table import Schema
 
         frame, source = self.workspace.frame, self.workspace.source
         if frame is None:
             return {}
         if "dataset" in source:
             return first_columns(source["dataset"], frame, False)
-        return Schema.infer(frame).to_mapping()
+        if self._guess is None or self._guess[0] is not frame:
+            self._guess = frame, infer_columns(frame)  # a schema would need quasi-identifiers
+        return self._guess[1]
 
     def _table(self) -> str:
         return json.dumps(self.workspace.source, sort_keys=True, default=str)

@@ -1,4 +1,4 @@
-"""The reviewer's report with what people fill in, on the screen Publish."""
+"""The reviewer's report with the fields that people fill in, on the screen Publish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The screen Publish: what was checked, what may leave the house, and what stays with the owner."""
+"""The screen Publish: the checks, the files to publish, and the files that stay with the owner."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_RUN = "No run yet: go to Compare and press Run, choose a run there, then come
 
 
 class PublishScreen(pn.viewable.Viewer):
-    """The chosen run, handed out.
+    """The release of the chosen run.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class PublishScreen(pn.viewable.Viewer):
             label="Draw the release", color="primary", width=200, css_classes=["af-draw"]
         )
         self.draw.on_click(lambda _: self.model.draw())
-        self.said = html("")
+        self.state = html("")
 
     def _run_changed(self, event: Any) -> None:
         if not self._filling and event.new is not None:
@@ -145,13 +145,13 @@ class PublishScreen(pn.viewable.Viewer):
             button.filename = model.file_name(what)
             button.disabled = not ready
         if model.problem:
-            self.said.object = str(
+            self.state.object = str(
                 Markup("{}<p>{}</p>").format(verdict_of(False, bad="no release"), model.problem)
             )
         elif model.drawing:
-            self.said.object = "<p class='soft' role='status'>Drawing one assignment, shuffling the rows, verifying, attacking.</p>"
+            self.state.object = "<p class='soft' role='status'>Drawing one assignment, shuffling the rows, verifying, attacking.</p>"
         elif publication is None:
-            self.said.object = (
+            self.state.object = (
                 "<p class='soft'>Nothing is drawn yet. The draw gives every row one of its possible originals at random, "
                 "then an independent verifier checks the result against the table.</p>"
             )
@@ -167,7 +167,7 @@ class PublishScreen(pn.viewable.Viewer):
             ]
             head = _verdict(publication)
             warnings = Markup("").join(Markup("<li>{}</li>").format(item) for item in publication.warnings)
-            self.said.object = str(
+            self.state.object = str(
                 Markup("<p>{}</p>{}{}{}").format(
                     head,
                     ""
@@ -246,7 +246,7 @@ class PublishScreen(pn.viewable.Viewer):
         self.limits = html("")
         self.inside = pn.Column(
             pn.Row(self.chosen),
-            card("What is published", self.promise, self.second, self.agree, self.draw, self.said),
+            card("What is published", self.promise, self.second, self.agree, self.draw, self.state),
             pn.Row(
                 self.public,
                 self.owner,
@@ -315,9 +315,9 @@ class PublishScreen(pn.viewable.Viewer):
 
 
 def _verdict(publication: Publication) -> Markup:
-    """Return what the verifier says, never without what attackers make of it."""
+    """Return the verifier's result, always together with the attackers' results."""
     if not publication.ok:
-        return verdict_of(False, bad="A check failed: nothing is handed out.")
+        return verdict_of(False, bad="A check failed: there is nothing to download.")
     if publication.card is None or publication.card.ok:
         return verdict_of(True, "Every check passed: this release may be published.")
     return (

@@ -1,4 +1,4 @@
-"""What the screen Risk shows of a table before anything is done, without the screen: the owner's view."""
+"""The model of the screen Risk: the owner's view of a table before anonymization."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_CELLS = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class PictureOfRisk:
-    """What was computed of a table.
+    """The computed risk of a table.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class RiskModel(param.Parameterized):
 
     @property
     def table(self) -> Table | None:
-        """The open table under the draft's columns; None where there is none, or it cannot be used like this."""
+        """The open table under the draft's columns; None if no table is open, or the columns cannot be used."""
         table: Table | None = self.workspace.table
         return table
 

@@ -1,4 +1,4 @@
-"""What the screen Risk is made of: markup of a picture of risk, every text of the table in it escaped."""
+"""The parts of the screen Risk: markup of the computed risk, in which every text of the table is escaped."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import cards, facts
 from anonflow.dashboards.risk.model import PictureOfRisk
+from anonflow.dashboards.risk.register_model import RegisterFigures
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
 from anonflow.drawing.plots import bars
 from anonflow.risk.attacker import THRESHOLD
+from anonflow.risk.attackers.population import PopulationRisk
 from anonflow.risk.before import Owners, RiskBefore
-from anonflow.risk.population import PopulationRisk
 from anonflow.table.infer import Advice
 from anonflow.table.population import NOT_ESTIMABLE, Estimate
 
@@ -26,6 +27,7 @@ __all__ = [
     "pairs_of",
     "population",
     "reasons",
+    "register",
     "riskiest",
     "sets_table",
 ]
@@ -41,7 +43,7 @@ PAIRED = 24
 
 
 def alone(risk: RiskBefore) -> Markup:
-    """Return who stands alone: numbers, and how their number grows with what is known."""
+    """Return the unique records: numbers, and how they grow with the attacker's knowledge."""
     n = max(risk.records, 1)
     m = risk.sets.most
     numbers = cards(
@@ -64,7 +66,7 @@ def alone(risk: RiskBefore) -> Markup:
     )
     return Markup(
         "{}<h4>Unique to who knows</h4>{}"
-        "<p class='soft'>A special unique is alone by few values already: whatever a method does to the other columns does not "
+        "<p class='soft'>A special unique is unique by few values: changes of the other columns do not "
         "hide it.</p>"
     ).format(numbers, picture)
 
@@ -217,6 +219,23 @@ def population(risk: PopulationRisk) -> Markup:
     return Markup("{}{}{}").format(numbers, paragraphs, facts(header, rows, [1, 2]))
 
 
+def register(figures: RegisterFigures) -> Markup:
+    """Return whom of a register the records fit: numbers, and what they mean."""
+    return Markup(
+        "{}<p class='soft'>Of the records as they are, before anything is generalized. Who compares the table with this register names "
+        "the person of a record that fits exactly one. A release is attacked with it, too: see its report.</p>"
+    ).format(
+        cards(
+            [
+                (f"{figures.people:,}", "people in the register"),
+                (f"{figures.single:,}", "records that fit exactly one of them"),
+                (f"{figures.nobody:,}", "records that fit none of them"),
+                (f"{figures.average:.2%}", "average chance of naming a record's person"),
+            ]
+        )
+    )
+
+
 def _interval(estimate: Estimate) -> str:
     if not estimate.is_there or estimate.low != estimate.low:
         return estimate.why
@@ -248,7 +267,7 @@ def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
 
 
 def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
-    """Return what the advisor says of each column, beside what the draft says of it.
+    """Return the advisor's reasons for each column, beside the draft's declaration.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The screen Risk: what a reviewer asks of a table before anything is done to it."""
+"""The screen Risk: a reviewer's questions about a table before anonymization."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
+from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
+from anonflow.dashboards.risk.register_model import RegisterModel
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["RiskScreen"]
 
 NO_TABLE = "No table yet: go to Data and open one."
 WRONG = "The columns cannot be used like this yet; the screen Data says why."
+CODING = "The table is being coded under its columns: this takes some seconds."
 NO_COLUMNS = "No column is a quasi-identifier yet: say on the screen Data what others can know."
 
 
 class RiskScreen(pn.viewable.Viewer):
-    """Who stands alone, on which columns, and in which population.
+    """Show which records are unique, on which columns, and in which population.
 
     Parameters
     ----------
@@ -38,10 +42,12 @@ class RiskScreen(pn.viewable.Viewer):
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
         super().__init__(workspace=workspace, **settings)
         self.model = RiskModel(workspace)
+        self.register = RegisterModel(workspace)
         self._filling = False
         self._drawn: Any = None
         self.nothing = empty(NO_TABLE)
         self._make_settings()
+        self._make_register()
         self._make_cards()
         self._root = pn.Column(
             html(
@@ -54,11 +60,13 @@ class RiskScreen(pn.viewable.Viewer):
             self.inside,
             sizing_mode="stretch_width",
         )
-        workspace.param.watch(self._show, ["frame", "table"])
+        workspace.param.watch(self._show, ["frame", "table", "coding"])
         workspace.draft.param.watch(self._show_reasons, "document")
+        workspace.draft.param.watch(self._show_register, "document")
         self._root.param.watch(self._show, "visible")
         self.model.param.watch(self._settings_changed, ["most", "fraction"])
         self.model.param.watch(self._show_picture, ["picture", "computing", "stale", "problem"])
+        self.register.param.watch(self._show_register, ["figures", "computing", "problem"])
         self._show()
 
     # ------------------------------------------------------------------------------------- settings
@@ -93,7 +101,9 @@ class RiskScreen(pn.viewable.Viewer):
         usable = table is not None and bool(table.qi_columns)
         self.nothing.visible, self.inside.visible = not usable, usable
         if not usable:
-            why = NO_TABLE if workspace.frame is None else WRONG if table is None else NO_COLUMNS
+            why = NO_TABLE if workspace.frame is None else NO_COLUMNS
+            if workspace.frame is not None and table is None:
+                why = CODING if workspace.coding else WRONG
             self.nothing.object = str(Markup("<p>{}</p>").format(why))
             return
         assert table is not None
@@ -123,6 +133,39 @@ class RiskScreen(pn.viewable.Viewer):
         self._show_reasons()
         if self._root.visible:
             self.model.compute()
+            self.register.compute()
+        self._show_register()
+
+    # ------------------------------------------------------------------------------------- register
+
+    def _make_register(self) -> None:
+        limits = self.workspace.limits
+        self.dropper = DiskDropper(
+            lambda: self.workspace.folder, self.register.take, self._register_refused, most=limits.upload_bytes,
+            elsewhere=limits.elsewhere, stylesheets=[PARTS], label="A register of the population: CSV or Parquet file",
+            sizing_mode="stretch_width", css_classes=["af-dropper"],
+        )  # fmt: skip
+        self.forget = pn.widgets.Button(label="Take the register away", visible=False)
+        self.forget.on_click(lambda event: self.register.forget())
+        self.of_register = html("", "af-risk-register")
+
+    def _register_refused(self, sentence: str) -> None:
+        self.register.problem = sentence
+
+    def _show_register(self, *events: Any) -> None:
+        model = self.register
+        named = model.file is not None
+        self.forget.visible = named
+        text = Markup("")
+        if model.problem:
+            text += Markup("<p class='af-bad' role='alert'>This register cannot be used: {}</p>").format(
+                model.problem
+            )
+        if model.computing:
+            text += Markup("<p class='soft' role='status'>Comparing…</p>")
+        elif model.figures is not None:
+            text += parts.register(model.figures)
+        self.of_register.object = str(text)
 
     # ---------------------------------------------------------------------------------------- cards
 
@@ -161,6 +204,11 @@ class RiskScreen(pn.viewable.Viewer):
             self.people,
             card("In the population", self.unsampled, part["population"]),
         ]  # fmt: skip
+        self.listed = card(
+            "A register of the population", self.dropper, self.forget, self.of_register,
+            lead="A list of people that others may have, with every quasi-identifier under the table's names, such as a voters' list. "
+                 "The attackers journalist and presence try it on the release; the file stays in your session.",
+        )  # fmt: skip
         self.inside = pn.Column(
             card(
                 "What others know",
@@ -170,6 +218,7 @@ class RiskScreen(pn.viewable.Viewer):
                 self.status,
             ),
             *self.cards,
+            self.listed,
             card("Why these columns", part["reasons"],
                  lead="Guessed from names and values, and never certain: whether others can know a column, only you know. "
                       "Roles are changed on the screen Data."),

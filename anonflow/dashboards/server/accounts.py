@@ -1,4 +1,4 @@
-"""Who may sign in: names and salted hashes in a file, and patience that grows with every wrong guess."""
+"""User accounts: names and salted hashes in a file, and waiting times that grow with every wrong password."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LARGEST = argon2.Parameters(
     memory_cost=1 << 18,
     parallelism=8,
 )
-"""What a line of the file may ask of the server at the most."""
+"""The largest cost that a line of the file may have."""
 
 # of files that were made before argon2 was: 32 MB for each guess
 _N = 1 << 15
@@ -90,7 +90,7 @@ class Accounts:
     Raises
     ------
     ParameterError
-        If the file cannot be read, is anybody's to read, has no users, or a line is none.
+        If the file cannot be read, others may read it, it has no users, or a line is not a user.
     """
 
     def __init__(self, path: Path) -> None:
@@ -131,7 +131,7 @@ class Accounts:
 
 
 class SignedIn:
-    """Who is signed in: sessions with ids that end, by themselves or when they are revoked.
+    """Signed-in users: sessions with ids that end by themselves, or when they are revoked.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class SignedIn:
 
     Notes
     -----
-    An id has 256 random bits and is made when somebody signs in: one that a browser brings along is never taken over.
+    An id has 256 random bits and is created when a user signs in; an id from the browser is never used.
     Only its hash is kept. At most `MOST` are remembered; the oldest end first.
     """
 
@@ -166,7 +166,7 @@ class SignedIn:
         return number
 
     def user(self, number: str) -> str | None:
-        """Return whose session an id is; None if it has ended, or never was."""
+        """Return the user of a session id; None if it has ended, or never existed."""
         with self._lock:
             name, end = self._users.get(_hash(number), (None, 0.0))
             return name if end > self._clock() else None
@@ -182,7 +182,7 @@ def _hash(number: str) -> bytes:
 
 
 def network_of(address: str) -> str:
-    """Return what guesses from an address count for: itself, and of IPv6 the network of 64 bits that one user has."""
+    """Return the unit that attempts from an address count for: the address, or for IPv6 the 64-bit network of one user."""
     try:
         network = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -195,7 +195,7 @@ def network_of(address: str) -> str:
 
 
 class LoginThrottle:
-    """Wrong guesses make the next one wait: twice as long each time, by name and by address.
+    """After wrong passwords, the next attempt must wait: twice as long each time, by name and by address.
 
     Parameters
     ----------
@@ -207,8 +207,8 @@ class LoginThrottle:
 
     Notes
     -----
-    At most `MOST` names and addresses are remembered; the oldest are forgotten first. A right guess is not let in
-    while its name or address waits, or guessing would be free.
+    At most `MOST` names and addresses are remembered; the oldest are forgotten first. A correct password is refused
+    while its name or address waits; otherwise guessing would cost nothing.
     """
 
     MOST = 10_000
@@ -241,7 +241,7 @@ class LoginThrottle:
                 self._wrong.pop(next(iter(self._wrong)))
 
     def passed(self, *keys: str) -> None:
-        """Forget the wrong guesses: this one was right."""
+        """Delete the wrong attempts after a correct one."""
         with self._lock:
             for key in keys:
                 self._wrong.pop(key, None)
@@ -277,7 +277,7 @@ class _Scrypt(NamedTuple):
 
 
 def _parameters(kept: str) -> argon2.Parameters | None:
-    """Return what an encoded hash of Argon2id costs; None if it is none, or would cost the server too much."""
+    """Return the cost of an encoded hash of Argon2id; None if the text is no such hash, or would cost the server too much."""
     try:
         parameters = argon2.extract_parameters(kept)
     except (argon2.exceptions.InvalidHashError, ValueError):

@@ -1,6 +1,6 @@
 """The gateway before the server: every request passes it, static files and websockets too.
 
-Who asks under a foreign name (DNS rebinding), comes from a foreign page, or has not signed in gets no further.
+Requests under a foreign host name (DNS rebinding), from a foreign page, or without a sign-in are refused.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = ["LEAVING", "Gateway"]
 
 COOKIE = "anonflow-user"
 KEY = "anonflow-session"
-"""The cookie that says whose session is whose: a secret of one browser."""
+"""The cookie with the browser's key to its sessions, which is a secret."""
 LEAVING = "anonflow-leaving"
 """The cookie in which a page that is about to go says its number; no secret."""
 DAYS = 1.0
-"""How long one stays signed in."""
+"""How long a user stays signed in."""
 
 GUESSES = 4
-"""Passwords that are looked at at the same time; each takes memory."""
+"""Passwords that are checked at the same time; each takes memory."""
 
 _KEY = re.compile("[0-9a-f]{64}")
 _NUMBER = re.compile("[0-9a-f]{16}")
@@ -53,7 +53,7 @@ POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' {sockets} data: blob:; "
     "worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""Panel's pages run inline scripts and compile some of their own; but nothing may be asked of another host."""
+"""Panel's pages run inline scripts and compile some of their own; but they may load nothing from another host."""
 
 
 class Gateway(Router):
@@ -63,11 +63,11 @@ class Gateway(Router):
     ----------
     inside : tornado.web.Application
     hosts : iterable of str
-        Names under which the server may be asked for, with or without a port; its own address always may.
+        Allowed host names, with or without a port; the server's own address is always allowed.
     accounts : Accounts or None
-        None lets everybody in who may ask.
+        None lets every allowed request in.
     healthy : callable
-        Whether the server can work; what ``/health`` says.
+        Whether the server can work; the answer of ``/health``.
     token_secret : bytes
         What the tokens are signed with that open websockets.
     secure : bool
@@ -75,7 +75,7 @@ class Gateway(Router):
     kept : float
         Seconds for which the key of a browser is worth something after the server was lost.
     revoke : callable
-        Called with a key that opens nothing any more.
+        Called with a key that has become invalid.
     trust_header : str or None
         The header in which a proxy in front names who signed in there.
     proxies : iterable of str
@@ -87,8 +87,8 @@ class Gateway(Router):
 
     Notes
     -----
-    A page's token holds the cookies of its request, and the page is anybody's who gets hold of a copy. So what is inside is told
-    who the user is, and a hash of the browser's key, and never a cookie.
+    A page's token contains the cookies of its request, and anyone with a copy of the page has the token. So the
+    application gets the user's name and a hash of the browser's key, never a cookie.
     """
 
     def __init__(
@@ -110,8 +110,9 @@ class Gateway(Router):
         self.inside = inside
         self.hosts = {name.lower() for name in hosts} | set(LOCAL)
         self.accounts = accounts
-        # an address may have several users, so it waits later than a name with it. A name alone never waits: whoever
-        # guesses elsewhere would lock its user out; how many guesses there are in all is bounded by their memory
+        # an address may have several users, so it waits later than a name with it. A name alone never waits: otherwise
+        # an attacker at another address could lock its user out; how many guesses there are in all is bounded by their
+        # memory
         self.throttles = {"pair": LoginThrottle(5), "address": LoginThrottle(20)}
         self.signed_in = SignedIn(DAYS * 86400)
         self._sockets: dict[str, weakref.WeakSet[Any]] = {}
@@ -151,9 +152,9 @@ class Gateway(Router):
         """Return the handler of a request, if it may pass."""
         self._with_headers(request)
         if not self.is_ours(request.host):
-            return self._refuse(request, 421, "This server does not go by that name.")
+            return self._refuse(request, 421, "This server does not have that name.")
         if not self._own_page(request):
-            return self._refuse(request, 403, "This was asked for by a page of another site.")
+            return self._refuse(request, 403, "A page of another site sent this request.")
         self._without_strangers_headers(request)
         path = request.path.rstrip("/") or "/"
         if path == "/health" or (self.accounts is not None and path in ("/login", "/logout")):
@@ -161,23 +162,25 @@ class Gateway(Router):
         if path == "/metrics" and self._has_metrics:
             if any(name in request.headers for name in PASSED_ON):
                 return self._refuse(
-                    request, 403, "Figures are for who asks this server itself, not through a proxy."
+                    request, 403, "This page answers only direct requests, not requests through a proxy."
                 )
             if not _is_in(_peer(request), self._metrics_readers):
-                return self._refuse(request, 403, "Figures are for the addresses of --metrics-from.")
+                return self._refuse(request, 403, "Only the addresses of --metrics-from may read this page.")
             return self._own.find_handler(request, **kwargs)
         user = self.user_of(request)
         if user is None and self.trust_header is not None:
-            return self._refuse(request, 403, "Sign in at the proxy that this server is reached by.")
+            return self._refuse(request, 403, "Sign in at the proxy in front of this server.")
         if user is None and self.accounts is not None:
             if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
                 return self._own.get_handler_delegate(request, _ToLogin)
             return self._refuse(request, 403, "Sign in first.")
         if _names_a_session(request):
-            return self._refuse(request, 403, "An address opens no session of somebody else.")
+            return self._refuse(request, 403, "An address cannot open another user's session.")
         if _is_websocket(request):
             if not self._is_its_own(request):
-                return self._refuse(request, 403, "This session was begun elsewhere; reload the page.")
+                return self._refuse(
+                    request, 403, "This session was opened in another browser; reload the page."
+                )
             if self.accounts is not None:
                 self._remember_socket(request)
         elif request.method == "GET" and path == "/":
@@ -218,7 +221,7 @@ class Gateway(Router):
 
     def _without_secrets(self, request: HTTPServerRequest) -> None:
         """Drop cookies before the request goes inside: the token in the page would hold them."""
-        cookies = self._told(request)
+        cookies = self._identity(request)
         request.cookies.clear()
         for name, value in cookies.items():
             request.cookies[name] = _morsel(name, value)
@@ -226,8 +229,8 @@ class Gateway(Router):
             if header in request.headers:
                 del request.headers[header]
 
-    def _told(self, request: HTTPServerRequest) -> dict[str, str]:
-        """Return who asks, as the inside is told it: a name, and a hash of the browser's key."""
+    def _identity(self, request: HTTPServerRequest) -> dict[str, str]:
+        """Return the identity of a request for the application: a name, and a hash of the browser's key."""
         key = request.cookies.get(KEY)
         cookies = {COOKIE: self.user_of(request) or ""}
         if key is not None and _KEY.fullmatch(key.value):
@@ -248,7 +251,7 @@ class Gateway(Router):
         return f"{cookies.get(COOKIE, '')} {cookies[KEY]}" if KEY in cookies else ""
 
     def _with_key(self, request: HTTPServerRequest) -> None:
-        """Give a browser a key, in a cookie that no script reads, before its session begins."""
+        """Give a browser a key, in a cookie that scripts cannot read, before its session begins."""
         present = request.cookies.get(KEY)
         key = (
             present.value if present is not None and _KEY.fullmatch(present.value) else secrets.token_hex(32)
@@ -277,7 +280,7 @@ class Gateway(Router):
             cookies = get_token_payload(protocols[1]).get("cookies", {})
         except (IndexError, ValueError, TypeError, AttributeError, zlib.error):
             return False
-        mine = self._told(request)
+        mine = self._identity(request)
         return (
             KEY in mine
             and isinstance(cookies, dict)
@@ -288,11 +291,11 @@ class Gateway(Router):
         )
 
     def forget(self, request: HTTPServerRequest) -> None:
-        """Revoke the key of a request, and what lost servers left of it."""
-        self._revoke(self.key_told(self._told(request)))
+        """Revoke the key of a request, and delete data of lost servers under it."""
+        self._revoke(self.key_told(self._identity(request)))
 
     def sign_out(self, request: HTTPServerRequest) -> None:
-        """End a request's session: its cookie is worth nothing any more, and what is open with it is closed."""
+        """End a request's session: its cookie is no longer valid, and its open connections are closed."""
         kept = request.cookies.get(COOKIE)
         number = None if kept is None else self._number(kept.value)
         if number is None:
@@ -327,7 +330,7 @@ class Gateway(Router):
         return self._own.get_handler_delegate(request, _Refused, {"status": status, "sentence": sentence})
 
     def _with_headers(self, request: HTTPServerRequest) -> None:
-        """Security headers on whatever is answered."""
+        """Set security headers on every response."""
         connection: Any = request.connection
         write = connection.write_headers
         host = request.host if self.is_ours(request.host) else ""
@@ -382,7 +385,7 @@ def _is_websocket(request: HTTPServerRequest) -> bool:
 
 
 def _names_a_session(request: HTTPServerRequest) -> bool:
-    """Return whether an address names a session: Bokeh would open it to whoever has the address."""
+    """Return whether an address names a session: Bokeh would open it to anyone who has the address."""
     named = {"bokeh-session-id", "bokeh-token"}
     return "Bokeh-Session-Id" in request.headers or not named.isdisjoint(
         parse_qs(request.query, keep_blank_values=True)
@@ -395,7 +398,7 @@ def _page(title: str, body: str) -> str:
 
 
 class _Handler(RequestHandler):
-    """Its errors say what happened, and never where."""
+    """A handler whose error pages never contain a traceback."""
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -483,7 +486,7 @@ class _Login(_Handler):
                 self.set_header("Retry-After", str(int(wait) + 1))
                 self._form(f"Too many wrong guesses. Try again in {int(wait) + 1} seconds.", 429)
                 return
-            for patience, key in guesses:  # before the answer is known: guesses side by side count, too
+            for patience, key in guesses:  # before the result is known, so that parallel attempts count, too
                 patience.failed(key)
             loop = asyncio.get_running_loop()
             allowed = await loop.run_in_executor(None, gateway.accounts.allow, name, password)
@@ -492,7 +495,7 @@ class _Login(_Handler):
             return
         for patience, key in guesses:
             patience.passed(key)
-        gateway.sign_out(self.request)  # whoever signs in again, or as somebody else, has one session
+        gateway.sign_out(self.request)  # a user who signs in again, or as another user, has one session
         self.set_cookie(
             COOKIE,
             gateway.cookie_for(name),
@@ -510,7 +513,7 @@ class _Logout(_Handler):
         self._gateway = gateway
 
     def get(self) -> None:
-        # a link, or a picture on another page, must not sign anybody out
+        # a link, or a picture on another page, must not sign a user out
         self.finish(_page("Sign out", '<form method="post"><button type="submit">Sign out</button></form>'))
 
     def post(self) -> None:

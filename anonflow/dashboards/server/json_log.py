@@ -1,4 +1,4 @@
-"""A log that machines read: one JSON object a line, without anything of a table."""
+"""A log for machines: one JSON object in each line, without data of a table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ class JsonLog(logging.Formatter):
 
     Notes
     -----
-    What other packages put into their words may be a cell: of their records the first line is kept, without what was filled in,
-    and of an exception its type. (The lines after the first show objects: asyncio's a task with the words of its exception.)
+    Messages of other packages may contain a cell: the log keeps the first line of their records, without the filled-in
+    values, and the type of an exception. (The lines after the first show objects: asyncio's a task with the words of
+    its exception.)
     """
 
     def format(self, record: logging.LogRecord) -> str:

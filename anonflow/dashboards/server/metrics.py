@@ -1,4 +1,4 @@
-"""Figures of a server for its operator, as Prometheus reads them: how many and how much, never who or what."""
+"""Figures of a server for its operator, in Prometheus' format: counts and sizes, never users or data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Figures", "resident_memory"]
 
 @dataclass(frozen=True)
 class Figures:
-    """What ``/metrics`` says.
+    """The figures of ``/metrics``.
 
     Attributes
     ----------

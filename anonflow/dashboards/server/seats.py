@@ -1,4 +1,4 @@
-"""Which page shows which workspace: a workspace outlives its page, and its browser's next page takes it up."""
+"""The pages of workspaces: a workspace outlives its page, and its browser's next page continues it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Seat:
 
     @property
     def has_work(self) -> bool:
-        """Whether something would be lost with it."""
+        """Whether work would be lost with it."""
         workspace = self.workspace
         return bool(workspace.runs or workspace.running) or workspace.draft.document != self.begun
 

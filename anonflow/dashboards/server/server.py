@@ -1,4 +1,4 @@
-"""The server: on one's own machine for oneself, or for several users behind a login."""
+"""The server: local for one user, or for several users behind a login."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import panel as pn
 from panel.io.notifications import NotificationAreaBase
 from tornado.ioloop import PeriodicCallback
 
-from anonflow.dashboards.app import App, extension, scheduler, step_of
+from anonflow.dashboards.app import App, extension, scheduler, serve_styles, step_of
 from anonflow.dashboards.components.theme import Theme
 from anonflow.dashboards.server.accounts import Accounts
 from anonflow.dashboards.server.gateway import LEAVING, Gateway
@@ -60,7 +60,7 @@ SWEEP = 60.0
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """What a server is started with.
+    """The settings of a server.
 
     Attributes
     ----------
@@ -69,11 +69,11 @@ class ServerSettings:
     address : str
         Of the interface that is listened on.
     port : int
-        0 takes a free one.
+        The port to listen on; 0 takes a free one.
     hosts : tuple of str
-        Names under which browsers may ask for the server, besides its own address.
+        Allowed host names of the server, besides its own address.
     users : pathlib.Path or None
-        The file of accounts; nobody has to sign in without it.
+        The file of accounts; without it there is no login.
     limits : Limits or None
         Those of a hosted server, or what a machine of one's own can show, without it.
     workers : int or None
@@ -126,7 +126,7 @@ class ServerSettings:
 
     @property
     def hosted(self) -> bool:
-        """Whether others than who started it may use it."""
+        """Whether others than the user who started it may use it."""
         return bool(self.users or self.hosts or self.proxied or self.address not in LOOPBACK)
 
 
@@ -144,7 +144,7 @@ class Server:
     sessions : int
         How many a page shows.
     line : FairQueue
-        Where the runs of all sessions wait.
+        The queue of the runs of all sessions.
 
     Raises
     ------
@@ -162,8 +162,8 @@ class Server:
         accounts = None if settings.users is None else Accounts(settings.users)
         if hosted and accounts is None and settings.trust_header is None and not settings.open_to_all:
             raise ParameterError(
-                "others may reach this server, and nobody has to sign in; add --users FILE or --trust-header, or --open "
-                "if that is meant"
+                "others can reach this server without signing in; add --users FILE or --trust-header, or --open to allow "
+                "this"
             )
         self.limits = settings.limits or (HOSTED if hosted else local_limits())
         if settings.start is not None and not settings.start.is_file():
@@ -198,7 +198,7 @@ class Server:
         token_secret = secrets.token_bytes(32)
         family = socket.AF_INET6 if ":" in settings.address else socket.AF_INET
         try:
-            if settings.port:  # a port that is taken is found by a socket of our own, which is closed again
+            if settings.port:  # test with a socket of our own whether the port is taken, and close it again
                 socket.create_server((settings.address, settings.port), family=family).close()
             server = pn.io.server.get_server(
                 {"/": self._session},
@@ -244,7 +244,8 @@ class Server:
     # ----------------------------------------------------------------------------------------- sessions
 
     def _session(self) -> Any:
-        """Return what a visitor gets: the app over a workspace, their last one if its page is gone; or that the server is full."""
+        """Return the app over a workspace, the user's last one if its page is gone; or the message that the server is full."""
+        serve_styles()
         document, key = pn.state.curdoc, self._key()
         seat = None if self._is_linked() else self.seats.free_of(key, self._cookies().get(LEAVING, ""))
         if seat is not None:
@@ -273,11 +274,11 @@ class Server:
         )
         app.bar.number = seat.number
 
-        def told(action: str) -> None:
+        def mark_seen(action: str) -> None:
             if shown.document is document and action == "here":
                 shown.seen = True
 
-        app.bar.listen(told)
+        app.bar.listen(mark_seen)
 
         def moved() -> None:
             context = document.session_context
@@ -291,7 +292,7 @@ class Server:
         return bool(pn.state.session_args and pn.state.session_args.get("c"))
 
     def _without_page(self, change: Callable[[], None]) -> None:
-        """Have a change made that comes while no page shows its workspace."""
+        """Apply a change that arrives while no page shows its workspace."""
 
         def now() -> None:
             try:
@@ -320,6 +321,7 @@ class Server:
             freed=None if cluster is None else cluster.sweep,
             limits=self.limits,
             owner=self.settings.owner_of(self._user()),
+            aside=True,
         )
         self._workspaces.add(workspace)
         try:
@@ -443,7 +445,7 @@ class Server:
 
 
 def _check_networks(option: str, networks: Sequence[str]) -> None:
-    """Refuse what is no address or network, and what is all of them.
+    """Refuse anything but addresses and networks, and the network of all addresses.
 
     Raises
     ------
@@ -453,13 +455,15 @@ def _check_networks(option: str, networks: Sequence[str]) -> None:
         try:
             network = ipaddress.ip_network(text, strict=False)
         except ValueError:
-            raise ParameterError(f"{option} {text!r} is no address or network, such as 10.0.0.7") from None
+            raise ParameterError(
+                f"{option} {text!r} is not an address or network, such as 10.0.0.7"
+            ) from None
         if not network.prefixlen:
-            raise ParameterError(f"{option} {text!r} is every address; name those that are meant")
+            raise ParameterError(f"{option} {text!r} covers every address; name single addresses or networks")
 
 
 def _check_proxy(settings: ServerSettings) -> None:
-    """Refuse what cannot be said of a proxy.
+    """Refuse contradictory settings of a proxy.
 
     Raises
     ------

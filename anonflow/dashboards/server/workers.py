@@ -18,7 +18,7 @@ GRACE = 2.0
 
 
 class SharedCluster:
-    """Worker processes on this machine, one thread each, behind one Dask scheduler on the loopback interface.
+    """Worker processes on this machine, with one thread each, behind a Dask scheduler on the loopback interface.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class SharedCluster:
         threading.Thread(target=self._quietly, args=(self._import,), daemon=True).start()
 
     def sweep(self) -> None:
-        """Somebody cancelled, or ran too long: in a moment, end the workers that still compute it."""
+        """After a cancellation or a time limit: end, after a moment, the workers that still compute the task."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -114,7 +114,7 @@ class SharedCluster:
 
 
 def _unwanted(dask_worker: Any) -> int:
-    """On a worker: how many tasks it computes that were cancelled."""
+    """Return, on a worker, how many cancelled tasks it still computes."""
     tasks = dask_worker.state.tasks.values()
     return sum(task.state == "cancelled" and task.previous == "executing" for task in tasks)
 

@@ -1,1 +1,1 @@
-"""What one user's session holds and does, without a screen."""
+"""The state and actions of one user's session, without screens."""

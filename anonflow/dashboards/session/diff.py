@@ -1,4 +1,4 @@
-"""What differs between two flows, in words."""
+"""The differences of two flows, in words."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
     Parameters
     ----------
     first, second : mapping
-        Flows as their files have them; names and files to publish to are no differences.
+        Flows as their files have them; names, files to publish to, and what a search wanted and tried are no differences.
 
     Returns
     -------
@@ -60,15 +60,17 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
     a, b = settings(first), settings(second)
     pairs = []
     for place in dict.fromkeys([*a, *b]):
-        if place in ("flow", "version") or place.startswith("publish"):
+        if place in ("flow", "version") or place.startswith(("publish", "target.")):
             continue
         if a.get(place, ABSENT) != b.get(place, ABSENT):
-            pairs.append((in_words(place), _said(a.get(place, ABSENT)), _said(b.get(place, ABSENT))))
+            pairs.append(
+                (in_words(place), _value_text(a.get(place, ABSENT)), _value_text(b.get(place, ABSENT)))
+            )
     return pairs
 
 
 def in_words(place: str) -> str:
-    """Return a place of a flow as people call it: ``table.columns.age.kind`` is ``kind of age``."""
+    """Return the reader's name of a place in a flow: ``table.columns.age.kind`` is ``kind of age``."""
     if place.startswith("table.columns."):
         column, dot, what = place.removeprefix("table.columns.").rpartition(".")
         return f"{what} of {column}" if dot else what
@@ -102,8 +104,8 @@ def _change(what: str, first: Any, second: Any) -> str:
     if second == ABSENT:
         return f"{what} as at first"
     if first == ABSENT:
-        return f"{what}: {_said(second)}"
-    return f"{what}: {_said(first)} → {_said(second)}"
+        return f"{what}: {_value_text(second)}"
+    return f"{what}: {_value_text(first)} → {_value_text(second)}"
 
 
 def _named(place: str) -> str:
@@ -135,7 +137,7 @@ def _listed_changes(
     if first == second:
         return []
     word = single if len(first) == len(second) == 1 else several
-    return [f"{word}: {_said(first)} → {_said(second)}"]
+    return [f"{word}: {_value_text(first)} → {_value_text(second)}"]
 
 
 _ENTRY = {
@@ -151,7 +153,7 @@ _ENTRY = {
     "domain": "public values of {}",
     "notation": "notation of {}",
 }
-"""What a column's setting is called."""
+"""The names of a column's settings."""
 
 
 def _column_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -181,8 +183,8 @@ def _boundary(name: str, boundary: Any) -> str:
     if boundary is None:
         return f"no limits for {name} any more"
     if isinstance(boundary, Mapping):
-        return f"{name} stays in intervals of {_said(boundary.get('width'))}"
-    return f"limits of {name}: {_said(boundary)}"
+        return f"{name} stays in intervals of {_value_text(boundary.get('width'))}"
+    return f"limits of {name}: {_value_text(boundary)}"
 
 
 def _cut_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -193,8 +195,8 @@ def _cut_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
             return "the whole table at once"
         order = f", in {cut['order']} order" if cut.get("order", "lexicographic") != "lexicographic" else ""
         if size == "auto":
-            return f"the largest partitions that fit {_said(cut.get('budget'))} s{order}"
-        return f"partitions of {_said(size)} record{'' if size == 1 else 's'}{order}"
+            return f"the largest partitions that fit {_value_text(cut.get('budget'))} s{order}"
+        return f"partitions of {_value_text(size)} record{'' if size == 1 else 's'}{order}"
 
     first, second = words(before), words(after)
     if first != second:
@@ -209,7 +211,9 @@ def _diversity_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
         if not step:
             return "none"
         rest = ", ".join(
-            f"{key} = {_said(value)}" for key, value in step.items() if key not in ("criterion", "column")
+            f"{key} = {_value_text(value)}"
+            for key, value in step.items()
+            if key not in ("criterion", "column")
         )
         return " ".join(
             [
@@ -235,7 +239,7 @@ def _prepared_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> li
     return [f"steps before: {words(first)} → {words(second)}"]
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list):
         return shortened(", ".join(map(str, value)), 48)
     if isinstance(value, bool):

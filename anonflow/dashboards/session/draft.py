@@ -1,4 +1,4 @@
-"""The one flow behind all screens: edited step by step, checked by the engine's loader, undone."""
+"""The draft: the flow behind all screens, with edits, undo, and the checks of the engine's loader."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Draft(param.Parameterized):
 
     Notes
     -----
-    The mapping is the only state: what it says is what the file says, and back. Edits may pass through flows that
-    are not valid; ``problems`` says what the loader would say.
+    The mapping is the only state and equals the file's content. A draft may be invalid between edits; ``problems`` has
+    the loader's messages.
     """
 
     document = param.Dict(default={}, doc="The flow as its file has it.")
@@ -117,7 +117,7 @@ class Draft(param.Parameterized):
         return copy.deepcopy(at)
 
     def set(self, path: Sequence[str], value: Any) -> None:
-        """Put `value` at `path`; None takes away what is there. What did not change is no step of the history.
+        """Put `value` at `path`; None removes the present value. An edit without a change is not in the history.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Draft(param.Parameterized):
         self.put(trial.document)
 
     def put(self, document: dict[str, Any]) -> None:
-        """Take a whole new flow, as one step of the history; an equal one is no step."""
+        """Replace the flow, as one step of the history; an equal flow is not a step."""
         if document == self.document:
             return
         self._past = [*self._past, self.document][-HISTORY:]
@@ -167,7 +167,7 @@ class Draft(param.Parameterized):
         self.document = copy.deepcopy(document)
 
     def restart(self, document: dict[str, Any], folder: Path | None = None) -> None:
-        """Take a whole new flow, over another table: there is nothing to undo any more."""
+        """Replace the flow for another table, and clear the history."""
         self._past, self._future = [], []
         if folder is not None:
             self.folder = folder
@@ -189,7 +189,7 @@ class Draft(param.Parameterized):
         return bool(self._future)
 
     def undo(self) -> None:
-        """Take the last edit back, if there is one."""
+        """Undo the last edit, if there is one."""
         if self._past:
             self._future.append(self.document)
             self.document = self._past.pop()
@@ -230,7 +230,7 @@ class Draft(param.Parameterized):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What keeps the flow from running, as far as it shows without the data; empty if nothing does."""
+        """The problems of the flow that are known without the data; empty if there are none."""
         try:
             self.flow()
         except AnonflowError as error:

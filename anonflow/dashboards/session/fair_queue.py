@@ -1,4 +1,4 @@
-"""The queue before the processors: who was served least lately comes next, so nobody starves."""
+"""The queue of the runs: the user who was served longest ago comes next, so each user gets a turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOG = logging.getLogger("anonflow.dashboards")
 
 
 class Ticket:
-    """A place in the line; made by :meth:`FairQueue.join`.
+    """A place in the queue, from :meth:`FairQueue.join`.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class Ticket:
         self._line = line
         self.owner = owner
         self.work = work
-        self.told = on_move
+        self.on_move = on_move
         self.place = -1
 
     def leave(self) -> bool:
-        """Give the place up; False if the work has begun already."""
+        """Leave the queue; return False if the work has begun already."""
         return self._line._leave(self)
 
 
@@ -56,7 +56,7 @@ class FairQueue:
 
     Notes
     -----
-    Invariant: a slot that falls free goes to the waiting user who was served longest ago (users never served come
+    Invariant: a free slot goes to the waiting user who was served longest ago (users never served come
     first, in the order in which they came), and to the oldest work of that user. So between two works of one
     user every other user who waits gets a turn. O(w log w) for each change with w waiting works.
     """
@@ -81,16 +81,16 @@ class FairQueue:
         return len(self._busy)
 
     def join(self, owner: Hashable, work: Callable[[], None], on_move: Callable[[], None]) -> Ticket:
-        """Stand in line.
+        """Join the queue.
 
         Parameters
         ----------
         owner : hashable
             The user.
         work : callable
-            Called in a thread of its own when it is this work's turn; what it raises is logged, without its words.
+            Called in a thread of its own when it is this work's turn; its errors are logged, without their messages.
         on_move : callable
-            Called whenever `place` of the ticket has changed; from any thread, and outside the line's lock.
+            Called whenever `place` of the ticket has changed; from any thread, and outside the queue's lock.
         """
         ticket = Ticket(self, owner, work, on_move)
         with self._lock:
@@ -99,7 +99,7 @@ class FairQueue:
         return ticket
 
     def forget(self, owner: Hashable) -> None:
-        """Drop the waiting works of a user who is gone."""
+        """Remove the waiting works of a user who has left."""
         with self._lock:
             self._waiting = [ticket for ticket in self._waiting if ticket.owner != owner]
             self._served.pop(owner, None)
@@ -131,7 +131,7 @@ class FairQueue:
         return order
 
     def _move(self) -> None:
-        """Fill the free slots, and tell everybody else where they stand."""
+        """Fill the free slots, and update the places of all others."""
         begun, moved = [], []
         with self._lock:
             order = self._order()
@@ -149,12 +149,12 @@ class FairQueue:
         for ticket in begun:
             threading.Thread(target=self._do, args=(ticket,), name="anonflow-slot", daemon=True).start()
         for ticket in moved:
-            ticket.told()
+            ticket.on_move()
 
     def _do(self, ticket: Ticket) -> None:
         try:
             ticket.work()
-        except Exception as error:  # its words may hold a cell: the thread would print them
+        except Exception as error:  # its message may contain a cell, and the thread would print it
             LOG.error(unforeseen(error))
         finally:
             with self._lock:
@@ -165,5 +165,5 @@ class FairQueue:
 
 @cache
 def local_line() -> FairQueue:
-    """Return the line of this process, for who works alone: as many slots as processors."""
+    """Return the queue of this process, for a single user: as many slots as processors."""
     return FairQueue(os.cpu_count() or 1)

@@ -1,4 +1,4 @@
-"""The folders of sessions, where uploads lie: each is one session's own, and is removed whatever becomes of the server."""
+"""The folders of sessions, with their uploads: each belongs to one session and is always removed, even if the server is killed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SessionFolder:
     Attributes
     ----------
     files : pathlib.Path
-        Where uploads go; whatever their names are, they lie apart from what is written here.
+        The folder of uploads, separate from the files that are written here.
     """
 
     def __init__(self, path: Path, lock: int, draft: str | None = None) -> None:
@@ -56,7 +56,7 @@ class SessionFolder:
         self._lock = lock
 
     def keep(self, draft: str) -> None:
-        """Put the session's flow beside its uploads; where that is not possible, it cannot be gone on with later."""
+        """Put the session's flow beside its uploads; otherwise nobody can continue the session later."""
         self._write(_DRAFT, draft)
 
     def keep_runs(self, runs: str) -> None:
@@ -91,7 +91,7 @@ class SessionFolder:
             )
 
     def touch(self) -> None:
-        """Renew the session's time: it is alive."""
+        """Renew the time of a session that is alive."""
         with suppress(OSError):
             os.utime(self.path / _LOCK)
 
@@ -160,18 +160,18 @@ class SessionFolders:
         self.sweep()
         folder = self._lost_of(key) if key and resume else None
         if folder is None:
-            folder = self._made(key)
+            folder = self._created(key)
         with self._guard:
             self._held[str(folder.path)] = folder
         return folder
 
-    def _made(self, key: str) -> SessionFolder:
+    def _created(self, key: str) -> SessionFolder:
         try:
             self._check_home()  # whoever cleans the temporary folder may have removed it
             named = self.home / f"{_name(key)}-{secrets.token_hex(8)}"
             if RENAMES_OPEN:
                 path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700
-            else:  # it is as young as can be, so nobody takes it for lost
+            else:  # it is new, so no process takes it for lost
                 path = named
                 path.mkdir(mode=0o700)
             (path / _FILES).mkdir(mode=0o700)
@@ -210,7 +210,7 @@ class SessionFolders:
                 SessionFolder(path, lock).delete()
 
     def sweep(self) -> None:
-        """Delete what lost servers left longer ago than it is kept; what sessions of this process hold begins anew."""
+        """Delete what lost servers left longer ago than it is kept; the time of the sessions of this process begins again."""
         with self._guard:
             self._held = {name: folder for name, folder in self._held.items() if folder.path.exists()}
             held = list(self._held.values())

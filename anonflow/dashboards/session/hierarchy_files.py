@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anonflow.dashboards.session.paths import safe_name
 from anonflow.dashboards.session.table_sources import edited_column
@@ -18,7 +18,16 @@ from anonflow.table.coding import column_values
 if TYPE_CHECKING:
     from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["MOST", "attach", "copy_hierarchy", "is_hierarchy_name", "matched_column", "read_hierarchy"]
+__all__ = [
+    "MOST",
+    "Attached",
+    "attach",
+    "copy_hierarchy",
+    "declared_hierarchy",
+    "is_hierarchy_name",
+    "matched_column",
+    "read_hierarchy",
+]
 
 MOST = 5_000_000
 """Bytes of an uploaded hierarchy."""
@@ -67,8 +76,27 @@ def read_hierarchy(path: Path) -> tuple[Hierarchy, str]:
     return Hierarchy.from_csv(path, delimiter), delimiter
 
 
-def attach(workspace: Workspace, files: Mapping[str, Path]) -> str:
-    """Give quasi-identifiers the hierarchies of these files, as one edit; what was done, in words.
+class Attached(NamedTuple):
+    """What became of hierarchy files: the columns that have one now, and why the others have none."""
+
+    columns: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+
+    def and_then(self, later: Attached) -> Attached:
+        """Return both together; what is attached twice is named once."""
+        return Attached(
+            tuple(dict.fromkeys([*self.columns, *later.columns])), (*self.refusals, *later.refusals)
+        )
+
+    def sentences(self) -> list[str]:
+        """Return one on the columns, and one on each file that was refused."""
+        names, number = ", ".join(self.columns), len(self.columns)
+        many = "1 hierarchy was" if number == 1 else f"{number} hierarchies were"
+        return [*([f"{many} attached: {names}"] if number else []), *self.refusals]
+
+
+def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
+    """Give quasi-identifiers and sensitive columns the hierarchies of these files, as one edit.
 
     Parameters
     ----------
@@ -87,8 +115,10 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> str:
             refusals.append(f"{name}: no column has its name")
             continue
         role = columns.get(column, {}).get("role")
-        if role not in ("quasi-identifier", None):
-            refusals.append(f"{name}: {column} is {role}, and only quasi-identifiers are generalized")
+        if role not in ("quasi-identifier", "sensitive", None):
+            refusals.append(
+                f"{name}: {column} is {role}, and only quasi-identifiers and sensitive columns have a hierarchy"
+            )
             continue
         try:
             tree, delimiter = read_hierarchy(path)
@@ -106,8 +136,7 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> str:
         done.append(column)
     if edits:
         workspace.draft.set_all(edits)
-    number = "1 hierarchy was" if len(done) == 1 else f"{len(done)} hierarchies were"
-    return "; ".join([*([f"{number} attached: {', '.join(done)}"] if done else []), *refusals])
+    return Attached(tuple(done), tuple(refusals))
 
 
 def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
@@ -130,6 +159,21 @@ def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
     workspace.draft.set_all([_edit(workspace, column, spec)])
 
 
+def declared_hierarchy(entry: Mapping[str, Any], spec: Any) -> dict[str, Any]:
+    """Return what declares a hierarchy of a column.
+
+    Parameters
+    ----------
+    entry : mapping
+        What the draft says of the column. A sensitive one stays so: its hierarchy is the distance of t-closeness.
+    spec : mapping or str
+        As under ``hierarchy`` of a flow.
+    """
+    if entry.get("role") == "sensitive":
+        return {"role": "sensitive", "hierarchy": spec}
+    return {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": spec}
+
+
 def _check(workspace: Workspace, tree: Hierarchy, column: str) -> None:
     values, counts = column_values(workspace.frame[column], column)
     if "" in values and "" not in tree.leaves:
@@ -139,5 +183,5 @@ def _check(workspace: Workspace, tree: Hierarchy, column: str) -> None:
 
 def _edit(workspace: Workspace, column: str, spec: Any) -> tuple[tuple[str, ...], Any]:
     before = workspace.draft.get(("table", "columns", column), {})
-    declared = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": spec, "boundary": None}
+    declared = {**declared_hierarchy(before, spec), "boundary": None}
     return ("table", "columns", column), edited_column(before, declared, workspace.frame[[column]])

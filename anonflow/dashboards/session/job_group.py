@@ -1,4 +1,4 @@
-"""The runs of one start, on their way: each in its turn, told as they go, kept as they end."""
+"""The runs of one start: they run one after the other, report their progress, and are kept when they end."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from anonflow.dashboards.session.jobs import Job
 __all__ = ["JobGroup"]
 
 PAUSE = 0.1
-"""Seconds between two looks at the progress."""
+"""Seconds between two updates of the progress."""
 
 TICK = 1.0
-"""Seconds after which progress is shown although nothing was told: whoever waits sees that it moves."""
+"""Seconds after which the progress is shown again without an event, so that the user sees that the run is alive."""
 
 
 class JobGroup:
@@ -60,7 +60,7 @@ class JobGroup:
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._abandoned = False
-        self._told = 0.0
+        self._last_shown = 0.0
         self._began = time.monotonic()
 
     @property
@@ -74,13 +74,13 @@ class JobGroup:
         return time.monotonic() - self._began
 
     def start(self, line: FairQueue, owner: int) -> None:
-        """Line up: the jobs run when it is the owner's turn."""
+        """Join the queue: the jobs run when it is the user's turn."""
         for job in self.jobs:
             job.ticket = line.join(owner, partial(self._work, job), self._tell)
         threading.Thread(target=self._tick, name="anonflow-progress", daemon=True).start()
 
     def cancel(self) -> None:
-        """Stop what runs and what waits; what has ended is kept."""
+        """Stop running and waiting jobs; finished ones are kept."""
         for job in self.jobs:
             if not job.ended:
                 job.cancel()
@@ -88,7 +88,7 @@ class JobGroup:
                 self._schedule(partial(self._end, job, None))
 
     def abandon(self) -> None:
-        """Stop, and tell nobody."""
+        """Stop without notifying listeners."""
         with self._lock:
             self._abandoned = True
         for job in self.jobs:
@@ -115,9 +115,9 @@ class JobGroup:
         """From the threads of jobs: show how far they are, but not too often."""
         now = time.monotonic()
         with self._lock:
-            if now - self._told < PAUSE:
+            if now - self._last_shown < PAUSE:
                 return
-            self._told = now
+            self._last_shown = now
         self._schedule(self._show)
 
     def _show(self) -> None:

@@ -1,4 +1,4 @@
-"""One run of the draft on its way through the engine, and what is kept of it."""
+"""A job: one run of the draft in the engine, and its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FEW = 40
 """Records, at least, that a method is compiled with."""
 
 _compiled: set[tuple[Any, ...]] = set()
-"""What was run in this process before, of which the code is compiled."""
+"""The methods whose code this process has compiled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class FinishedRun:
     when : float
         Seconds since 1970.
     label : str
-        What its user calls it; empty for its own name.
+        The user's name for it; empty for its own name.
     note : str
-        What its user says of it.
+        The user's note.
     pinned : bool
         Whether it stands first, and stays when others go.
     """
@@ -98,8 +98,10 @@ class Job:
     Attributes
     ----------
     share : float
-        What is done of it, 0 to 1.
+        The finished share, 0 to 1.
     begun, ended, cancelled, compiling : bool
+    compiled_in : float
+        Seconds that compiling took.
     seed : int
         A secret, its own.
     """
@@ -122,6 +124,7 @@ class Job:
         self.ended = False
         self.cancelled = False
         self.compiling = False
+        self.compiled_in = 0.0
         self._since = 0.0
         self._flow = replace(flow, table=table)
         self._table = table
@@ -198,6 +201,7 @@ class Job:
         if key in _compiled or spec.algorithm not in REGISTRY:
             return
         self.compiling = True
+        began = perf_counter()
         progressed()
         try:
             table = Table(self._table.frame.iloc[:few], self._table.schema)
@@ -210,17 +214,18 @@ class Job:
             handle.result()
         except engine.Cancelled:
             return
-        except (AnonflowError, MemoryError):
-            pass  # a few records may be too few for what is asked of all
         except Exception as error:
+            # a few records may be too few for what is asked of all, and whatever else fails here fails again, and is
+            # reported, when the run itself is done: it is compiled as far as it came
             LOG.debug("%s while a method was compiled", unforeseen(error))
         finally:
             self.compiling = False
+            self.compiled_in += perf_counter() - began
         _compiled.add(key)
 
     @property
     def doing(self) -> str:
-        """What it is at, in a few words; its progress moves while it works."""
+        """Show the current step in a few words; the progress moves meanwhile."""
         if self.ended or self.share >= 1.0:
             return "done"
         if not self.begun:
@@ -291,7 +296,7 @@ class Job:
 
 
 def sentence(jobs: list[Job]) -> str:
-    """Return where the runs are, in plain words."""
+    """Return the progress of the runs, in plain words."""
     ended = sum(job.ended for job in jobs)
     at_work = [job for job in jobs if job.begun and not job.ended]
     if at_work:
@@ -317,4 +322,6 @@ def summary(jobs: list[Job], seconds: float) -> str:
         if not done:
             return "Cancelled: no run was done."
         return f"Cancelled: {done} of {of} runs {'was' if done == 1 else 'were'} done and {'is' if done == 1 else 'are'} kept."
-    return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s."
+    compiled = min(seconds, sum(job.compiled_in for job in jobs))
+    words = f", {compiled:.1f} s of them to compile methods, once on this machine" if compiled >= 0.1 else ""
+    return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s{words}."

@@ -1,4 +1,4 @@
-"""What screens found out about runs: it belongs to the workspace, for a page may be loaded anew."""
+"""Results of screens about runs. They belong to the workspace, because a page may be loaded again."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Noted"]
 
 @dataclass(eq=False)
 class Noted:
-    """What is known of the runs of a workspace, by their ids.
+    """Notes about the runs of a workspace, by their ids.
 
     Attributes
     ----------
     attacks : dict
-        What attackers did, as the screen Explore has it.
+        The attackers' results, in the form of the screen Explore.
     risks : dict
         Measured risk, between 0 and 1.
     publications : dict
@@ -27,11 +27,11 @@ class Noted:
         Of each table, the ids and names of its runs that were drawn: known as long as the session, also of runs that
         are gone.
     utility : dict
-        What analyses lose: a request's title -> the numbers; the owner's.
+        The losses of analyses: a request's title -> the numbers; they belong to the owner.
     associations : dict
         How strongly columns go together, before and after; the owner's.
     earlier : dict
-        What was said of people who are in an earlier release.
+        The message about people who are in an earlier release.
     """
 
     attacks: dict[int, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Noted:
     associations: dict[int, Any] = field(default_factory=dict)
 
     def keep(self, ids: Collection[int]) -> None:
-        """Forget what is known of other runs than these; what was drawn is remembered."""
+        """Delete the notes about all runs but these; keep which runs were drawn."""
         for known in (
             self.attacks, self.risks, self.publications, self.earlier, self.utility, self.associations
         ):  # fmt: skip

@@ -1,4 +1,4 @@
-"""Flows that come from a stranger name files of their own folder only."""
+"""Flows from strangers may name files of their own folder only."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from anonflow import strict_yaml
 from anonflow.engine.flows.addresses import is_address
+from anonflow.engine.flows.registers import register_holders
 from anonflow.engine.flows.spec import FILES
 from anonflow.errors import FlowError
-from anonflow.risk import WITH_REGISTER
 
 __all__ = ["check_confined", "file_of", "names_a_dataset", "paths_in", "safe_name"]
 
@@ -37,21 +37,42 @@ def check_confined(document: Any, folder: Path) -> None:
         if not is_address(holder[key]) and not _inside(holder[key], home)
     ]
     if problems:
-        raise FlowError.collected("this flow names files that it may not", problems)
+        raise FlowError.collected("this flow names files outside its folder", problems)
 
 
 def _elsewhere(document: Any) -> list[str]:
-    """Return what no dashboard does for a flow: reach for other machines, and ask databases."""
+    """Return the parts of a flow that no dashboard runs: access to other machines, and database queries."""
     problems = [
-        f"{place}: names an address; the dashboards reach no other machine: run the flow by anonflow run"
+        f"{place}: names an address; the dashboards contact no other machine: run the flow with anonflow run"
         for place, holder, key in paths_in(document)
         if is_address(holder[key])
+    ]
+    problems += [
+        f"{place}: is read from where the program runs; give the hierarchy to the sensitive column under table.columns"
+        for place in _beside_criteria(document)
     ]
     table = document.get("table") if isinstance(document, dict) else None
     source = table.get("source") if isinstance(table, dict) else None
     if isinstance(source, dict) and "sql" in source:
-        problems.append("table.source.sql: the dashboards ask no database: run the flow by anonflow run")
+        problems.append(
+            "table.source.sql: the dashboards do not query databases: run the flow with anonflow run"
+        )
     return problems
+
+
+def _beside_criteria(document: Any) -> Iterator[str]:
+    """Yield the place of each hierarchy file that stands with a criterion."""
+    steps = document.get("steps") if isinstance(document, dict) else None
+    for step in steps if isinstance(steps, list) else ():
+        criteria = step.get("verify") if isinstance(step, dict) else None
+        for criterion in criteria if isinstance(criteria, list) else ():
+            # as a text, t-closeness(t=0.2, hierarchy=FILE)
+            if isinstance(criterion, str) and "hierarchy" in criterion:
+                yield "steps.verify"
+            for name, settings in criterion.items() if isinstance(criterion, dict) else ():
+                given = settings.get("hierarchy") if isinstance(settings, dict) else None
+                if isinstance(given, str) or (isinstance(given, dict) and "csv" in given):
+                    yield f"steps.verify.{name}.hierarchy"
 
 
 def safe_name(name: str) -> str:
@@ -69,7 +90,7 @@ def file_of(source: Mapping[str, Any]) -> str | None:
 
 
 def names_a_dataset(path: Path) -> bool:
-    """Return whether a stranger's flow takes a built-in table, or is none at all: it waits for no file."""
+    """Return whether a stranger's flow takes a built-in table, or is not a flow at all: it waits for no file."""
     with path.open("rb") as stream:
         text = stream.read(strict_yaml.MAX_BYTES + 1).decode("utf-8", "replace")
     try:
@@ -122,10 +143,8 @@ def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
     steps = document.get("steps")
     for step in steps if isinstance(steps, list) else ():
         attackers = step.get("attack") if isinstance(step, dict) else None
-        for attacker in attackers if isinstance(attackers, list) else ():
-            if isinstance(attacker, dict):
-                for name in WITH_REGISTER:
-                    yield from _texts("steps.attack", attacker.get(name), ("population",))
+        for _, settings, _ in register_holders(attackers):
+            yield from _texts("steps.attack", settings, ("population",))
     publish = document.get("publish")
     yield from _texts("publish", publish, ("table", "report"))
     if isinstance(publish, dict):

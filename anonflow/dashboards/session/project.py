@@ -26,6 +26,7 @@ from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.jobs import FinishedRun
 from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
 from anonflow.engine.execution.result import ColumnLoss, RunResult
+from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import DataError, FlowError
 
 __all__ = [
@@ -43,7 +44,7 @@ ENDING = ".anonflow.zip"
 
 MOST_RUNS = 1000
 MOST_FILES = 1100
-"""A hierarchy for each column of the widest table that is taken, and the table."""
+"""The most files: a hierarchy for each column of the widest table, and the table."""
 MOST_TEXT = 32 << 20
 """Bytes of ``project.json``, and of ``flow.yaml``, at most."""
 MOST_BYTES = 1 << 30
@@ -51,16 +52,6 @@ MOST_BYTES = 1 << 30
 
 LARGEST = 2**53
 """No number of a project is larger: from here on a float no longer tells whole numbers apart."""
-
-DAMAGED = (
-    zipfile.BadZipFile,  # a directory or a checksum that does not fit
-    zlib.error,
-    EOFError,
-    NotImplementedError,  # a kind of archive that Python does not read
-    OSError,  # a place before the file's begin
-    ValueError,  # a name that is no text
-)
-"""What :mod:`zipfile` raises for what is no archive, is cut off, or was changed."""
 
 Check = Callable[[Any], bool]
 
@@ -142,7 +133,7 @@ _RUN: dict[str, Check] = {
         _nothing, lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{1,64}", value) is not None
     ),
 }
-"""What a run of a project is: the check of each of its keys."""
+"""The keys of a project's run, with the check of each."""
 _PROJECT: dict[str, Check] = {
     "format": lambda value: value == "anonflow project",
     "version": lambda value: value == 1 and isinstance(value, int),
@@ -151,14 +142,14 @@ _PROJECT: dict[str, Check] = {
     "table": _either(_nothing, _WORD),
     "runs": _list(lambda value: isinstance(value, dict), MOST_RUNS),
 }
-"""What ``project.json`` is."""
+"""The keys of ``project.json``, with the check of each."""
 _MAY_BE: dict[str, Check] = {"review": _mapping(_TEXT)}
 """What it may hold besides: the fields of the reviewer's report that people filled in."""
 
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """What a project file holds.
+    """The content of a project file.
 
     Attributes
     ----------
@@ -169,7 +160,7 @@ class Project:
     runs : tuple of FinishedRun
         Without their results' records: ids count from 1.
     records : int
-        Of the table that it was made with; -1 where nobody knows.
+        Records of its table; -1 if unknown.
     columns : tuple of str
         Of that table.
     review : dict
@@ -250,8 +241,8 @@ def save_project(
     columns : sequence of str
         Of the table that is open.
     with_table : bool
-        Whether the table goes along, where it is a file, and the seeds of the runs with it: then the file is as secret
-        as they are.
+        Whether the table goes along, where it is a file, registers of attackers and the seeds of the runs with it: then the
+        file is as secret as they are. Else no register is named either.
     review : mapping, optional
         What people filled in into the reviewer's report.
 
@@ -265,6 +256,8 @@ def save_project(
     DataError
         If a file that the flow names cannot be read.
     """
+    if not with_table:
+        document = without_registers(document)
     source = document["table"]["source"]
     table = file_of(source)
     named = {
@@ -309,10 +302,21 @@ def runs_text(runs: Sequence[FinishedRun]) -> str:
     return json.dumps([_run_entry(run, False) for run in runs], allow_nan=False, ensure_ascii=False)
 
 
+def without_registers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a flow without the attackers who have a register: it is a table about people."""
+    steps = []
+    for step in document.get("steps", []):
+        if "attack" in step:
+            step = {"attack": [each for each in step["attack"] if not any(register_holders([each]))]}
+        if step.get("attack") != []:
+            steps.append(step)
+    return {**document, "steps": steps}
+
+
 def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
     result = run.result
     return {
-        "document": run.document,
+        "document": run.document if secret else without_registers(run.document),
         "name": result.name,
         "label": run.label,
         "note": run.note,
@@ -348,7 +352,7 @@ def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a measure as JSON has it: no number that is none, no numpy."""
+    """Return a measure as plain JSON: without NaN and infinities, and without numpy's types."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if hasattr(value, "item"):
@@ -362,7 +366,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
-    """Return what a project file holds, checked as a stranger's.
+    """Return the content of a project file, with the checks for a stranger's file.
 
     Parameters
     ----------
@@ -377,18 +381,18 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
     DataError
         If it is no project, or too large.
     FlowError
-        If its flow is none, or names files that it may not.
+        If it contains no valid flow, or the flow names files outside its folder.
     """
     parts = _members(path, MOST_BYTES if most is None else most)
     if "project.json" not in parts or "flow.yaml" not in parts:
         raise DataError(
-            "this is no anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
+            "this is not an anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
         )
     entries = _check(_json(parts["project.json"]), _PROJECT, "project.json", _MAY_BE)
     try:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
-        raise DataError("flow.yaml of this project is no text; save it again on the screen Data") from None
+        raise DataError("flow.yaml of this project is not text; save it again on the screen Data") from None
     document = flow_document(text, folder)
     files = {
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
@@ -416,7 +420,7 @@ def flow_document(text: str, folder: Path) -> dict[str, Any]:
         or not isinstance(table.get("source"), dict)
         or not isinstance(document.get("steps"), list)
     ):
-        raise FlowError("this is no flow: a flow is a mapping with flow, version, table and steps")
+        raise FlowError("this is not a flow: a flow is a mapping with flow, version, table and steps")
     return dict(document)
 
 
@@ -463,7 +467,7 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
                 packed_here = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
                 encrypted = bool(entry.flag_bits & 1)
                 if name in parts or encrypted or not packed_here or not (own or _is_file(name)):
-                    raise DataError("this is no anonflow project: it holds a file that no project has")
+                    raise DataError("this is not an anonflow project: it holds a file that no project has")
                 cap = min(left, MOST_TEXT) if own else left
                 with archive.open(entry) as stream:
                     content = stream.read(cap + 1)
@@ -473,8 +477,15 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
                     )
                 left -= len(content)
                 parts[name] = content
-    except DAMAGED:
-        raise DataError("this is no anonflow project: the file is damaged, or of another kind") from None
+    except (
+        zipfile.BadZipFile,  # a directory or a checksum that does not fit
+        zlib.error,
+        EOFError,
+        NotImplementedError,  # a kind of archive that Python does not read
+        OSError,  # a place before the file's begin
+        ValueError,  # a name that is no text
+    ):
+        raise DataError("this is not an anonflow project: the file is damaged, or of another kind") from None
     return parts
 
 
@@ -491,7 +502,7 @@ def _json(content: bytes) -> Any:
         return json.loads(content.decode("utf-8"), parse_constant=refused)
     except (ValueError, RecursionError):
         raise DataError(
-            "project.json of this project is no JSON; save the project again on the screen Data"
+            "project.json of this project is not JSON; save the project again on the screen Data"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""All that is handed to the owner of a finished run: the release, the report, the proof, and how to repeat it."""
+"""The publication of a finished run: the release, the report, the certificate, and the files that repeat it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Publication", "publication", "rehearsed_card"]
 
 FORGOTTEN = (
-    "when this session ends, nothing remembers whom this release is about, and a second release of the same people is not "
-    "noticed; start the dashboards with an owner's folder: --owner FOLDER, in a notebook af.dashboard(table, owner=FOLDER)"
+    "when this session ends, anonflow forgets who is in this release, and will not notice a second release of the same "
+    "people; start the dashboards with an owner's folder: --owner FOLDER, in a notebook af.dashboard(table, owner=FOLDER)"
 )
-"""What is said where no marks of people are kept."""
+"""The remark if no marks of people are kept."""
 
 DIGITS = 32
 """Hexadecimal digits of a seed file, at least."""
@@ -41,12 +41,12 @@ DIGITS = 32
 
 @dataclass(frozen=True, eq=False)
 class Publication:
-    """A release, and all that goes with it.
+    """A release with all its files.
 
     Attributes
     ----------
     ok : bool
-        Whether every check passed; if not, there is nothing to hand out, and the bytes are empty.
+        Whether every check passed; otherwise there is no release, and the bytes are empty.
     findings : tuple of Finding
         What was verified on the release.
     table_csv, table_parquet : bytes
@@ -154,7 +154,9 @@ def publication(
     if not result.ok:
         return Publication(False, result.findings, b"", b"", b"", b"", text, secret, tuple(session.warnings))
     attacks = attack(session, table, release, result)
-    cards = cards_of_result(result, release, attacks, (None, THRESHOLD), seed)
+    form = flow.spec.publish.report
+    limit = THRESHOLD if form is None or form.limit is None else form.limit  # as :func:`review` has it
+    cards = cards_of_result(result, release, attacks, (None, limit), seed)
     report = engine.RunReport(
         flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks, card=cards[0]
     )

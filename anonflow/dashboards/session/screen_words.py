@@ -1,4 +1,4 @@
-"""What the library says of a flow file, in the words of the screens."""
+"""The library's messages about flow files, in the words of the screens."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (rf"say missing: ({RULE}(?:(?:, | or ){RULE})*)", r"choose \1 under Without a value, on the screen Data"),
     (rf"\bmissing: ({RULE})", r"\1 under Without a value"),
     (r"name them under 'missing' of the source", "name them under Texts that mean: no value, on the screen Data"),
+    (
+        "name its encoding in the source",
+        "type its encoding under How the CSV file is written, such as latin-1, and read the file again",
+    ),
+    ("check the delimiter and quotes", "check what stands between cells, under How the CSV file is written"),
     (r"say notation: right-open in the schema", "recode them on the screen Prepare"),
     (
         r"give each one under `hierarchy:`, or declare `kind: suppression`, which",

@@ -1,15 +1,27 @@
-"""Work of a screen that takes its time: off the event loop, in line with the runs or at once."""
+"""Slow work of a screen: off the event loop, in the queue of the runs or at once."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
-__all__ = ["Background"]
+__all__ = ["FEW", "Background"]
+
+FEW = 20_000
+"""Records up to which a screen computes at once; with more, in a thread of its own."""
+
+
+class Turns(Protocol):
+    """What a workspace gives to work that is done aside."""
+
+    def aside(self, work: Callable[[], None]) -> None:
+        """Have `work` done in a thread, in line with the runs of everybody."""
+
+    def later(self, change: Callable[[], None]) -> None:
+        """Have `change` called where params may change."""
 
 
 class Background:
@@ -23,10 +35,10 @@ class Background:
 
     Notes
     -----
-    A work that was superseded ends unheard: only the latest one's result is handed on.
+    The result of a superseded work is discarded: only the latest one's is passed on.
     """
 
-    def __init__(self, workspace: Workspace, at_once: bool = False) -> None:
+    def __init__(self, workspace: Turns, at_once: bool = False) -> None:
         self._workspace = workspace
         self._at_once = at_once
         self._latest = 0
@@ -38,10 +50,25 @@ class Background:
         """Whether something is being done."""
         return not self._over.is_set()
 
+    def of_records(
+        self, n: int, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[str], None]
+    ) -> None:
+        """Do `work` on `n` records: at once where there are few, else aside; what was going on is superseded."""
+        if n > FEW:
+            self.start(work, done, failed)
+            return
+        self.forget()
+        try:
+            result = work()
+        except AnonflowError as error:
+            failed(error.message)
+        else:
+            done(result)
+
     def start(
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[str], None]
     ) -> None:
-        """Do `work` aside, then call `done` with what it gives, or `failed` with a sentence."""
+        """Do `work` in the background, then call `done` with its result, or `failed` with a sentence."""
         self._latest += 1
         own = self._latest
         self._over.clear()
@@ -74,7 +101,7 @@ class Background:
             self._workspace.aside(at_work)
 
     def forget(self) -> None:
-        """Forget the work that is being done: its result is not shown."""
+        """Discard the running work: its result is not shown."""
         self._latest += 1
         self._over.set()
 

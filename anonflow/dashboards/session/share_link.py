@@ -26,7 +26,7 @@ def _known_words() -> frozenset[str]:
 
 
 class _Unknown(Exception):
-    """A text that may be somebody's."""
+    """The error for a text that may come from a user's data."""
 
 
 def link(document: Mapping[str, Any]) -> str:
@@ -74,12 +74,12 @@ def link(document: Mapping[str, Any]) -> str:
 
 
 def configuration(text: str) -> dict[str, Any]:
-    """Return what a link holds; only its form is checked, what it asks for is checked as any draft is.
+    """Return the content of a link; only its form is checked here, its settings are checked like any draft.
 
     Raises
     ------
     ParameterError
-        If it is none of :func:`link`.
+        If :func:`link` did not make it.
     """
     code = text.removeprefix("?").removeprefix("c=")
     try:

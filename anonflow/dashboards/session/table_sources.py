@@ -1,4 +1,4 @@
-"""Tables into a workspace: built-in ones and uploaded files, inside its caps."""
+"""Load tables into a workspace: built-in ones and uploaded files, inside its caps."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from anonflow import datasets
 from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
-from anonflow.table.csv_form import AUTO
+from anonflow.table.files.csv_form import AUTO
+from anonflow.table.files.read import csv_form, read_frame
+from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
 from anonflow.table.infer import infer_columns
-from anonflow.table.read import csv_form, read_frame
-from anonflow.table.workbooks import ENDINGS as WORKBOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ KINDS = (
     (b"PAR1", "a Parquet file (call it .parquet)"),
     (b"\x1f\x8b", "a packed file (call it .csv.gz)"),
 )
-"""What files begin with that are no text, and what they are."""
+"""The first bytes of files that are not text, and their formats."""
 
 SPARSE = 10
 """How many times its size a workbook may unpack to: it is a text with tags around every cell."""
@@ -71,7 +71,7 @@ def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
     ParameterError
         If the name or an option is unknown.
     DataError
-        If it cannot be had, or is too large.
+        If it cannot be loaded, or is too large.
     """
     for option, check in (("n", limits.check_rows), ("q", limits.check_columns)):
         wanted = options.get(option)
@@ -112,16 +112,18 @@ def edited_column(
         The column alone.
     """
     column = dict(entry)
-    if declared.get("role", entry.get("role")) != "quasi-identifier":
-        column = {}
+    role = declared.get("role", entry.get("role"))
+    if role != "quasi-identifier":
+        column = {"role": role} if role == entry.get("role") else {}
     elif "kind" in declared and declared["kind"] != entry.get("kind"):
         column = {key: value for key, value in entry.items() if key in ("role", "weight")}
     column = {key: value for key, value in (column | dict(declared)).items() if value is not None}
     if column.get("role") == "quasi-identifier" and "kind" not in column:
         guess = infer_columns(cells)[str(cells.columns[0])]
         column["kind"] = guess.get("kind", "categorical")
-        if "missing" in guess:
-            column.setdefault("missing", guess["missing"])
+        for key in ("missing", "codes"):
+            if key in guess:
+                column.setdefault(key, guess[key])
     return column
 
 
@@ -225,7 +227,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             limits.check_columns(form.columns)  # reading very many takes minutes
             frame = read_frame(path, **given)
     except AnonflowError as error:
-        # where the file lies on the server is nobody's business
+        # the message must not show the file's place on the server
         raise DataError.collected(
             f"{path.name}: cannot be used", [text.replace(str(path), path.name) for text in error.problems]
         ) from None
@@ -247,7 +249,7 @@ def _check_unpacked(path: Path, name: str, limits: Limits) -> None:
                 size += len(block)
                 limits.check_upload(size)
     except (OSError, EOFError, zlib.error):
-        raise DataError(f"{name}: is no readable .gz file; upload it unpacked") from None
+        raise DataError(f"{name}: is not a readable .gz file; upload it unpacked") from None
 
 
 def _check_parquet(path: Path, name: str, limits: Limits) -> None:
@@ -268,7 +270,7 @@ def _check_parquet(path: Path, name: str, limits: Limits) -> None:
                 limits.check_upload(unpacked // PACKED)
     except (pa.ArrowException, OSError, UnicodeError):
         raise DataError(
-            f"{name}: is no readable Parquet file; write it again, or upload a CSV file"
+            f"{name}: is not a readable Parquet file; write it again, or upload a CSV file"
         ) from None
 
 
@@ -284,7 +286,7 @@ def _check_workbook(path: Path, name: str, limits: Limits) -> None:
             unpacked = sum(part.file_size for part in archive.infolist())
     except (zipfile.BadZipFile, OSError):
         raise DataError(
-            f"{name}: is no readable Excel workbook; save it again as .xlsx, or export it as CSV"
+            f"{name}: is not a readable Excel workbook; save it again as .xlsx, or export it as CSV"
         ) from None
     limits.check_upload(unpacked // SPARSE)
 

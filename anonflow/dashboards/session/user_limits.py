@@ -1,4 +1,4 @@
-"""What one user may ask of a server: of one that others use, too, and of what a page can show at all."""
+"""The caps of a user: those of a shared server, and those of what a page can show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["HOSTED", "Limits", "local_limits"]
 MEGABYTE = 1_000_000
 
 MOST_ROWS = 2_000_000
-"""Records of a table of one's own server: what a screen says of more takes longer than anybody waits for."""
+"""Records of a table on a local server: for larger tables, screens would take too long."""
 
 
 @dataclass(frozen=True)

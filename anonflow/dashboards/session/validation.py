@@ -1,4 +1,4 @@
-"""What cannot work, said before anything is run; and the flow of each run alone."""
+"""Validation of a draft before its runs; and the flow of each single run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import engine
-from anonflow.algorithms.patterns.language import pattern_masks
+from anonflow.algorithms.patterns.language import pattern_set
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.request import DIVERSITY
 from anonflow.dashboards.session.draft import Draft
@@ -29,19 +29,19 @@ PATTERNS = 16
 """Quasi-identifiers up to which all patterns are no question."""
 
 MOST = 200
-"""Runs that one start may ask for."""
+"""The most runs of one start."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What can run of a draft, as far as can be told before it runs.
+    """The runs of a draft that may work, as far as is known before they run.
 
     Attributes
     ----------
     runs : tuple of Run
         Those that may have a result.
     problems : tuple of str
-        What keeps everything from running, one sentence each; empty if there are runs.
+        The problems that prevent all runs, one sentence each; empty if there are runs.
     impossible : dict
         Name of a run that can have no result, or several with commas -> why, where others can.
     """
@@ -54,7 +54,7 @@ class Judgement:
 def code(
     frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path, prepare: Any = None
 ) -> tuple[Table | None, tuple[str, ...]]:
-    """Return the table under these columns, after the steps before; or what is wrong with them."""
+    """Return the table under these columns, after the preparation steps; or their problems."""
     try:
         return Table(frame, Schema(columns, folder=folder, prepare=prepare)), ()
     except AnonflowError as error:
@@ -62,7 +62,7 @@ def code(
 
 
 def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
-    """Return what of a draft can run on a table, and what cannot.
+    """Return which runs of a draft can work on a table, and which cannot.
 
     Parameters
     ----------
@@ -176,14 +176,14 @@ def _check_patterns(run: engine.Run, table: Table) -> None:
     Raises
     ------
     ParameterError
-        As :func:`anonflow.algorithms.patterns.language.pattern_masks`.
+        As :func:`anonflow.algorithms.patterns.language.pattern_set`.
     """
     options = run.anonymize.options
     if not run.anonymize.method.hides:
         return
     patterns, weights = options.get("patterns", "all"), options.get("weights")
     if patterns != "all" or weights is not None or table.q > PATTERNS:
-        pattern_masks(table.domains, patterns, weights)
+        pattern_set(table.domains, patterns, weights)
 
 
 def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, Any]:

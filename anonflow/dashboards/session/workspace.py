@@ -1,4 +1,4 @@
-"""All of one user's state: the table, the draft, the runs. Screens show it; it knows no screen."""
+"""The workspace: all state of one user: the table, the draft, the runs. Screens show it; it knows no screen."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow import datasets, engine, strict_yaml
+from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
@@ -71,16 +72,19 @@ LONGEST_FIELD = 4_000
 PARTITION = 250
 """Records in a partition of a first draft, where the table has more."""
 
+CODING = "the table is being coded under its columns; wait a few seconds"
+"""Why nothing can run while a large table is coded aside."""
+
 
 class Workspace(param.Parameterized):
-    """All of one user's state.
+    """All state of one user.
 
     Parameters
     ----------
     schedule : callable, optional
         Takes a callable and has it called where params may change: a server's event loop. At once without it.
     line : FairQueue, optional
-        Where runs wait for their turn; that of the process without it.
+        The queue of the runs; by default that of the process.
     scheduler : str
         What runs run on, as :func:`anonflow.engine.start` takes it.
     freed : callable, optional
@@ -90,6 +94,8 @@ class Workspace(param.Parameterized):
     limits : Limits, optional
     owner : pathlib.Path, optional
         Where keyed marks of the people of its releases are kept, as in the owner's folder of a flow; they outlive it.
+    aside : bool
+        Whether a table of many records is coded in a thread of its own, since `schedule` is an event loop.
 
     Raises
     ------
@@ -101,7 +107,8 @@ class Workspace(param.Parameterized):
     ``noted`` is what screens found out about runs, so that it outlives their page.
 
     Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
-    they are not valid; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
+    they are not valid; while ``coding``, it is still what it was before the last edit (None of a table that is new),
+    and nothing can be started; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
     params through `schedule` alone.
     """
 
@@ -113,6 +120,7 @@ class Workspace(param.Parameterized):
     folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
     owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
+    coding = param.Boolean(default=False, doc="Whether the frame is being coded aside.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
     impossible = param.Dict(
         default={}, doc="Names of runs that can have no result -> why; the others can run."
@@ -135,6 +143,7 @@ class Workspace(param.Parameterized):
         scheduler: str = "threads",
         freed: Callable[[], None] | None = None,
         place: SessionFolder | None = None,
+        aside: bool = False,
         **given: Any,
     ) -> None:
         place = place or local_folders().begin()
@@ -153,6 +162,7 @@ class Workspace(param.Parameterized):
         self._started: tuple[dict[str, Any], frozenset[str]] | None = None
         self._ids = 0
         self._coded: tuple[dict[str, Any], list[Any]] | None = None
+        self._coder = screen_work.Background(self, at_once=True) if aside else None
         self._named: tuple[pd.DataFrame, dict[str, str], pd.DataFrame] | None = None
         self._column_problems: tuple[str, ...] = ()
         self._possible: tuple[engine.Run, ...] = ()
@@ -161,7 +171,7 @@ class Workspace(param.Parameterized):
         self.draft.param.watch(self._draft_changed, "document")
 
     def __repr__(self) -> str:
-        # of params it would be the frame and the runs: whatever logs this object would log cells
+        # without the params: a log of this object would contain cells
         records = "no table" if self.frame is None else f"{len(self.frame)} records"
         return f"Workspace({records}, {len(self.runs)} runs)"
 
@@ -184,9 +194,25 @@ class Workspace(param.Parameterized):
         DataError
             If it cannot be had, or is too large here.
         """
+        self.read_dataset(name, **options)()
+
+    def read_dataset(self, name: str, **options: Any) -> Callable[[], None]:
+        """Make or read a built-in table, which takes its time and changes no param; what is handed back opens it.
+
+        Parameters
+        ----------
+        name, **options
+            As for :meth:`open_dataset`.
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :meth:`open_dataset`.
+        """
         hierarchies = bool(options.pop("hierarchies", False))
         frame = load_dataset(name, self.limits, **options)
-        self._open(frame, {"dataset": name, **options}, first_columns(name, frame, hierarchies), name)
+        columns = first_columns(name, frame, hierarchies)
+        return partial(self._open, frame, {"dataset": name, **options}, columns, name)
 
     def open_file(self, name: str, path: Path, **options: Any) -> None:
         """Open an uploaded file; it is moved into the workspace's own folder.
@@ -306,7 +332,7 @@ class Workspace(param.Parameterized):
         return str(file_of(source) or source.get("dataset") or "table")
 
     def open_flow(self, text: str) -> None:
-        """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
+        """Continue with a flow file: load its data set, or read the file that it names and that was uploaded before.
 
         Parameters
         ----------
@@ -336,7 +362,7 @@ class Workspace(param.Parameterized):
         return self._place.draft is not None
 
     def resume(self) -> None:
-        """Go on with what this workspace's folder was left with by a server that was lost.
+        """Continue with the data that a lost server left in this workspace's folder.
 
         Raises
         ------
@@ -357,8 +383,8 @@ class Workspace(param.Parameterized):
                 runs = read_runs(kept, self._own_folder())
                 self._take_runs(runs)
                 if runs:
-                    sentence = "your runs have their measures, and are run again to be explored or published."
-        self.status = f"The server began anew, and your table is open again; {sentence}"
+                    sentence = "your runs have their measures; run them again to explore or publish them."
+        self.status = f"The server was restarted, and your table is open again; {sentence}"
 
     def open_own_flow(self, path: Path) -> None:
         """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
@@ -408,7 +434,7 @@ class Workspace(param.Parameterized):
         DataError
             If it is no project, is too large, or its table cannot be read.
         FlowError
-            If its flow is none, or names files that it may not.
+            If it contains no valid flow, or the flow names files outside its folder.
         """
         self.read_project_file(path)()
 
@@ -633,7 +659,7 @@ class Workspace(param.Parameterized):
         self._take(frame, source, document)
 
     def set_column(self, column: str, **declared: Any) -> None:
-        """Say what a column is, as one edit that can be undone.
+        """Declare a column, as one edit that can be undone.
 
         Parameters
         ----------
@@ -661,7 +687,7 @@ class Workspace(param.Parameterized):
     def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
         self._abandon()
         self._coded = None
-        status = f"{len(frame):,} records and {plural(len(frame.columns), 'column')} are open."
+        status = f"{plural(len(frame), 'record')} and {plural(len(frame.columns), 'column')} are open."
         folder = self._own_folder()
         self.noted = Noted(drawn=self.noted.drawn)
         # one change for whoever looks: a frame without its columns would be shown as one that cannot be used
@@ -681,7 +707,7 @@ class Workspace(param.Parameterized):
     # ------------------------------------------------------------------------------------- the draft
 
     def set_algorithms(self, names: Sequence[str]) -> None:
-        """Say which methods are run; one edit of the draft.
+        """Set the methods; one edit of the draft.
 
         Raises
         ------
@@ -695,7 +721,7 @@ class Workspace(param.Parameterized):
         self._sweep("algorithm", list(names), [((*step, "guarantee"), None), ((*step, "budget"), None)])
 
     def set_ks(self, ks: Sequence[int]) -> None:
-        """Say which ks are run; one edit of the draft.
+        """Set the ks; one edit of the draft.
 
         Raises
         ------
@@ -726,22 +752,44 @@ class Workspace(param.Parameterized):
         self._refresh()
 
     def _refresh(self) -> None:
-        """Everything that follows from the draft, in one go."""
-        document = self.draft.document
-        table = self.table
+        """Update everything that depends on the draft, as one change; of many records once they are coded."""
         columns, steps = self.draft.get(("table", "columns"), {}), self.draft.get(("table", "prepare"), [])
+        if self._coder is not None and (columns, steps) != self._coded:
+            self._coder.forget()
         if self.frame is None:
-            table, self._column_problems, self._coded = None, ("no table is open; open one first",), None
-        elif (columns, steps) != self._coded:
-            table, self._column_problems = code(self.frame, columns, self.draft.folder, steps)
-            self._coded = columns, steps
+            self._coded, self._column_problems = None, ("no table is open; open one first",)
+            self._judge(None)
+            return
+        if (columns, steps) == self._coded:
+            self._judge(self.table)
+            return
+        frame, folder, before = self.frame, self.draft.folder, self.table if self._coded else None
+        self._coded = columns, steps
+
+        def keep(coded: tuple[Table | None, tuple[str, ...]]) -> None:
+            table, self._column_problems = coded
+            self._judge(table)
+
+        if self._coder is None or len(frame) <= screen_work.FEW:
+            keep(code(frame, columns, folder, steps))
+            return
+        self._column_problems = (CODING,)
+        self._judge(before)
+        self._coder.start(
+            lambda: code(frame, columns, folder, steps), keep, lambda problem: keep((None, (problem,)))
+        )
+
+    def _judge(self, table: Table | None) -> None:
+        """Say what of the draft can run on the table, and what cannot."""
+        document = self.draft.document
         judgement = Judgement(problems=self._column_problems)
-        if not self._column_problems and table is not None:
+        if not judgement.problems and table is not None:
             judgement = judged(self.draft, table, self.source)
         matrix = document.get("matrix") if isinstance(document.get("matrix"), dict) else {}
         self._possible = judgement.runs
         self.param.update(
             table=table,
+            coding=self._column_problems == (CODING,),
             problems=judgement.problems,
             impossible=dict(judgement.impossible),
             algorithms=_listed(matrix, self.draft, "algorithm"),
@@ -811,6 +859,44 @@ class Workspace(param.Parameterized):
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
         self._batch.start(self._line, id(self))
 
+    def keep_results(
+        self, results: Sequence[tuple[dict[str, Any], int, engine.RunResult]], instead_of: Sequence[int] = ()
+    ) -> list[int]:
+        """Keep results that were made aside among the runs.
+
+        Parameters
+        ----------
+        results : sequence of (dict, int, RunResult)
+            The flow that repeats it, its seed, and the result.
+        instead_of : sequence of int
+            Ids of the runs that the first results stand for from now on.
+
+        Returns
+        -------
+        list of int
+            Their ids.
+        """
+        runs = {run.id: run for run in self.runs}
+        ids = []
+        for at, (document, seed, result) in enumerate(results):
+            known = runs.get(instead_of[at]) if at < len(instead_of) else None
+            if known is not None:
+                runs[known.id] = replace(known, document=document, result=replace(result, number=known.id))
+                ids.append(known.id)
+            elif at < len(instead_of):
+                ids.append(instead_of[at])  # was deleted meanwhile, and stays so
+            else:
+                self._ids += 1
+                own = replace(result, number=self._ids)
+                runs[self._ids] = FinishedRun(self._ids, document, seed, own, time.time())
+                ids.append(self._ids)
+        kept = self._capped(list(runs.values()))
+        there = {run.id for run in kept if run.result.anonymization is not None}
+        chosen = self.chosen if self.chosen in there else next((id for id in ids if id in there), None)
+        self.param.update(runs=kept, chosen=chosen)
+        self._keep_runs()
+        return ids
+
     def _done_before_cancel(self) -> frozenset[str]:
         """Return names of the draft's runs that were done when the others were cancelled; none once all are done."""
         if self._batch is None or self._started is None or self._started[0] != self.draft.document:
@@ -833,18 +919,20 @@ class Workspace(param.Parameterized):
         return len(self._possible)
 
     def cancel(self) -> None:
-        """Stop what runs and what waits; finished runs are kept."""
+        """Stop running and waiting jobs; finished runs are kept."""
         if self._batch is not None:
             self._batch.cancel()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing runs, from another thread than the one that `schedule` calls in.
+        """Wait until nothing is coded and nothing runs, from another thread than the one that `schedule` calls in.
 
         Raises
         ------
         TimeoutError
             If that takes longer than `timeout` seconds.
         """
+        if self._coder is not None:
+            self._coder.wait(timeout)
         if self._batch is not None and not self._batch.wait(timeout):
             raise TimeoutError("the runs are not over yet")
 
@@ -890,7 +978,7 @@ class Workspace(param.Parameterized):
         self._keep_runs()
 
     def delete_run(self, id: int) -> None:
-        """Forget a run, and what was drawn of it.
+        """Delete a run, and its drawn release.
 
         Raises
         ------
@@ -906,7 +994,7 @@ class Workspace(param.Parameterized):
         self._keep_runs()
 
     def choose(self, id: int) -> None:
-        """Say which run is explored and published.
+        """Choose the run that is explored and published.
 
         Raises
         ------
@@ -918,7 +1006,7 @@ class Workspace(param.Parameterized):
 
     @property
     def chosen_run(self) -> FinishedRun | None:
-        """The run that is explored and published; None where there is none with a result."""
+        """The run that is explored and published; None if no run with a result is chosen."""
         for run in self.runs:
             if run.id == self.chosen and run.result.anonymization is not None:
                 return run
@@ -1009,10 +1097,12 @@ class Workspace(param.Parameterized):
     # --------------------------------------------------------------------------------------- the end
 
     def close(self) -> None:
-        """Stop everything and delete this workspace's folder, uploads and all."""
-        with param.parameterized.discard_events(self):  # whoever looked is gone
+        """Stop everything and delete this workspace's folder with its uploads."""
+        with param.parameterized.discard_events(self):  # there are no listeners any more
             self._abandon()
-            self.param.update(frame=None, table=None, runs=[], chosen=None)
+            if self._coder is not None:
+                self._coder.forget()
+            self.param.update(frame=None, table=None, coding=False, runs=[], chosen=None)
         self._line.forget(id(self))
         self._delete()
         self.closed = True

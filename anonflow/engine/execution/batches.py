@@ -1,4 +1,4 @@
-"""Batches of partitions: one task solves one, and tells the client sums, never a record."""
+"""Batches of partitions: a task solves a batch and returns sums to the client, never a record."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ __all__ = [
 ]
 
 ROWS = 1 << 16
-"""Rows of a batch, at most, where partitions are smaller."""
+"""The most rows of a batch if partitions are smaller."""
 
 SHARE = 1 / 64
-"""Of a table's rows that a batch has, at most, where partitions are smaller: the workers have several each."""
+"""The largest share of a table's rows in a batch if partitions are smaller, so that each worker has several batches."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Batch:
 def batches_of(cuts: Cuts, n: int) -> Iterator[Batch]:
     """Yield partitions as batches, one after the other; together they have every row once.
 
-    Which they are depends on the cuts and on n alone, so that what is added up batch by batch is the same whoever
-    adds it up. A partition is never divided.
+    The batches depend on the cuts and on n alone, so sums over batches have the same bits on every scheduler. A
+    partition is never divided.
     """
     most = min(ROWS, int(n * SHARE))
     waiting: list[tuple[int, int]] = []
@@ -103,7 +103,7 @@ def batches_of(cuts: Cuts, n: int) -> Iterator[Batch]:
 
 
 class Rows(Protocol):
-    """Rows of an order, which are there once they are loaded: what a task is given of a table."""
+    """Rows of an order, which a task loads: its part of a table."""
 
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
         """Return their positions in the table, and the records.
@@ -116,14 +116,14 @@ class Rows(Protocol):
 
 
 class Results(Protocol):
-    """The results of one batch, where they are put."""
+    """The store of the results of one batch."""
 
     @property
     def resumed(self) -> Mapping[int, PartitionResult]:
-        """Partition -> what an earlier run left of it."""
+        """Partition -> its result from an earlier run."""
 
     def keep(self, results: Mapping[int, PartitionResult]) -> Any:
-        """Keep the results of partitions; what it gives back is found with it again.
+        """Store the results of partitions; return the key by which they are read again.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class Results(Protocol):
         """
 
     def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> Any:
-        """Put aside what the batch adds to measures of classes, and what else a release needs of it.
+        """Store the batch's part of the measures of classes, and everything else that a release needs.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class Results(Protocol):
 
 
 class Place(Protocol):
-    """Where the results of a run are put, by whoever made them."""
+    """The store of the results of a run."""
 
     def open(
         self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
@@ -152,7 +152,7 @@ class Place(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What all tasks of a flow need.
+    """The data that all tasks of a flow need.
 
     Attributes
     ----------
@@ -167,14 +167,14 @@ class Shared:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What is said of some generalized records.
+    """A summary of some generalized records.
 
     Attributes
     ----------
     measures : dict
-        What they add to each measure, but for those of classes.
+        Their part of each measure, except measures of classes.
     classes : dict
-        What they add to these.
+        Their part of these measures.
     sizes, spread : numpy.ndarray, int64
         Records by number of matches, or by size of their class; and by percent lost. Suppressed records have no size
         where there are classes.
@@ -192,7 +192,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Tally:
-    """How often a criterion was checked, and what was found.
+    """The checks of a criterion over several parts, with their results.
 
     Attributes
     ----------
@@ -208,14 +208,14 @@ class Tally:
     failed: int
 
     def then(self, other: Tally) -> Tally:
-        """Return this one and what was checked after it."""
+        """Return the sum of this tally and a later one."""
         first = self.first if not self.first.holds else other.first
         return Tally(
             first, self.checked + other.checked, self.passed + other.passed, self.failed + other.failed
         )
 
     def finding(self) -> Finding:
-        """Return what is to be said of all parts."""
+        """Return the finding for all parts."""
         return Finding(
             self.first.criterion,
             self.passed == self.checked,
@@ -228,7 +228,7 @@ class Tally:
 
 
 def tallied(findings: Sequence[Sequence[Finding]]) -> tuple[Tally, ...]:
-    """Return what was found in several parts, as one for each criterion."""
+    """Return the sum of several parts' tallies for each criterion."""
     totals: tuple[Tally, ...] = ()
     for part in findings:
         own = tuple(Tally(finding, 1, int(finding.holds is True), finding.failed) for finding in part)
@@ -238,7 +238,7 @@ def tallied(findings: Sequence[Sequence[Finding]]) -> tuple[Tally, ...]:
 
 @dataclass(frozen=True, eq=False)
 class BatchDone:
-    """What the client is told of a batch.
+    """The summary of a batch that the client gets.
 
     Attributes
     ----------
@@ -253,13 +253,13 @@ class BatchDone:
         Added up.
     summary : Summary
     texts : dict
-        What the method said in words in all partitions; None where these differ.
+        The method's facts in words, if all partitions agree; else None.
     beyond : int
         Records in no partition.
     kept, put : object
-        What finds the results, and what else was put aside, again.
+        The key of the stored results and of the other stored parts.
     resumed : int
-        Partitions that an earlier run had left.
+        Partitions whose results come from an earlier run.
     memory : int
         The most bytes that the worker has used so far.
     """
@@ -281,7 +281,7 @@ class BatchDone:
 
 @dataclass(frozen=True, eq=False)
 class BatchFailed:
-    """A batch in which partitions have no result; those that have one are kept.
+    """A batch in which some partitions have no result; the other results are kept.
 
     Attributes
     ----------
@@ -300,7 +300,7 @@ class BatchFailed:
 def solve_batch(
     shared: Shared, settings: TaskSettings, batch: Batch, rows: Rows, place: Place
 ) -> BatchDone | BatchFailed:
-    """Return match, verify and measure the partitions of a batch, and keep the results.
+    """Match, verify and measure the partitions of a batch, and keep the results.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def done_of(
     *,
     resumed: int = 0,
 ) -> BatchDone:
-    """Return what is told of a batch whose partitions all have a result; what a release needs of it is put aside.
+    """Return the summary of a batch in which all partitions have a result; store everything that a release needs.
 
     Parameters
     ----------
@@ -369,14 +369,14 @@ def done_of(
         Partition -> its result, in order.
     place : Results
     kept : object
-        What finds the results again.
+        The key of the stored results.
     resumed : int, optional
-        How many of them an earlier run had left.
+        How many of them come from an earlier run.
 
     Raises
     ------
     OSError
-        If something cannot be put aside.
+        If a part cannot be stored.
     """
     outcomes = [result.matched.outcome for result in results.values()]
     whole, left = joined(batch, records, outcomes)
@@ -413,7 +413,7 @@ def done_of(
 
 
 def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple[Outcome, Outcome | None]:
-    """Return the outcomes of a batch's partitions as one, and that of its rows in no partition, which is a part of it.
+    """Return the combined outcome of a batch's partitions, and the outcome of its rows in no partition.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple
 def summary_of(
     ready: MeasureRequest, records: Records, whole: Outcome, partitions: Sequence[np.ndarray] | None = None
 ) -> Summary:
-    """Return what is said of records that were generalized.
+    """Return a summary of generalized records.
 
     Parameters
     ----------
@@ -451,7 +451,7 @@ def summary_of(
     records : Records
         m originals.
     whole : Outcome
-        Their m generalized records, or what has the same attributes.
+        Their m generalized records, or an object with the same attributes.
     partitions : sequence of numpy.ndarray, optional
         Which of them each partition has.
     """
@@ -488,7 +488,7 @@ def added(measured: Sequence[Measured]) -> Measured:
 
 
 def _texts(parts: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
-    """Return what partitions said in words; None where these differ."""
+    """Return the facts in words of partitions; None if these differ."""
     texts: dict[str, str | None] = {}
     for part in parts:
         for name, value in part.items():

@@ -1,4 +1,4 @@
-"""What budgets leave open in a flow becomes numbers before anything is cut: method, partition size, effort."""
+"""Choose the values that a flow leaves to budgets, before its table is cut: method, partition size, effort."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.algorithms.anonymize import within
 from anonflow.algorithms.budget import AUTO, TimedTable
 from anonflow.algorithms.budget_choice import Choice, choose, choose_method, is_open
+from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of
 from anonflow.engine.flows.flow import Flow, Run
@@ -40,6 +41,7 @@ def fit_flow(
     order: Callable[[str, bool], Order],
     workers: int | None,
     earlier: Mapping[int, Choice],
+    memory: int,
 ) -> tuple[Flow, dict[int, Choice], dict[int, Choice]]:
     """Return the flow with a method, a number for every partition size, and all options.
 
@@ -54,13 +56,15 @@ def fit_flow(
         As :func:`anonflow.engine.execution.plan.plan_flow` takes it: a few partitions are read along it, and timed.
     workers : int, optional
     earlier : mapping
-        Run -> what an earlier run chose: it is taken again, and nothing is timed.
+        Run -> the choice of an earlier run: it is used again, without timing.
+    memory : int
+        Bytes that a partition may take at most.
 
     Returns
     -------
     flow : Flow
     choices : dict
-        Run -> what was chosen, now or then.
+        Run -> the choice, of now or of an earlier run.
     fitted : dict
         Those that were timed now.
 
@@ -80,7 +84,7 @@ def fit_flow(
         try:
             cuts_of(bounded, n, classes)
         except InfeasibleError:
-            runs.append(bounded)  # has no result, whatever is chosen
+            runs.append(bounded)  # has no result with any choice
             continue
         if run.number in earlier:
             choice = earlier[run.number]
@@ -88,7 +92,7 @@ def fit_flow(
             within_classes = run.anonymize.boundaries and bool(classes.names)
             along = order(run.partition.order, within_classes)
             sizes = classes.sizes if within_classes else np.array([n], np.int64)
-            choice = fitted[run.number] = _fit(run, domains, sizes, classes.names, along, workers)
+            choice = fitted[run.number] = _fit(run, domains, sizes, classes.names, along, workers, memory)
         choices[run.number] = choice
         runs.append(_chosen(run, choice))
     published = None if flow.published is None else runs[flow.runs.index(flow.published)]
@@ -102,6 +106,7 @@ def _fit(
     names: tuple[str, ...],
     along: Order,
     workers: int | None,
+    memory: int,
 ) -> Choice:
     spec = run.anonymize
     budget = run.budget
@@ -111,9 +116,15 @@ def _fit(
         return within(along.rows(cut.start, cut.stop).load(domains)[1], spec.method, spec.boundaries)
 
     seen = TimedTable(sizes, names, rows)
+
+    def most(method: Algorithm, options: Mapping[str, Any]) -> int:
+        return method.most_records(domains, seen.n, spec.k, options, memory)
+
     loss, order = measure_named(spec.loss), run.partition.order
     if spec.algorithm == AUTO:
-        return choose_method(str(spec.guarantee), seen, spec.k, budget, workers, order=order, loss=loss)
+        return choose_method(
+            str(spec.guarantee), seen, spec.k, budget, workers, order=order, loss=loss, most=most
+        )
     return choose(
         spec.method,
         seen,
@@ -124,11 +135,12 @@ def _fit(
         order=order,
         loss=loss,
         options=spec.options,
+        most=most,
     )
 
 
 def _chosen(run: Run, choice: Choice) -> Run:
-    """Return the run with what was chosen; what its budget was stays."""
+    """Return the run with its choice; it keeps its budget."""
     spec = run.anonymize
     settings = AnonymizeSpec(
         algorithm=choice.algorithm,
@@ -146,7 +158,7 @@ def _with_size(run: Run, size: int | str | None, **values: Any) -> Run:
 
 
 def kept_choice(choice: Choice) -> dict[str, Any]:
-    """Return a choice as the owner's files keep it."""
+    """Return a choice in the form of the owner's files."""
     return {
         "algorithm": choice.algorithm,
         "partition-size": choice.size,
@@ -156,7 +168,7 @@ def kept_choice(choice: Choice) -> dict[str, Any]:
 
 
 def choices_in(kept: Any) -> dict[int, Choice]:
-    """Return choices by run out of what a file keeps; what is none is left out."""
+    """Return the choices by run that a file contains; anything else is left out."""
     choices = {}
     for run, choice in (kept if isinstance(kept, Mapping) else {}).items():
         if not str(run).isdigit() or not isinstance(choice, Mapping):

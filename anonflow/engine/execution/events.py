@@ -1,4 +1,4 @@
-"""What happens while a flow runs, as a stream that a shell or a dashboard follows."""
+"""The events of a running flow, as a stream that the shell or the dashboard reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Cancelled(AnonflowError):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One thing that happened: names and numbers, never a cell's value.
+    """One event: names and numbers, never a cell's value.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowStarted(Event):
-    """A flow begins: its name, the names of its runs, what it runs on, and the steps that it will take."""
+    """A flow begins: its name, the names of its runs, its scheduler, and its steps."""
 
     kind: ClassVar[str] = "flow-started"
     flow: str
@@ -121,7 +121,7 @@ class RoundDone(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDone(Event):
-    """A run is done: its row of the table of runs, and whether it did what was asked."""
+    """A run is done: its row of the table of runs, and whether it has a result and passed every check."""
 
     kind: ClassVar[str] = "run-done"
     run: int
@@ -131,7 +131,7 @@ class RunDone(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Log(Event):
-    """Something to be told."""
+    """A message for the user."""
 
     kind: ClassVar[str] = "log"
     level: str
@@ -148,7 +148,7 @@ class FlowDone(Event):
 
 
 PAST = 20_000
-"""Partitions that are told to who begins to listen late, at most: the last ones."""
+"""The most events of finished partitions that a late listener gets: the last ones."""
 
 
 class EventStream:
@@ -156,14 +156,17 @@ class EventStream:
 
     A listener is called in the thread that runs the flow, or one of a partition's, with one event at a time, so it must
     be quick. Iterating gives
-    every event from the first on, waits for the next, and ends after :class:`FlowDone`. Of very many partitions
-    that are done, who begins to listen late hears the last ones only: what is held does not grow with their number.
+    every event from the first on, waits for the next, and ends after :class:`FlowDone`. With very many finished
+    partitions, a late listener gets the last ones only: the memory does not grow with their number.
 
     Attributes
     ----------
     publishing : bool
         Whether the run writes its files, or has written them: it can no longer be cancelled.
     """
+
+    ends_itself = False
+    """A run that is cancelled has no result."""
 
     def __init__(self) -> None:
         self.publishing = False
@@ -183,7 +186,7 @@ class EventStream:
             self._listeners.append(listener)
 
     def emit(self, event: Event) -> None:
-        """Tell everybody."""
+        """Send an event to all listeners."""
         object.__setattr__(event, "at", round(time.perf_counter() - self._start, 6))
         with self._lock:
             self._past.append(event)
@@ -198,14 +201,14 @@ class EventStream:
                 listener(event)
 
     def _forget(self) -> None:
-        """Keep the last partitions; O(1) for each event, over all of them."""
+        """Delete the events of all but the last partitions; O(1) for each event on average."""
         places = [at for at, event in enumerate(self._past) if isinstance(event, PartitionDone)]
         gone = set(places[:-PAST])
         self._past = [event for at, event in enumerate(self._past) if at not in gone]
         self._partitions = PAST
 
     def close(self) -> None:
-        """No event will follow: iterators end."""
+        """Close the stream: iterators end."""
         with self._lock:
             self._closed = True
             for line in self._queues:
@@ -221,7 +224,7 @@ class EventStream:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the run was asked to stop."""
+        """Whether the run was cancelled."""
         return self._cancel.is_set()
 
     def check(self) -> None:

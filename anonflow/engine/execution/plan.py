@@ -1,8 +1,8 @@
-"""What a flow will do, before it does it: orders, cuts, and the steps that each of its tasks takes."""
+"""The plan of a flow: orders, cuts, and the steps of each task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,13 +11,16 @@ import numpy as np
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k
 from anonflow.algorithms.diversity.target import check_diversity
+from anonflow.criteria.classes import UNIQUENESS, check_uniqueness
 from anonflow.criteria.diversity import refuse_delta
+from anonflow.criteria.request import read_criteria
 from anonflow.engine.execution.batches import Batch, Rows, batches_of
 from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.flows.flow import Flow, Run
-from anonflow.errors import InfeasibleError
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.partition import Cuts
-from anonflow.table import Records, Table
+from anonflow.table import Domain, Records, Table
+from anonflow.table.sampling_weights import WeightSummary
 
 __all__ = [
     "STEPS",
@@ -25,21 +28,23 @@ __all__ = [
     "FlowPlan",
     "Order",
     "RunPlan",
+    "check_weights",
     "cuts_of",
     "first_of_each_method",
     "plan_flow",
     "refuse_early",
+    "refuse_large_partitions",
     "refuse_many_values",
     "settings_of",
     "why_not",
 ]
 
 STEPS = ("match", "verify", "measure")
-"""What a task does with each of its partitions."""
+"""The steps of a task for each of its partitions."""
 
 
 class Order(Protocol):
-    """A table in an order that partitions are cut along."""
+    """A table in an order along which partitions are cut."""
 
     def rows(self, start: int, stop: int) -> Rows:
         """Return the rows of some consecutive places."""
@@ -56,7 +61,7 @@ class BoundaryClasses:
     sizes : numpy.ndarray, shape (c,), int64
         Records of each class; one class without boundaries.
     layers : numpy.ndarray, int64, or None
-        Without regard to boundaries; None where a row is taken to be a person.
+        Without regard to boundaries; None if each row counts as a person.
     most : int
         Rows of the unit that has most of them.
     """
@@ -96,7 +101,7 @@ class RunPlan:
 
 @dataclass(frozen=True, eq=False)
 class FlowPlan:
-    """What a flow's runs will do.
+    """The plan of a flow's runs.
 
     Attributes
     ----------
@@ -125,7 +130,7 @@ class FlowPlan:
 
 
 def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str, bool], Order]) -> FlowPlan:
-    """Sort and cut: every order once, for all runs that use it.
+    """Sort and cut the table: each order once, for all runs that use it.
 
     Parameters
     ----------
@@ -161,7 +166,7 @@ def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str
 
 
 def why_not(run: Run, records: Records) -> str | None:
-    """Return why a run can have no result, whatever its method does; None if it may have one.
+    """Return why a run can have no result with any method; None if it may have one.
 
     Raises
     ------
@@ -204,19 +209,78 @@ def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
 
 
 def refuse_early(flow: Flow, table: Table) -> None:
-    """Refuse a diversity that not even the whole table has, before any work.
+    """Refuse a diversity that not even the whole table has, and invalid weights, before any work.
 
     Raises
     ------
     InfeasibleError
         With the largest feasible value.
     ParameterError
-        If the column is none of the table's, or classes of k cannot hold all its values, as delta-disclosure wants.
+        If the column is none of the table's, or classes of k cannot hold all its values, as delta-disclosure wants; and as
+        :func:`check_weights`.
+    DataError
+        As :func:`check_weights`.
     """
+    check_weights(flow, None if table.weights is None else WeightSummary.of(table.weights))
     more = flow.spec.steps.diversify
     if more is not None:
         target = check_diversity(table, more.criterion, more.column, **more.needed)
         refuse_many_values(flow, str(more.column or table.sensitive[0]), len(target.overall))
+
+
+def refuse_large_partitions(plan: FlowPlan, domains: Sequence[Domain], memory: int, allowed: str) -> None:
+    """Refuse a run whose method takes more memory for its largest partition than a worker may use, before any work.
+
+    Parameters
+    ----------
+    plan : FlowPlan
+    domains : sequence of Domain
+    memory : int
+        Bytes.
+    allowed : str
+        What they are called.
+
+    Raises
+    ------
+    ParameterError
+        With the size of partitions that would do.
+    """
+    for run_plan in plan.runs:
+        spec = run_plan.run.anonymize
+        lengths, _ = run_plan.cuts.lengths
+        largest = int(lengths.max(initial=0))
+        need = spec.method.memory_for(domains, largest, spec.k, spec.options)
+        if need <= memory:
+            continue
+        most = spec.method.most_records(domains, largest, spec.k, spec.options, memory)
+        fits = f"take partitions of at most {most:,}, or " if most >= spec.k else ""
+        raise ParameterError(
+            f"{run_plan.run.name}: a partition of {largest:,} records takes about {need / 2**30:.2g} GiB, more than "
+            f"{allowed}; {fits}give it more memory"
+        )
+
+
+def check_weights(flow: Flow, weights: WeightSummary | None) -> None:
+    """Refuse weights that cannot be used, or that the flow's criteria do not accept.
+
+    Parameters
+    ----------
+    flow : Flow
+    weights : WeightSummary or None
+        None without a column of the role ``weight``.
+
+    Raises
+    ------
+    DataError
+        If a weight is missing, no number, or below 1.
+    ParameterError
+        If the criterion uniqueness has neither a sampling fraction nor a weight, or both, or weights are unequal.
+    """
+    if weights is not None:
+        weights.check(flow.schema.weight_column)
+    for criterion in read_criteria(flow.criteria, "covers"):
+        if criterion.name == UNIQUENESS.name:
+            check_uniqueness(criterion.parameters.get("fraction"), weights)
 
 
 def refuse_many_values(flow: Flow, column: str, values: int) -> None:
@@ -225,7 +289,7 @@ def refuse_many_values(flow: Flow, column: str, values: int) -> None:
     Raises
     ------
     ParameterError
-        With what to do.
+        The error says what to do.
     """
     more = flow.spec.steps.diversify
     if more is not None and more.criterion == "delta-disclosure":
@@ -233,7 +297,7 @@ def refuse_many_values(flow: Flow, column: str, values: int) -> None:
 
 
 def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:
-    """Return a run for each method and loss of a flow, with what its tasks are told."""
+    """Return a run for each method and loss of a flow, with the settings of its tasks."""
     first: dict[tuple[str, str], tuple[TaskSettings, RunPlan]] = {}
     for run_plan in plan.runs:
         key = (run_plan.run.anonymize.algorithm, run_plan.run.anonymize.loss)
@@ -242,7 +306,7 @@ def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple
 
 
 def settings_of(flow: Flow, run: Run, entropy: int) -> TaskSettings:
-    """Return what a run does with each of its partitions."""
+    """Return the settings of a run's tasks."""
     spec = run.anonymize
     return TaskSettings(
         run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries

@@ -1,4 +1,4 @@
-"""Whether a cluster has workers: looked at while a run goes on, said when there are none, and waited for."""
+"""Check during a run whether a cluster has workers; without workers the run reports it, and waits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from anonflow.errors import AnonflowError
 __all__ = ["WorkerPresence"]
 
 LOOK = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 SILENT = 4.0
-"""Seconds without a worker that are not worth a word: a local process that ended is started again."""
+"""Seconds without a worker that are not reported: a local process that ended is started again."""
 
 ANSWER = 5.0
-"""Seconds that a scheduler has for its answer; what it does not answer is no news."""
+"""Seconds that a scheduler has for its answer; without an answer nothing changes."""
 
 
 class WorkerPresence:
@@ -28,20 +28,20 @@ class WorkerPresence:
     ----------
     client : distributed.Client
     where : str
-        How the cluster is called.
+        The cluster's name for messages.
     wait : float
         Seconds that a cluster without workers is waited for.
     events : EventStream
-        Told when there are none, and when there are some again.
+        Called when there are no workers, and when there are workers again.
 
     Attributes
     ----------
     threads : int
-        Of all workers, when there were some; at least 1.
+        Threads of all workers when there were some; at least 1.
     there : bool
-        Whether there were workers at the last look.
+        Whether there were workers at the last check.
     seconds : float
-        With workers, in all: as long as somebody looked.
+        Total seconds with workers, as far as they were checked.
     """
 
     def __init__(self, client: Any, where: str, wait: float, events: EventStream) -> None:
@@ -51,7 +51,7 @@ class WorkerPresence:
         self._events = events
         self._looked = -LOOK
         self._since: float | None = None
-        self._said = False
+        self._reported = False
         self.threads = 1
         self.there = False
         self.seconds = 0.0
@@ -74,33 +74,33 @@ class WorkerPresence:
             return
         self.there = threads > 0
         if self.there:
-            if self._said:
+            if self._reported:
                 self._events.log(f"{self._where}: the cluster has workers again")
-            self._since, self._said, self.threads = None, False, threads
+            self._since, self._reported, self.threads = None, False, threads
             self.seconds += min(passed, 2 * LOOK)
             return
         self._since = now if self._since is None else self._since
         if now - self._since >= self._wait:
             raise AnonflowError(
                 f"{self._where}: the cluster has no workers, and none came in {in_words(self._wait)}; nothing was "
-                f"published. {self._advice()} and run the flow again: it goes on where it stopped "
+                f"published. {self._advice()} and run the flow again: it continues where it stopped "
                 "(run: {wait: 1h} waits longer)"
             )
-        if not self._said and now - self._since >= min(SILENT, self._wait / 2):
-            self._said = True
+        if not self._reported and now - self._since >= min(SILENT, self._wait / 2):
+            self._reported = True
             self._events.log(
                 f"{self._where}: the cluster has no workers; waiting {in_words(self._wait)} for one. {self._advice()}",
                 "warning",
             )
 
     def _ask(self) -> int | None:
-        """Return the threads of all workers; None where the scheduler says nothing."""
+        """Return the threads of all workers; None if the scheduler does not answer."""
         client = self._client
         try:
-            about = client.sync(client.scheduler.identity, n_workers=0, callback_timeout=ANSWER)
+            threads = client.sync(client.scheduler.ncores, callback_timeout=ANSWER)
         except (OSError, TimeoutError, AttributeError, RuntimeError):
             return None
-        return int(about["total_threads"])
+        return sum(threads.values())
 
     def _advice(self) -> str:
         if "://" in self._where:

@@ -1,4 +1,4 @@
-"""What a run of a flow, or a comparison, gives back."""
+"""The results of a flow or a comparison."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["BETTER", "COLUMNS", "ColumnLoss", "RunReport", "RunResult"]
 COLUMNS = ("algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks")
 
 BETTER = {"suppressed": "lower", "seconds": "lower"}
-"""Of the columns that are no measures, and of which one number is better: which."""
+"""For columns that are not measures: which of two numbers is better."""
 
 
 @dataclass(frozen=True)
 class ColumnLoss:
-    """What became of a column's cells: shares of all records.
+    """The loss of a column's cells: shares of all records.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class RunResult:
     problem : str or None
         Why there is no result.
     said : tuple of str
-        What making it diverse costs and promises.
+        Cost and promise of the step diversify.
     anonymization : Anonymization or None
         The owner's.
     """
@@ -136,7 +136,7 @@ class RunResult:
 
 @dataclass(frozen=True, eq=False)
 class RunReport:
-    """What :func:`anonflow.run` gives back.
+    """The result of :func:`anonflow.run`.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class RunReport:
     results : tuple of RunResult
         One for each run.
     release : Release or None
-        What is published of the run that the flow picks; None if none is, or a check failed.
+        The release of the run that the flow picks; None if there is none, or a check failed.
     published : tuple of pathlib.Path, or str where it is an address
         The files that were written to be published.
     owner : pathlib.Path or None
@@ -153,13 +153,13 @@ class RunReport:
     seconds : float
         In all, of the wall clock.
     warnings : tuple of str
-        What the owner should know.
+        Warnings and remarks for the owner.
     attacks : pandas.DataFrame or None
         How often attackers win against the release, as :func:`anonflow.attack` says it; the owner's.
     card : ReleaseCard or None
         Promise, measured risk and the price of remedies, where a report is asked for.
     answers : tuple of Answer
-        To the three questions, with controls held out, where the report is a reviewer's.
+        Answers to the three questions, with controls held out, if the report is for a reviewer.
     unanswered : str
         Why there are none.
     """
@@ -192,7 +192,7 @@ class RunReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong, a line each; never a cell's value."""
+        """The problems, a line each; never a cell's value."""
         lines = []
         for result in self.results:
             if result.problem is not None:
@@ -203,7 +203,7 @@ class RunReport:
         return tuple(lines)
 
     def _verdict(self) -> str:
-        """Return what the verifier says, never without what attackers make of it."""
+        """Return the verifier's result, always together with the attackers' results."""
         verdict = "all checks passed" if self.ok else "NOT all checks passed"
         if self.card is None or self.card.ok:
             return verdict

@@ -1,4 +1,4 @@
-"""Tasks on threads, on local processes, or on a running cluster; results arrive one by one."""
+"""Run tasks on threads, on local processes, or on a running cluster; results arrive one by one."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ READY = 180
 """Seconds that worker processes have to start and import the package."""
 
 WAIT = 300.0
-"""Seconds that a cluster without any worker is waited for, where nobody says otherwise."""
+"""Default number of seconds to wait for a cluster without workers."""
 
 CONNECT = 10
 """Seconds that a running cluster has to answer."""
 
 TOGETHER = "7d"
-"""Flows that share a cluster take turns, task by task; otherwise all of the first come first."""
+"""Flows that share a cluster alternate, task by task; otherwise all tasks of the first flow would run first."""
 
 AHEAD = 4
-"""Tasks that each worker is given ahead of what it works on: nothing more is handed out before some are answered."""
+"""Tasks that each worker gets besides the running ones; further tasks are sent only after results."""
 
 BRIEF = 0.2
-"""Seconds that calls may take that are sent together."""
+"""The most seconds of calls that are sent together."""
 
 TOGETHER_MOST = 64
-"""Calls that are sent together, at most."""
+"""The most calls that are sent together."""
 
 LOST = 1
-"""A task may take so many local workers down with it; after one more it is tried alone."""
+"""The number of local workers that may end during a task; after one more, the task runs alone."""
 
 TRIED = 3
-"""When so many tasks were given up that had been tried alone, no more are tried: the workers are too small."""
+"""After so many tasks failed although they ran alone, no more are tried: the workers are too small."""
 
 
 def is_scheduler(name: str) -> bool:
@@ -63,7 +63,7 @@ def is_scheduler(name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A function and its arguments, which the scheduler neither looks into nor logs: the seed is among them.
+    """A function and its arguments. The scheduler neither reads nor logs them: they contain the seed.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Call:
     label : str
         The steps that it does, as Dask's own dashboard shows them: words with dashes.
     key : object
-        What it is to who sent it; it does not travel.
+        The sender's key of the call; it is not sent.
     """
 
     function: Callable[..., Any]
@@ -82,15 +82,15 @@ class Call:
     key: Any = field(default=None, repr=False)
 
     def __call__(self, *shared: Any) -> Any:
-        """Do it; what goes wrong is the result."""
+        """Run the function; an error becomes the result."""
         try:
             return self.function(*shared, *self.arguments)
         except AnonflowError as error:
             return Failed(error, error.message)
         except OSError as error:
-            why = f"pieces of the table cannot be put aside: {error.strerror or type(error).__name__}"
+            why = f"pieces of the table cannot be written to disk: {error.strerror or type(error).__name__}"
             return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
-        # a bug of a method, of whatever kind: its type is told, its words may hold a cell
+        # any bug of a method: report its type only, because its message may contain a cell
         except Exception as error:
             return tasks.bug(error)
 
@@ -128,7 +128,7 @@ class _Group:
 
 
 class _Packed:
-    """Something as bytes, made here: what cannot be sent is found before Dask has it, which would wait for ever."""
+    """An object as bytes, pickled here, so that an error is raised before Dask has it: Dask would wait for ever."""
 
     def __init__(self, value: Any, what: str) -> None:
         try:
@@ -142,7 +142,7 @@ class _Packed:
         return "_Packed()"
 
     def __call__(self, *shared: Any) -> Any:
-        """Return what was packed; a group of calls is done."""
+        """Return the packed object; run it if it is a group of calls."""
         value = pickle.loads(self._data)
         return value(*shared) if isinstance(value, _Group) else value
 
@@ -158,7 +158,7 @@ class _Submission:
 
 @contextmanager
 def _environment_kept() -> Iterator[None]:
-    """Dask writes what its workers are to find into the environment of this process, and would leave it there."""
+    """Restore this process's environment: Dask writes settings for its workers into it and does not remove them."""
     import dask
 
     names = ["PYTHONHASHSEED", "__DASK_PARENT_PID", *dask.config.get("distributed.nanny.pre-spawn-environ")]
@@ -174,7 +174,7 @@ def _environment_kept() -> Iterator[None]:
 
 
 class Executor:
-    """Workers that do one stream of calls after another.
+    """Workers that process one stream of calls after another.
 
     Parameters
     ----------
@@ -187,13 +187,12 @@ class Executor:
     memory : int, optional
         Bytes that each local process may use: one that uses more is ended, and another takes its place.
     wait : float, optional
-        Seconds that a cluster without any worker is waited for.
+        Seconds to wait for a cluster without workers.
 
     Notes
     -----
     Nothing starts before the first call. The workers belong to a thread of their own, which does one stream at a time
-    and ends with the executor. What is under way is bounded: calls are made when there is room for them, and there is
-    room when results have been taken.
+    and ends with the executor. The number of open calls is bounded: new calls are created only when results have been taken.
     """
 
     def __init__(
@@ -222,21 +221,21 @@ class Executor:
         self._stop.set()
         self._jobs.put(None)
         if self._thread is not None:
-            # processes must be gone before we are; a running kernel on a thread cannot be stopped, so is not
-            # waited for when something went wrong
+            # processes must end before this process does; a running kernel on a thread cannot be stopped, so after an
+            # error we do not wait for it
             self._thread.join(timeout=2.0 if self._scheduler == "threads" and self._busy else None)
 
     def stream(
         self, calls: Iterable[Call], *shared: Any, count: int | None = None
     ) -> Iterator[tuple[Call, Any]]:
-        """Do calls and give their results as they arrive, in any order.
+        """Run calls and yield their results as they arrive, in any order.
 
         Parameters
         ----------
         calls : iterable of Call
             Made one by one, in a thread of the executor's, when there is room.
         *shared
-            What each of them is given before its own arguments; sent to a worker once.
+            The first arguments of every call; sent to each worker once.
         count : int, optional
             How many there are.
 
@@ -250,7 +249,7 @@ class Executor:
         Cancelled
             If the run was cancelled.
         AnonflowError
-            If workers cannot be had, or the cluster is lost.
+            If workers do not start, or the cluster is lost.
         """
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="anonflow-scheduler", daemon=True)
@@ -316,7 +315,7 @@ class Executor:
         self._arrived.put((call, result))
 
     def _has_room(self, under_way: int, most: int) -> bool:
-        """Return whether another task may be handed out: results that nobody has taken count, too."""
+        """Return whether another task may be sent: results that were not taken yet count, too."""
         return under_way + self._arrived.qsize() < most
 
     def _on_threads(self) -> None:
@@ -354,21 +353,21 @@ class Executor:
         from distributed import LocalCluster
 
         # Ctrl-C reaches every process of the terminal. It is this process that ends the others; they, and the
-        # threads that start them, inherit from this thread that it is none of their business.
+        # threads that start them, inherit from this thread that they should ignore it.
         start_resource_tracker()  # its start would lift the mask again
         block_interrupt()
         settings = {
-            # the whole coded table is one node of the graph, and meant to be
+            # the whole coded table is one node of the graph, on purpose
             "distributed.admin.large-graph-warning-threshold": "100GB",
-            # messages hold what tasks are given, and would be kept to be looked at by Dask's developers
+            # messages contain the tasks' arguments, and Dask would keep them for debugging
             "distributed.admin.low-level-log-length": 10,
-            # what a task holds is not Dask's to write to disk; who was given a limit is ended above it
+            # Dask must not write a task's data to disk; a worker with a limit is ended above it
             "distributed.worker.memory.target": False,
             "distributed.worker.memory.spill": False,
             "distributed.worker.memory.pause": False,
             "distributed.worker.memory.terminate": False if self._memory is None else 0.99,
             "distributed.scheduler.allowed-failures": LOST,
-            # the same is warned of here; a worker would write to the terminal
+            # anonflow gives the same warning; a worker would write it to the terminal
             "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
         }
         more: dict[str, Any] = {} if self._memory is None else {"memory_limit": self._memory}
@@ -379,13 +378,16 @@ class Executor:
                         n_workers=self._count,
                         threads_per_worker=1,
                         processes=True,
-                        dashboard_address="127.0.0.1:0",  # without a host it would answer the whole network
+                        dashboard_address="127.0.0.1:0",  # without a host it would listen on the whole network
                         silence_logs=logging.CRITICAL,
                         **guarded(),
                         **more,
                     )
                 )
-            except (OSError, RuntimeError):  # Dask says the latter of a process that ended while it began
+            except (
+                OSError,
+                RuntimeError,
+            ):  # Dask raises the latter for a process that ended while it started
                 raise AnonflowError(
                     "the worker processes cannot be started; use fewer of them, or the scheduler threads; a script "
                     "starts a run below \"if __name__ == '__main__':\""
@@ -396,7 +398,7 @@ class Executor:
         import dask
         import distributed  # noqa: F401  (its defaults must be there before they are overruled)
 
-        # the client's own words about a lost connection are not for the user; its loggers have levels of their own
+        # the client's own messages about a lost connection are not for the user; its loggers have levels of their own
         for name in ("distributed", *logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":
                 logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -424,7 +426,7 @@ class Executor:
                 self._arrived.put((None, None))
 
     def _is_ready(self, client: Any, where: Any, presence: WorkerPresence) -> bool:
-        """Wait until a worker answers; False if nobody waits any more.
+        """Wait until a worker answers; return False if the result is no longer needed.
 
         A worker that cannot import the tasks answers nothing at all, not even with an error.
         """
@@ -441,7 +443,7 @@ class Executor:
                 self._stop.wait(0.1)
                 continue
             if answer is None:
-                # before whatever else waits: others may keep the workers busy for longer than this waits
+                # before all waiting tasks: others may keep the workers busy for longer than we wait
                 answer = client.submit(tasks.ready, pure=False, priority=1)
             if not answer.done():
                 # asked for with a short time limit, its result may be neither there nor late (distributed issue 8514)
@@ -455,15 +457,15 @@ class Executor:
                 break
             return True
         raise AnonflowError(
-            f"the worker processes gave no answer in {READY} seconds; "
+            f"the worker processes did not answer within {READY} seconds; "
             "see that anonflow can be imported where they run, or use the scheduler threads"
         )
 
     def _on_client(self, client: Any, where: Any, job: _Submission, presence: WorkerPresence) -> None:
-        """Send calls to a cluster, and put down each result when it is there.
+        """Send calls to a cluster, and store each result when it arrives.
 
-        What waits on a worker that ends is blamed for it as well as what ran there. So a call that lost too many
-        workers is tried once more with nothing beside it, and given up only if it then ends them again.
+        Dask counts the end of a worker against its waiting tasks, too, not only the running ones. So a call that lost
+        too many workers runs once more alone, and fails only if it then ends workers again.
         """
         # the task that hands it on has it: it is made again where it was lost with its worker
         shared = [
@@ -490,7 +492,7 @@ class Executor:
         count: int | None,
         presence: WorkerPresence,
     ) -> Iterator[Call]:
-        """Do calls; those that have no result because workers ended are given back, one after another.
+        """Run calls; yield those that have no result because workers ended, one after another.
 
         A few go alone first. How long they take says how many of the others are sent, and answered, together.
         """
@@ -546,7 +548,7 @@ class Executor:
 
 
 class _Sent:
-    """What a cluster was given to do, and has not answered yet."""
+    """The tasks that were sent to a cluster and have no result yet."""
 
     def __init__(self, client: Any, shared: list[Any]) -> None:
         from distributed import as_completed
@@ -594,12 +596,12 @@ class _Sent:
         return group, result
 
     def cancel(self) -> None:
-        """Ask for nothing more."""
+        """Cancel all open tasks."""
         self._client.cancel([future for future, _ in self._futures.values()], force=True)
 
 
 def raised(failed: Failed, where: str) -> AnonflowError:
-    """Return the error of a task; it says which task, where that is not the user's doing."""
+    """Return the error of a task; it names the task, unless the user caused it."""
     if failed.error is not None and type(failed.error) is not AnonflowError:
         return failed.error
     if failed.error is not None:
@@ -615,5 +617,5 @@ def _name(where: Any) -> str:
 
 def _lost(where: Any) -> AnonflowError:
     return AnonflowError(
-        f"{_name(where)}: the cluster is lost; nothing was published. Run the flow again: it goes on where it stopped"
+        f"{_name(where)}: the cluster is lost; nothing was published. Run the flow again: it continues where it stopped"
     )

@@ -1,4 +1,4 @@
-"""What is done with one partition: functions of a module, so that any worker process can import them."""
+"""The steps for one partition: functions of a module, so that any worker process can import them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criteri
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """What a run does with each of its partitions.
+    """The settings of a run for each of its partitions.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class TaskSettings:
         Whether the method works inside the schema's boundaries.
     watch : callable, optional
         Called between the rounds of a method with the run, the partition, how many records it has, and how far it is. Only
-        where tasks are threads of this process. What it raises ends the partition.
+        where tasks are threads of this process. If it raises, the partition ends.
     """
 
     run: int
@@ -76,15 +76,15 @@ class TaskSettings:
 
 @dataclass(frozen=True)
 class Failed:
-    """A partition that has no result, and why; its message holds no cell's value.
+    """A partition without a result, with the reason; its message has no cell's value.
 
     Attributes
     ----------
     error : AnonflowError or None
-        What was raised on purpose; None for a bug.
+        The anonflow error; None for a bug.
     message : str
     trace : str
-        Where a bug was, without its words: it travels to the client, and stands under the error in a notebook.
+        The place of a bug, without its message: it is sent to the client, and a notebook shows it under the error.
     """
 
     error: AnonflowError | None
@@ -121,7 +121,7 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class PartitionResult:
-    """All that is known of a partition of a run.
+    """The result of a partition of a run.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class PartitionResult:
     findings : tuple of Finding
     measured : Measured
     seconds : dict
-        Step -> how long it took here; nothing for what an earlier run left.
+        Step -> its seconds here; empty for results of an earlier run.
     """
 
     matched: Matched
@@ -144,7 +144,7 @@ def ready() -> bool:
 
 
 def solve_partition(settings: TaskSettings, records: Records, partition: int) -> PartitionResult | Failed:
-    """Return match, verify and measure a partition.
+    """Match, verify and measure a partition.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def check(settings: TaskSettings, records: Records, matched: Matched) -> tuple[F
     -----
     What goes wrong is the result.
     """
-    # a method may say that what it was asked for changes its promise
+    # a method may report that its options change its promise
     promised = algorithm_named(settings.algorithm).guarantee
     guarantee = str(matched.outcome.facts.get("guarantee") or promised)
     criteria = read_criteria(settings.criteria, guarantee)
@@ -277,9 +277,9 @@ def given_up(alone: bool) -> Failed:
         Whether they ended also while nothing else was worked on; if not, that was not tried: others had ended them.
     """
     if alone:
-        why = "ended every worker that it was given to, for want of memory in all likelihood"
+        why = "ended every worker that worked on it, probably for lack of memory"
     else:
-        why = "was given to workers that ended, and is not tried again, since others end them even alone"
+        why = "was on workers that ended, and is not tried again, because other partitions ended workers even alone"
     return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)
 
 
@@ -287,9 +287,11 @@ _SMALLER = "use smaller partitions or pieces, fewer workers, or workers with mor
 
 
 def bug(error: Exception) -> Failed:
-    """Return type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
+    """Return type and place of an unexpected error; its own message may contain a value, so it is not sent."""
     if isinstance(error, MemoryError):
         why = "there is not enough memory"
         return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)
     places = "".join(traceback.format_tb(error.__traceback__))
-    return Failed(None, unforeseen(error), f"{places}{type(error).__name__} (its words may hold a value)")
+    return Failed(
+        None, unforeseen(error), f"{places}{type(error).__name__} (its message may contain a value)"
+    )

@@ -1,4 +1,4 @@
-"""A run's batches added up: what the client knows of a run, however many partitions it has."""
+"""The sums over a run's batches: the client's knowledge of a run, for any number of partitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Totals", "column_losses", "infeasible", "result_of", "said_of", "wit
 
 
 class Totals:
-    """What the batches of a run add up to, in their order: bits do not depend on who was done first.
+    """The sums over the batches of a run, in their order: bits do not depend on which batch was finished first.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ class Totals:
         self._waiting: dict[int, tuple[Batch, BatchDone]] = {}
 
     def add(self, batch: Batch, done: BatchDone) -> None:
-        """Add a batch. Those that come before their turn wait: no more of them than are worked on at once."""
+        """Add a batch. Batches that arrive early wait: at most as many as run at the same time."""
         self._waiting[batch.number] = batch, done
         while self._next in self._waiting:
             self._add(*self._waiting.pop(self._next))
             self._next += 1
 
     def follow(self, before: Totals) -> None:
-        """Take over what was reported of the results that these were made of, and their seconds."""
+        """Copy the reports and seconds of the results that these were computed from."""
         self._texts = dict(before._texts)
         self.steps = dict(before.steps)
         self.resumed = before.resumed
@@ -86,7 +86,7 @@ class Totals:
 
     @property
     def texts(self) -> dict[str, str]:
-        """What the method said in words in all partitions."""
+        """The method's facts in words, from all partitions."""
         return {name: text for name, text in self._texts.items() if text is not None}
 
     @property
@@ -109,7 +109,7 @@ class Totals:
 def result_of(
     totals: Totals, domains: Sequence[Domain], n: int, sums: Sequence[Mapping[str, tuple[float, ...]]]
 ) -> RunResult:
-    """Return a run's batches put together.
+    """Return the combined result of a run's batches.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def result_of(
     n : int
         Its records.
     sums : sequence of mapping
-        What its classes add to each measure of classes.
+        The part of its classes in each measure of classes.
     """
     run = totals.run
     method = run.anonymize.method
@@ -148,7 +148,7 @@ def said_of(
     measured: Measured,
     sums: Sequence[Mapping[str, tuple[float, ...]]],
 ) -> RunResult:
-    """Return a result with its measures, and what its page shows.
+    """Return a result with its measures, and the data of its page.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def said_of(
     measured : Measured
         Of all records.
     sums : sequence of mapping
-        What classes add to the measures of classes.
+        The part of the classes in the measures of classes.
     """
     measures = utility.finish_sums(ready, sums) if sums and sums[0] else {}
     rest = MeasureRequest({name: ready.prepared[name] for name in summary.measures})
@@ -196,13 +196,13 @@ def infeasible(run: Run, problem: str, records: int) -> RunResult:
 
 
 def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult:
-    """Return the same result with what was found in the release, which replaces what the partitions said."""
+    """Return the same result with the findings for the release, which replace those of the partitions."""
     failed = tuple(finding for finding in result.findings if not finding.holds)
     return replace(result, findings=(*failed, *findings))
 
 
 def column_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
-    """Mean loss of each published column over n records; positions of a code are one column."""
+    """Return the mean loss of each published column over n records; positions of a code are one column."""
     shares = [values / n for values in (measured.costs, measured.exact, measured.whole)]
     losses = []
     for name in dict.fromkeys(domain.column for domain in domains):

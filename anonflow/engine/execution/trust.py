@@ -1,4 +1,4 @@
-"""Local clusters that only their own process can use: TLS with certificates that are made for the occasion."""
+"""Local clusters that only their own process can use: TLS with a new certificate for each cluster."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 __all__ = ["guarded", "known", "security_of"]
 
 _KNOWN: dict[str, Any] = {}
-"""Scheduler address -> what this process may reach it with."""
+"""Scheduler address -> the security settings with which this process reaches it."""
 
 
 def guarded() -> dict[str, Any]:
-    """Return how a local cluster is started so that no other account of the machine can reach it.
+    """Return the settings of a local cluster that no other account of the machine can reach.
 
     Returns
     -------
@@ -26,12 +26,12 @@ def guarded() -> dict[str, Any]:
 
 
 def known(address: str, security: Any) -> None:
-    """Remember what this process may reach a cluster of its own with."""
+    """Store the security settings of a cluster of this process."""
     _KNOWN[address] = security
 
 
 def security_of(where: Any) -> Any:
-    """Return what a scheduler is reached with: a cluster's own, that of a known address, or what Dask is configured with."""
+    """Return the security settings for a scheduler: a cluster's own, those of a known address, or Dask's configuration."""
     if isinstance(where, str):
         return _KNOWN.get(where)
     return getattr(where, "security", None)

@@ -1,4 +1,4 @@
-"""Addresses in the place of file names: ``s3://bucket/people.parquet``, ``https://host/people.csv``."""
+"""Addresses instead of file names: ``s3://bucket/people.parquet``, ``https://host/people.csv``."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def is_address(text: object) -> bool:
 
 
 def shown_address(address: str) -> str:
-    """Return an address without what may be a secret in it: a password, a signature after the question mark."""
+    """Return an address without possible secrets: a password, a signature after the question mark."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def address_problem(address: str, *, written: bool = False) -> str | None:
-    """Return what is wrong with an address, before anything is asked of it; None if nothing is.
+    """Return the problem of an address, before it is contacted; None if there is none.
 
     Parameters
     ----------
     address : str
     written : bool
-        Whether something is to be written there.
+        Whether the flow writes to it.
     """
     parts = urlsplit(address)
     if "@" in parts.netloc:
-        return "an address holds no password; leave it to the environment or to a file of credentials"
+        return "an address must not contain a password; put it into the environment or into a file of credentials"
     if "::" in address:
-        return "one address inside another is not followed; name the file itself"
+        return "an address inside another address is not supported; name the file itself"
     if not PurePosixPath(parts.path).name:
         return "names no file"
     if written and parts.scheme in _READ_ONLY:
@@ -57,12 +57,12 @@ def address_problem(address: str, *, written: bool = False) -> str | None:
             f"{parts.scheme}:// needs the package {needed}; install it with: pip install 'anonflow[remote]'"
         )
     except ValueError:
-        return f"{parts.scheme}:// is no kind of address that fsspec knows"
+        return f"{parts.scheme}:// is not a kind of address that fsspec knows"
     return None
 
 
 def fetched(address: str, folder: Path, *, several: bool = False) -> Path:
-    """Copy what lies at an address into a folder.
+    """Copy the content of an address into a folder.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def fetched(address: str, folder: Path, *, several: bool = False) -> Path:
     Raises
     ------
     DataError
-        If it cannot be had.
+        If it cannot be copied.
     """
     with _failing(address, "cannot be fetched", "check the address, and that this machine may read it"):
         system, place = _opened(address)
@@ -97,7 +97,7 @@ def fetched(address: str, folder: Path, *, several: bool = False) -> Path:
 
 
 def uploaded(file: Path, address: str) -> None:
-    """Copy a file to an address: under another name first, so that it is there whole or not at all.
+    """Copy a file to an address, under another name first, so that it appears completely or not at all.
 
     Parameters
     ----------
@@ -134,5 +134,5 @@ def _failing(address: str, what: str, then: str) -> Iterator[None]:
         yield
     except AnonflowError:
         raise
-    except Exception as error:  # every store has errors of its own, whose words may hold a key
+    except Exception as error:  # every store has errors of its own, and their messages may contain a key
         raise DataError(f"{shown_address(address)}: {what} ({type(error).__name__}); {then}") from None

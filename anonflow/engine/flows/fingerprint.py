@@ -1,4 +1,4 @@
-"""What a run read: every file that its flow names, as it was when the run first read it."""
+"""The content of a run's files: every file that its flow names, as it was when the run first read it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import DataError
-from anonflow.risk import WITH_REGISTER
-from anonflow.table.read import parquet_files
+from anonflow.table.files.read import parquet_files
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -87,12 +87,12 @@ class FileFingerprint:
             return True
 
     def open(self) -> io.RawIOBase:
-        """Return the file, opened to be read: nothing but the bytes that were there at first is ever handed out.
+        """Return the file, opened for reading: it yields only the bytes of the first read.
 
         Raises
         ------
         DataError
-            If it has changed; reading from what is handed back raises it, too.
+            If it has changed; reading from the returned file raises it, too.
         """
         return _Unchanged(self)
 
@@ -137,7 +137,7 @@ class Fingerprint:
     def of(cls, flow: Flow) -> Fingerprint:
         """Read the files of a flow; O(their size). Of a table in memory and a flow that is no file, none is read.
 
-        A file that does not exist has none: who needs it says so.
+        A file that does not exist has no fingerprint: its reader reports the error.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Fingerprint:
         raise _changed(path)
 
     def check(self, *, content: bool = False) -> None:
-        """See that all files are what they were.
+        """Refuse files that have changed.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Fingerprint:
                 file.check()
 
     def others_read(self) -> AbstractContextManager[None]:
-        """Around the work of readers that open hierarchies or a register by their paths.
+        """Check before and after readers open hierarchies or a register by their paths.
 
         Raises
         ------
@@ -225,7 +225,7 @@ class Fingerprint:
         return _read_by_path(self.others)
 
     def source_read(self) -> AbstractContextManager[None]:
-        """Around the work of a reader that opens the source by its path.
+        """Check before and after a reader opens the source by its path.
 
         Raises
         ------
@@ -237,7 +237,7 @@ class Fingerprint:
 
 @contextmanager
 def _read_by_path(files: Sequence[FileFingerprint]) -> Iterator[None]:
-    """Around the work of who opens files by their paths."""
+    """Check files before and after they are opened by their paths."""
     before = []
     for file in files:
         file.check()
@@ -250,20 +250,20 @@ def _read_by_path(files: Sequence[FileFingerprint]) -> Iterator[None]:
 
 
 def _changed(path: str | Path) -> DataError:
-    """Return what is said of a file that is no longer what the run began with."""
+    """Return the error for a file that has changed since the run began."""
     return DataError(
         f"{path}: has changed since the run began to read it; leave it alone, and run the flow again"
     )
 
 
 class _Unchanged(io.RawIOBase):
-    """A file that hands out only bytes whose blocks are those of its fingerprint."""
+    """A file that yields only bytes whose blocks agree with its fingerprint."""
 
     def __init__(self, file: FileFingerprint) -> None:
         super().__init__()
         self._file = file
         self._at = 0
-        self._held = (0, b"")  # the last block: small reads go on where they stopped
+        self._held = (0, b"")  # keep the last block: small reads continue in it
         self._stream: io.FileIO | None = None
         try:
             self._stream = io.FileIO(os.open(file.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
@@ -336,7 +336,7 @@ class _Unchanged(io.RawIOBase):
 
 
 def _fill(stream: io.FileIO, buffer: memoryview) -> int:
-    """Read until a buffer is full or the file ends; how many bytes."""
+    """Read until a buffer is full or the file ends; return the number of bytes."""
     count = 0
     while count < len(buffer):
         more = stream.readinto(buffer[count:])
@@ -367,8 +367,5 @@ def _others(flow: Flow) -> list[Path]:
         if isinstance(given, str):
             files.append(Path(flow.schema.folder) / given)
     files += [Path(flow.schema.folder) / file for file in flow.schema.preparation.files]
-    for attacker in flow.spec.steps.attack:
-        for name in WITH_REGISTER:
-            if isinstance(attacker, Mapping) and isinstance(attacker.get(name), Mapping):
-                files.append(flow.folder / attacker[name]["population"])
+    files += [flow.folder / about["population"] for _, about, _ in register_holders(flow.spec.steps.attack)]
     return list(dict.fromkeys(files))

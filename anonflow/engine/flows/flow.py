@@ -27,6 +27,8 @@ from anonflow.loss import measure_named
 from anonflow.table.schema import Schema
 
 if TYPE_CHECKING:
+    from anonflow.engine.search.space import Space
+    from anonflow.engine.search.trials import SearchTarget
     from anonflow.table import Table
 
 __all__ = ["OWNER", "Flow", "Run"]
@@ -35,9 +37,13 @@ OWNER = "owner"
 """The folder beside a flow file that holds the owner's folders."""
 
 
+_MOST = 6
+"""The most runs that are named; for more, their number is shown."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run of a flow: what the matrix left of it.
+    """One run of a flow: one combination of its matrix.
 
     Attributes
     ----------
@@ -58,7 +64,7 @@ class Run:
 
     @property
     def budget(self) -> float | None:
-        """Seconds, where they choose something."""
+        """The budget in seconds, if it leaves a choice."""
         return self.partition.budget if self.anonymize.budget is None else self.anonymize.budget
 
 
@@ -78,15 +84,19 @@ class Flow:
     runs : tuple of Run
         One, or one for each combination of the matrix.
     published : Run or None
-        The run whose release is published or handed back; None if none is.
+        The run whose release is published or returned; None if there is none.
     table : Table or None
-        The table, where somebody has it in memory: the source is not read then. It must be the source's.
+        The table, if the caller has it in memory: the source is not read then. It must be the source's table.
     digest : bytes or None
         The SHA-256 hash of the file as it was read, if it came from one.
     staging : pathlib.Path or None
         While it runs: the folder in which what is published to addresses is written first.
     staged_source : pathlib.Path or None
         While it runs: where its source lies, if that is no file of its folder.
+    target : SearchTarget or None
+        The requirements of a release.
+    space : Space or None
+        The search space of a target without a pick. Such a flow cannot be run.
     """
 
     name: str
@@ -100,6 +110,8 @@ class Flow:
     digest: bytes | None = field(default=None, repr=False)
     staging: Path | None = None
     staged_source: Path | None = None
+    target: SearchTarget | None = None
+    space: Space | None = None
 
     @property
     def measures(self) -> dict[str, dict[str, Any]]:
@@ -164,7 +176,7 @@ class Flow:
         Raises
         ------
         ParameterError
-            If a name, a k, the partition size, the budget, the guarantee or an option is none.
+            If a name, a k, the partition size, the budget, the guarantee or an option is unknown or outside its domain.
         """
         size: int | Literal["auto"] | None = (
             "auto" if isinstance(partition_size, str) else check_size(partition_size)
@@ -213,7 +225,7 @@ class Flow:
 
     @property
     def owner_folder(self) -> Path:
-        """Where the owner's things are kept."""
+        """The owner's folder."""
         return self.folder / OWNER / self.name
 
     @property
@@ -258,15 +270,83 @@ class Flow:
         """What is verified; nothing is published unverified, so never empty."""
         criteria: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
         more = self.spec.steps.diversify
-        return criteria if more is None else (*criteria, more.asked)
+        return criteria if more is None else (*criteria, more.request)
 
     def _repr_html_(self) -> str:
         from anonflow.drawing import grid, view
-        from anonflow.engine.flows.planned_steps import outline
 
-        return view(f"Flow {self.name}", grid(["step", "what it does"], outline(self)))
+        return view(f"Flow {self.name}", grid(["step", "what it does"], self.outline()))
+
+    def outline(self) -> list[tuple[str, str]]:
+        """Return the steps in their order, each with a description; no file is read.
+
+        Returns
+        -------
+        list of (str, str)
+            Names of steps, as events, the seconds of each step and Dask's labels have them, and a few words: names and
+            numbers of the flow.
+        """
+        spec = self.spec
+        source, steps = spec.table.source, spec.steps
+        file = source.file and (shown_address(source.file) if is_address(source.file) else source.file)
+        name = source.dataset or (f"a query to {file}" if source.sql else file) or "a table in memory"
+        where = {None: "", False: ", in memory", True: ", in pieces"}
+        pieces = source.pieces
+        place = (
+            where[pieces] if pieces is None or isinstance(pieces, bool) else f", in pieces of {pieces:,} rows"
+        )
+        rows = [("load", f"{name}{place}")]
+        if self.schema.preparation:
+            rows.append(("prepare", "; ".join(step.words for step in self.schema.preparation.steps)))
+        if any(run.partition.size == AUTO or run.budget is not None for run in self.runs):
+            rows.append(("fit", "what the budget leaves open is timed on some partitions"))
+        cuts = dict.fromkeys((run.partition.order, run.partition.size) for run in self.runs)
+        rows.append(("cut", "; ".join(_cut(order, size) for order, size in cuts)))
+        named = [run.name for run in self.runs]
+        more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
+        rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
+        criteria = ", ".join(_named(entry) for entry in steps.verify or ("covers", "guarantee"))
+        rows.append(("verify", f"each partition: {criteria}"))
+        rows.append(("measure", f"each partition: {', '.join(self.measures)}"))
+        if steps.diversify is not None:
+            rows.append(("diversify", f"each partition: {_named(steps.diversify.request)}"))
+        picked = self.published
+        if picked is not None and self.draws(picked):
+            rows.append(("draw", f"an assignment of {picked.name}, and a shuffle"))
+            rows.append(("verify", "the release, before anything is written"))
+            if steps.attack:
+                rows.append(("attack", ", ".join(_named(entry) for entry in steps.attack)))
+        written = [
+            shown_address(path) if is_address(path) else path for path in self.targets if path is not None
+        ]
+        if written:
+            rows.append(("publish", ", ".join(written)))
+        return rows
 
     def draws(self, run: Run) -> bool:
-        """Return whether an assignment is drawn for a run: only for the one that is published or handed back."""
+        """Return whether an assignment is drawn for a run: only for the run that is published or returned."""
         wanted = self.spec.steps.draw is not None or self.spec.publish.table is not None
         return wanted and run is self.published
+
+
+def _cut(order: str, size: Any) -> str:
+    what = (
+        "the whole table" if size is None else f"partitions of {size if size == AUTO else format(size, ',')}"
+    )
+    return f"{order} order, {what}"
+
+
+def _named(request: Any) -> str:
+    """Return a criterion or an attacker in a few words; of a hierarchy no labels, which are a column's values."""
+    if not isinstance(request, Mapping):
+        return str(request)
+    return ", ".join(
+        f"{name}({', '.join(f'{key}={_shown(value)}' for key, value in given.items())})"
+        if isinstance(given, Mapping)
+        else f"{name}({given})"
+        for name, given in request.items()
+    )
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, str | int | float | list | tuple) else "..."

@@ -14,6 +14,7 @@ from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
+from anonflow.engine.flows.matrix import DIVERSITIES
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
 from anonflow.table.notation import RANGES
@@ -66,6 +67,7 @@ def flow_schema() -> dict[str, Any]:
     }
     swept = [f"anonymize.{name}" for name in anonymize["properties"] if name != "options"]
     swept += [f"partition.{name}" for name in parts["PartitionSpec"]["properties"]]
+    swept.append(DIVERSITIES)
     schema["properties"]["matrix"]["propertyNames"] = {"enum": swept}
     # what can be swept is given by the matrix instead
     anonymize.pop("required", None)
@@ -76,7 +78,7 @@ _NULL = {"type": "null"}
 
 
 def _put(part: dict[str, Any], key: str, **keywords: Any) -> None:
-    """Say of a key what pydantic cannot; what it means stays."""
+    """Add to a key's schema what pydantic cannot express; its description stays."""
     part["properties"][key] = {"description": part["properties"][key]["description"], **keywords}
 
 
@@ -169,7 +171,7 @@ def _steps(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
-    """Return a mapping of a name to its options, or to the first of them; what goes with what is the loader's."""
+    """Return a mapping of a name to its options, or to the first of them; the loader checks combinations."""
     entries = {}
     for name, options in known.items():
         values = {key: _value(option) for key, option in options.items()}

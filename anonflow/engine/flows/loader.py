@@ -1,4 +1,4 @@
-"""Flow files into flows: read strictly, every problem reported in one go with its place."""
+"""Read flow files strictly; one error reports every problem with its place."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from anonflow import strict_yaml
 from anonflow.engine.flows.addresses import address_problem, is_address, shown_address
 from anonflow.engine.flows.flow import OWNER, Flow, Run
+from anonflow.engine.flows.goal import Goal
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
 from anonflow.engine.flows.sections import KeyPath, Sections
@@ -34,10 +35,12 @@ from anonflow.table.schema import Schema
 
 __all__ = ["flow_from", "load_flow"]
 
-KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "publish", "run")
+KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "publish", "run")
 
 
-def load_flow(path: str | PathLike[str], settings: Sequence[str] = ()) -> Flow:
+def load_flow(
+    path: str | PathLike[str], settings: Sequence[str] = (), *, another_source: bool = False
+) -> Flow:
     """Read and check a flow file.
 
     Parameters
@@ -45,6 +48,8 @@ def load_flow(path: str | PathLike[str], settings: Sequence[str] = ()) -> Flow:
     path : path
     settings : sequence of str
         Keys that are set from outside, such as ``steps.anonymize.k=20``.
+    another_source : bool
+        Whether the table comes from elsewhere, so that the file that the flow names need not be there.
 
     Returns
     -------
@@ -55,13 +60,19 @@ def load_flow(path: str | PathLike[str], settings: Sequence[str] = ()) -> Flow:
     FlowError
         With every problem, each with file, line and column.
     ParameterError
-        If a setting is none.
+        If a setting has another form.
     """
     document = overridden(strict_yaml.read(path, error=FlowError), settings)
-    return flow_from(document, Path(fspath(path)))
+    return flow_from(document, Path(fspath(path)), another_source=another_source)
 
 
-def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: Path | None = None) -> Flow:
+def flow_from(
+    document: strict_yaml.Document,
+    path: Path | None = None,
+    folder: Path | None = None,
+    *,
+    another_source: bool = False,
+) -> Flow:
     """Check a flow that was read.
 
     Parameters
@@ -71,6 +82,8 @@ def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: 
         The flow's file.
     folder : pathlib.Path, optional
         What its paths are relative to; the file's folder without it.
+    another_source : bool
+        As :func:`load_flow`.
 
     Returns
     -------
@@ -93,20 +106,20 @@ def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: 
         problems.raise_if_any()
     base = folder if folder is not None else path.parent if path is not None else Path()
     checker = _Checker(Sections(data, problems, base.resolve() if path is not None or folder else base))
-    flow = checker.flow(path)
+    flow = checker.flow(path, another_source)
     problems.raise_if_any()
     assert flow is not None
     return replace(flow, digest=document.digest)
 
 
 class _Checker:
-    """Looks at a whole flow, section by section."""
+    """Check a flow, section by section."""
 
     def __init__(self, sections: Sections) -> None:
         self.sections = sections
         self.data, self.problems, self.folder = sections.data, sections.problems, sections.folder
 
-    def flow(self, path: Path | None) -> Flow | None:
+    def flow(self, path: Path | None, another_source: bool) -> Flow | None:
         """Return the flow, None if it has problems."""
         sections = self.sections
         self.problems.add_unknown_keys((), self.data, KEYS)
@@ -116,7 +129,7 @@ class _Checker:
         table = sections.model(TableSpec, ("table",))
         schema = sections.schema()
         if table is not None:
-            sections.source(table.source)
+            sections.source(table.source, is_read=not another_source)
             if table.units is not None:
                 sections.units(table.units)
         partition = sections.model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()
@@ -125,14 +138,19 @@ class _Checker:
         steps = Steps(sections)
         diversify = steps.diversify(schema)
         matrix = Matrix(sections)
+        goal = Goal(sections)
+        space = goal.space(steps, matrix.values, partition, schema) if goal.is_open else None
         runs = matrix.runs(steps, partition)
+        goal.check_pick(runs, diversify)
         if schema is not None:
             self._columns(schema, runs)
         steps.check_verify(list(dict.fromkeys(planned.anonymize.method.name for planned in runs)))
         steps.check_measure()
-        published = self._published(publish, runs, matrix.values)
-        drawn = published is not None and ("draw" in steps.settings or publish.table is not None)
-        steps.check_attack(drawn or not runs, schema)
+        published = None if goal.is_open else self._published(publish, runs, matrix.values)
+        drawn = goal.is_open or (
+            published is not None and ("draw" in steps.settings or publish.table is not None)
+        )
+        steps.check_attack(drawn or not runs, schema, None if table is None else table.source)
         self._paths(publish)
         if "flow" in self.data:
             self._name_problem()
@@ -153,10 +171,13 @@ class _Checker:
                 measure=tuple(settings.get("measure") or ()),
             ),
             matrix={key: tuple(values) for key, values in matrix.values.items()} or None,
+            target=goal.spec,
             publish=publish,
             run=run,
         )
-        return Flow(spec.flow, self.folder, path, spec, schema, runs, published)
+        return Flow(
+            spec.flow, self.folder, path, spec, schema, runs, published, target=goal.target, space=space
+        )
 
     def _name_problem(self) -> None:
         name = self.data["flow"]
@@ -166,7 +187,7 @@ class _Checker:
             )
 
     def _columns(self, schema: Schema, runs: tuple[Run, ...]) -> None:
-        """See that the methods of the runs can publish the columns as the schema asks for it."""
+        """Check that the methods of the runs can publish the columns as the schema wants."""
         for method in dict.fromkeys(run.anonymize.method for run in runs):
             for name, column in schema.columns.items():
                 if column.aggregate is not None and (problem := method.aggregate_problem(name)):
@@ -180,7 +201,10 @@ class _Checker:
         self, publish: PublishSpec, runs: tuple[Run, ...], matrix: dict[str, list[Any]]
     ) -> Run | None:
         if publish.run is not None and not matrix:
-            self.problems.add(("publish", "run"), "'run' picks one run of a matrix, and there is none")
+            self.problems.add(
+                ("publish", "run"),
+                "'run' picks a run of a matrix, and the flow has no matrix; leave 'run' out",
+            )
             return None
         if not matrix:
             return runs[0] if runs else None
@@ -197,7 +221,7 @@ class _Checker:
                 self.problems.add(("publish", "run", key), strict_yaml.unknown(key, matrix))
                 good = False
             elif value not in matrix[key]:
-                self.problems.add(("publish", "run", key), "is no value of the matrix", value=True)
+                self.problems.add(("publish", "run", key), "is not a value of the matrix", value=True)
                 good = False
         if not good or not runs:
             return None

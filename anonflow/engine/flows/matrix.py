@@ -20,12 +20,15 @@ from anonflow.engine.flows.steps import Steps
 
 __all__ = ["MAX_RUNS", "Matrix"]
 
+DIVERSITIES = "diversify"
+"""A key beside a target alone: the steps diversify that a search tries."""
+
 MAX_RUNS = 1000
 """A matrix has at most this many combinations."""
 
 
 class Matrix:
-    """The matrix of a flow, laid over its step anonymize and its partitions; every run is checked.
+    """The matrix of a flow, applied to its step anonymize and its partitions; every run is checked.
 
     Parameters
     ----------
@@ -51,9 +54,13 @@ class Matrix:
             self.problems.add(("matrix",), "'matrix' is a mapping such as {anonymize.k: [5, 10]}", value=True)
             return {}
         matrix = {}
+        target = self.sections.data.get("target")
+        searched = isinstance(target, dict) and not target.get("tried")
         for key, values in given.items():
             part, _, name = key.partition(".")
-            if part not in ("anonymize", "partition") or not name:
+            if key == DIVERSITIES and searched and isinstance(values, list) and values:
+                matrix[key] = values
+            elif part not in ("anonymize", "partition") or not name:
                 self.problems.add(
                     ("matrix", key), "a matrix key is 'anonymize.' or 'partition.' and a parameter's name"
                 )
@@ -79,7 +86,7 @@ class Matrix:
         """Return one run for each combination; none if one of them has a problem."""
         if "anonymize" not in steps.settings:
             return ()
-        matrix = self.values
+        matrix = {key: values for key, values in self.values.items() if key != DIVERSITIES}
         home = steps.place("anonymize")
         base = steps.settings["anonymize"]
         if not isinstance(base, dict):
@@ -217,7 +224,7 @@ class Matrix:
         places: dict[str, KeyPath],
         note: Callable[[KeyPath, str], None],
     ) -> None:
-        """Check that a budget has something to choose."""
+        """Check that a budget leaves a choice."""
         at = places.get("budget", home)
         if spec.algorithm == AUTO:
             seconds = slices.budget if spec.budget is None else spec.budget

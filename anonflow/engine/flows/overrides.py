@@ -1,4 +1,4 @@
-"""Keys of a flow that are set from outside: ``steps.anonymize.k=20`` and an environment variable where one is named."""
+"""Keys of a flow that are set from outside: ``steps.anonymize.k=20``, also from an environment variable."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def overridden(
     Raises
     ------
     ParameterError
-        If a setting is none, a key leads nowhere, or an environment variable is not there.
+        If a setting has another form, the flow has no such key, or an environment variable is not set.
     """
     if not settings:
         return document
@@ -71,7 +71,7 @@ def overridden(
 
 
 def _put(data: Any, key: str, value: Any) -> None:
-    """Set one key; mappings on the way are made where there are none."""
+    """Set one key; missing mappings on the path are created."""
     *way, last = key.split(".")
     here = data
     for at, name in enumerate(way):
@@ -89,7 +89,7 @@ def _put(data: Any, key: str, value: Any) -> None:
     elif isinstance(here, dict):
         here[last] = value
     else:
-        raise ParameterError(f"--set {key}: leads nowhere in this flow; see 'anonflow schema --flow'")
+        raise ParameterError(f"--set {key}: is not a key of this flow; see 'anonflow schema --flow'")
 
 
 def _inside(here: Any, name: str, so_far: str, key: str) -> Any:

@@ -1,4 +1,4 @@
-"""What the names in a flow stand for: methods, losses, criteria, measures, data sets, hierarchies."""
+"""Check the names in a flow: methods, losses, criteria, measures, data sets, hierarchies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _IN_PYTHON = {
 
 
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what is wrong with a method's parameters: (parameter, problem) for each."""
+    """Return the problems of a method's parameters: (parameter, problem) for each."""
     problems = loss_problems(measure)
     method = REGISTRY.get(algorithm)
     if method is None:
@@ -53,7 +53,7 @@ def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) ->
 
 
 def loss_problems(measure: str) -> list[tuple[str, str]]:
-    """Return what is wrong with the name of an information loss, as :func:`method_problems` says it."""
+    """Return the problem of an information loss's name, in the form of :func:`method_problems`."""
     try:
         loss.measure_named(measure)
     except AnonflowError as error:
@@ -62,7 +62,7 @@ def loss_problems(measure: str) -> list[tuple[str, str]]:
 
 
 def criterion_problem(criterion: Any, algorithm: str) -> str | None:
-    """Return what is wrong with a criterion that the release of a method is verified by."""
+    """Return the problem of a criterion for the release of a method; None if there is none."""
     method = REGISTRY.get(algorithm)
     if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
         near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
@@ -78,7 +78,7 @@ def criterion_problem(criterion: Any, algorithm: str) -> str | None:
 def diversify_problem(
     criterion: str, settings: Mapping[str, Any], schema: Schema | None
 ) -> tuple[str, str | None]:
-    """Return what is wrong with a step diversify: the key that it stands at, and the problem, None if there is none."""
+    """Return the problem of a step diversify, with its key; None if there is none."""
     if criterion not in DIVERSITIES:
         return "criterion", strict_yaml.unknown(criterion, DIVERSITIES, "criterion")
     named = {name: settings[name] for name in PARAMETERS if settings[name] is not None}
@@ -86,7 +86,7 @@ def diversify_problem(
         check_parameters(criterion, named)
     except AnonflowError as error:
         strange = [name for name in named if name not in DIVERSITIES[criterion]]
-        return (strange or list(DIVERSITIES[criterion]))[0], error.problems[0].removeprefix("diversify: ")
+        return (strange or list(DIVERSITIES[criterion]))[0], error.text
     if schema is None:
         return "", None
     roles = {name: column.role for name, column in schema.columns.items()}
@@ -95,12 +95,12 @@ def diversify_problem(
     try:
         sensitive_column(settings["column"], sensitive, others)
     except AnonflowError as error:
-        return "column", error.problems[0].removeprefix("diversify: ")
+        return "column", error.text
     return "", None
 
 
 def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
-    """Return what is wrong with an attacker of a flow, and with it for a table of this schema."""
+    """Return the problem of an attacker of a flow, also for a table of this schema."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
@@ -108,16 +108,6 @@ def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
     for name, how in _IN_PYTHON.items():
         if attacker == name or (isinstance(attacker, Mapping) and name in attacker):
             return f"{name!r} is for Python: {how}"
-    for name in risk.WITH_REGISTER:
-        if attacker == name or (isinstance(attacker, Mapping) and set(attacker) == {name}):
-            given = attacker[name] if isinstance(attacker, Mapping) else None
-            if (
-                isinstance(given, Mapping)
-                and set(given) == {"population"}
-                and isinstance(given["population"], str)
-            ):
-                return None
-            return f"{name!r} needs the file of a population: {{{name}: {{population: register.csv}}}}"
     try:
         chosen = risk.attackers_of(attacker)
     except AnonflowError as error:
@@ -130,7 +120,7 @@ def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
 
 
 def _lacking(attacker: Any, schema: Schema) -> str | None:
-    """Return what an attacker needs that the schema does not say, or says already."""
+    """Return what an attacker needs but the schema lacks, or what the schema already determines."""
     if isinstance(attacker, risk.Unit) and schema.unit_column is None:
         return "'unit' needs a column with the role unit, which says whose each row is"
     if isinstance(attacker, risk.Population):
@@ -146,7 +136,7 @@ def _lacking(attacker: Any, schema: Schema) -> str | None:
 
 
 def measure_problem(measure: Any) -> str | None:
-    """Return what is wrong with a measure of a flow, as far as can be told without the table."""
+    """Return the problem of a measure of a flow, as far as it is known without the table."""
     known = utility.measure_names()
     if isinstance(measure, str):
         named: Mapping[Any, Any] = {measure: None}
@@ -173,7 +163,7 @@ def measure_problem(measure: Any) -> str | None:
 
 
 def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]:
-    """Return what is wrong with a data set's name and the names of its options: (key, problem) for each."""
+    """Return the problems of a data set's name and of its options' names: (key, problem) for each."""
     if name not in datasets.names():
         return [("dataset", strict_yaml.unknown(name, datasets.names(), "data set"))]
     known = inspect.signature(getattr(datasets, name)).parameters
@@ -181,7 +171,7 @@ def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]
 
 
 def check_hierarchy(given: str | Mapping[str, Any], folder: Path) -> None:
-    """Read a hierarchy that needs no values of the table, only to see that it can be.
+    """Read a hierarchy that needs no values of the table, to check that it is readable.
 
     Raises
     ------

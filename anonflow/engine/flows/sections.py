@@ -1,4 +1,4 @@
-"""The sections of a flow file, each as its model; what is wrong with them is noted with its place."""
+"""The sections of a flow file, each as its model; their problems are noted with their places."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from anonflow.engine.flows.addresses import address_problem, is_address
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
 from anonflow.engine.flows.spec import FORMS, SCHEDULER, SourceSpec, UnitsSpec
 from anonflow.errors import AnonflowError, Problem
+from anonflow.table.files.read import DELIMITER, DELIMITER_WORDS
+from anonflow.table.files.statistics_files import READERS
+from anonflow.table.files.workbooks import ENDINGS
 from anonflow.table.prepare import Preparation
-from anonflow.table.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.schema import Schema
-from anonflow.table.statistics_files import READERS
-from anonflow.table.workbooks import ENDINGS
 
 __all__ = ["KeyPath", "Sections", "reworded"]
 
@@ -34,7 +34,7 @@ class Sections:
     data : dict
         The flow as it was read.
     problems : Problems
-        What is wrong with it.
+        Its problems.
     folder : pathlib.Path
         What its paths are relative to.
     """
@@ -92,7 +92,7 @@ class Sections:
             return None
         if not columns:
             self.problems.add(
-                ("table", "columns"), "no column is named; say what the columns are", value=True
+                ("table", "columns"), "no column is named; list them under 'columns'", value=True
             )
             return None
         try:
@@ -111,7 +111,7 @@ class Sections:
         return schema
 
     def units(self, units: UnitsSpec) -> None:
-        """Check what is done with people's rows."""
+        """Check the section `units`: the treatment of people's rows."""
         path: KeyPath = ("table", "units")
         if units.cap is None and units.recipes is None:
             self.problems.add(path, "'units' needs a cap of rows, or recipes for one row per unit")
@@ -119,7 +119,7 @@ class Sections:
             self.problems.add((*path, "rows"), "'rows' goes with recipes: one row per unit")
 
     def _preparation(self, table: Any) -> Preparation:
-        """Return the steps before; what is wrong with them is noted."""
+        """Return the preparation steps; their problems are noted."""
         written = table.get("prepare") if isinstance(table, dict) else None
         try:
             return Preparation(written, self.folder)
@@ -132,11 +132,11 @@ class Sections:
         """Return whether a text can be a path at all."""
         if text and "\0" not in text and len(text) <= 4096:
             return True
-        self.problems.add(path, "is no usable path", value=True)
+        self.problems.add(path, "is not a usable path", value=True)
         return False
 
-    def source(self, source: SourceSpec) -> None:
-        """Check where the table comes from."""
+    def source(self, source: SourceSpec, *, is_read: bool = True) -> None:
+        """Check where the table comes from; the file itself only if the table is read from it."""
         path: KeyPath = ("table", "source")
         given = [key for key in FORMS if getattr(source, key) is not None]
         if len(given) != 1:
@@ -170,7 +170,7 @@ class Sections:
                 self.problems.add((*path, form), problem, value=True)
             self._ending(path, form, named)
             return
-        if not self.usable((*path, form), named):
+        if not self.usable((*path, form), named) or not is_read:
             return
         file = self.folder / named
         if not file.exists():
@@ -203,7 +203,7 @@ _WORDS = {
 
 
 def reworded(kind: str, context: Mapping[str, Any]) -> str:
-    """Return what pydantic says about a value, in our words and without the value."""
+    """Return pydantic's message about a value in our words and without the value."""
     if kind == "string_pattern_mismatch" and context.get("pattern") == SCHEDULER:
         return "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786"
     if kind == "string_pattern_mismatch" and context.get("pattern") == DURATION:

@@ -10,20 +10,20 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError
 from anonflow.table import Table
+from anonflow.table.files.query import read_query
+from anonflow.table.files.read import must_fit, read_csv, read_parquet
+from anonflow.table.files.statistics_files import read_statistics
+from anonflow.table.files.workbooks import read_workbook
 from anonflow.table.per_unit import capped_rows, one_row_per_unit
-from anonflow.table.query import read_query
-from anonflow.table.read import must_fit, read_csv, read_parquet
-from anonflow.table.statistics_files import read_statistics
-from anonflow.table.workbooks import read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame_of", "per_unit", "read"]
+__all__ = ["frame_of", "per_unit", "read", "seed_of_caps"]
 
 
 def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
-    """Read and code the table of a flow, where nobody has it already.
+    """Read and code the table of a flow, unless it is in memory.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
 
 
 def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the rows of a source as the flow wants them of people who have several.
+    """Return the rows of a source after the treatment of people with several rows.
 
     Parameters
     ----------
@@ -78,10 +78,15 @@ def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     if wanted is None:
         return frame
     if wanted.cap is not None:
-        frame = capped_rows(frame, wanted.unit, wanted.cap, seed=derived_seed(seed, "capped rows"))
+        frame = capped_rows(frame, wanted.unit, wanted.cap, seed=seed_of_caps(seed))
     if wanted.recipes is None:
         return frame
     return one_row_per_unit(frame, wanted.unit, wanted.recipes, rows=wanted.rows)
+
+
+def seed_of_caps(seed: int) -> int:
+    """Return the seed of the rows that a cap leaves out, from the run's."""
+    return derived_seed(seed, "capped rows")
 
 
 def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:

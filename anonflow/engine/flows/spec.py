@@ -1,4 +1,4 @@
-"""What a flow file may say: one frozen model for each part of it.
+"""The flow format: one frozen model for each part of a flow file.
 
 The columns of the table are not declared here: :class:`anonflow.table.Schema` checks them itself.
 """
@@ -26,8 +26,8 @@ from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
 from anonflow.risk.attacker import THRESHOLD
+from anonflow.table.files.read import DELIMITER
 from anonflow.table.per_unit import Recipe
-from anonflow.table.read import DELIMITER
 
 __all__ = [
     "AnonymizeSpec",
@@ -41,6 +41,8 @@ __all__ = [
     "SourceSpec",
     "StepsSpec",
     "TableSpec",
+    "TargetSpec",
+    "TriedSpec",
     "UnitsSpec",
 ]
 
@@ -148,7 +150,10 @@ class SourceSpec(_Spec):
         return next((text for key in FILES if (text := getattr(self, key)) is not None), None)
 
     pieces: Annotated[bool | int | None, PlainValidator(_pieces)] = None
-    """True to work on the table in pieces on disk, or how many rows a piece has; false never to. Without it, a file that would take more memory than there is, is worked on in pieces."""
+    """True to work on the table in pieces on disk, or how many rows a piece has; false never to.
+
+    Without it, a file that would take more memory than there is, is worked on in pieces.
+    """
 
 
 class UnitsSpec(_Spec):
@@ -329,7 +334,7 @@ class DiversifySpec(_Spec):
         return {name: value for name, value in given.items() if value is not None}
 
     @property
-    def asked(self) -> dict[str, dict[str, Any]]:
+    def request(self) -> dict[str, dict[str, Any]]:
         """The criterion as a release is verified by it."""
         return {self.criterion: {**self.needed, **({} if self.column is None else {"column": self.column})}}
 
@@ -411,6 +416,70 @@ class PublishSpec(_Spec):
     """With a matrix: which of its runs is published, as a value for each of its keys."""
 
 
+Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)]
+
+
+class TriedSpec(_Spec):
+    """A candidate that a search has run, and what came of it."""
+
+    algorithm: StrictStr
+    k: Annotated[StrictInt, Field(ge=2)]
+    size: Annotated[StrictInt, Field(ge=2)] | None = None
+    """Records in a partition; the whole table without it."""
+
+    options: dict[str, Any] = {}
+    """Of the method."""
+
+    diversify: dict[str, Any] = {}
+    """Settings of the step diversify."""
+
+    loss: float | None = None
+    """The GCP that was measured."""
+
+    risk: float | None = None
+    """The largest probability of any person's row that was measured."""
+
+    disclosure: float | None = None
+    """The largest probability of guessing a sensitive value of any person that was measured."""
+
+    signs: StrictBool | None = None
+    """Whether the regressions kept their signs; without it they were not looked at."""
+
+    seconds: float | None = None
+    """That it took; nothing depends on them any more."""
+
+    expected: float | None = None
+    """Seconds that were expected."""
+
+    problem: StrictStr | None = None
+    """Why there is no result."""
+
+    picked: StrictBool = False
+    """Whether the steps of the flow are its settings."""
+
+
+class TargetSpec(_Spec):
+    """What a release is to reach, in place of a method (`anonflow search`); with `tried`, what a search has picked."""
+
+    loss: Share | None = None
+    """The GCP at most."""
+
+    risk: Share | None = None
+    """The probability, at most, with which an attacker who knows all quasi-identifiers and the method points at a person's row."""
+
+    disclosure: Share | None = None
+    """The probability, at most, with which the same attacker guesses a sensitive value of any person."""
+
+    signs: tuple[StrictStr, ...] = ()
+    """Formulas of regressions whose coefficients keep their signs."""
+
+    time: Annotated[StrictStr, Field(pattern=DURATION)] = "2m"
+    """How long the search may take, such as 30s, 2m or 1h."""
+
+    tried: tuple[TriedSpec, ...] = ()
+    """What a search has tried, written by it; then the flow runs what was picked, and nothing is searched."""
+
+
 class FlowSpec(_Spec):
     """A whole flow."""
 
@@ -425,6 +494,9 @@ class FlowSpec(_Spec):
     steps: StepsSpec
     matrix: dict[str, tuple[Any, ...]] | None = None
     """Parameter -> its values: one run for every combination."""
+
+    target: TargetSpec | None = None
+    """What is to be reached, in place of a method."""
 
     publish: PublishSpec = PublishSpec()
     run: RunSpec = RunSpec()

@@ -1,4 +1,4 @@
-"""The steps of a flow file: their order, and what each of them names."""
+"""The steps of a flow file: their order, and the names in each of them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from anonflow.engine.flows.references import (
     diversify_problem,
     measure_problem,
 )
+from anonflow.engine.flows.registers import register_problem
 from anonflow.engine.flows.sections import KeyPath, Sections
-from anonflow.engine.flows.spec import DiversifySpec, DrawSpec, StepsSpec
+from anonflow.engine.flows.spec import DiversifySpec, DrawSpec, SourceSpec, StepsSpec
 from anonflow.table.schema import Schema
 
 __all__ = ["STEPS", "Steps"]
@@ -45,7 +46,7 @@ class Steps:
         self._read()
 
     def place(self, name: str) -> KeyPath:
-        """Return where a step stands."""
+        """Return the place of a step."""
         return ("steps", self._at[name], name)
 
     def _read(self) -> None:
@@ -118,15 +119,18 @@ class Steps:
             self.problems.add((*home, key) if key in given else home, text, value=key in given)
         return spec
 
-    def check_attack(self, draws: bool, schema: Schema | None = None) -> None:
-        """Check the attackers, and that there is a release for them."""
+    def check_attack(
+        self, draws: bool, schema: Schema | None = None, source: SourceSpec | None = None
+    ) -> None:
+        """Check the attackers and their registers, and that there is a release for them."""
         if "attack" in self.settings and not draws:
             self.problems.add(
                 self.place("attack"),
                 "there is no release to attack: add '- draw: {}', and with a matrix pick a run to publish",
             )
         for i, attacker in enumerate(self.settings.get("attack") or ()):
-            text = attacker_problem(attacker, schema)
+            text = register_problem([attacker], schema, source, self.sections.folder)
+            text = text or attacker_problem(attacker, schema)
             if text is not None:
                 self.problems.add((*self.place("attack"), i), text, value=True)
 

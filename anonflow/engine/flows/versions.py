@@ -1,4 +1,4 @@
-"""Versions of the flow format: what an older flow says is put into the words of the newest before it is checked."""
+"""Versions of the flow format: an older flow is converted to the newest version before it is checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ next one puts its converter from 1 here, and raises ``spec.VERSION``."""
 
 
 def newest(document: Document) -> tuple[Document, str | None]:
-    """Return a flow in the words of the newest version.
+    """Return a flow in the newest version of the format.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def newest(document: Document) -> tuple[Document, str | None]:
     Returns
     -------
     document : Document
-        The same one if its version is the newest, or is none; places are those of the file.
+        The same flow if its version is the newest, or not a version; places are those of the file.
     problem : str or None
         Why its version cannot be read.
     """

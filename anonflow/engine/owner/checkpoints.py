@@ -1,7 +1,7 @@
-"""Checkpoints: results of partitions, kept in the owner's folder until the run they belong to is published.
+"""Checkpoints: results of partitions, stored in the owner's folder until their run is published.
 
-A checkpoint's name is a keyed hash of everything that the result depends on, so that a changed parameter, table or
-version of the package finds nothing and an unchanged one finds its result, in whatever flow it stands.
+A checkpoint's name is a keyed hash of everything that the result depends on, so a changed parameter, table or package
+version has another name, and an unchanged one has the same name in every flow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from anonflow.whole_file import write_whole
 __all__ = ["Checkpoints", "domains_digest"]
 
 EVERY = 1.0
-"""Seconds of the methods' work that may be lost: results are stored together, a file for each such stretch."""
+"""Seconds of work that may be lost: results are stored together, a file for each such period."""
 
 _ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", "costs", "exact", "whole")
 
@@ -49,8 +49,7 @@ class Checkpoints:
     Notes
     -----
     Invariant: a file ``<name>.npz`` is written whole, by rename, and holds results of partitions one after the
-    other: a header of plain JSON and one flat array for each field. Nothing in it is code, and what cannot be
-    read is as if it were not there.
+    other: a header of plain JSON and one flat array for each field. It contains no code, and an unreadable file is ignored.
     """
 
     def __init__(self, folder: Path, key: bytes) -> None:
@@ -106,7 +105,7 @@ class Checkpoints:
 
     @property
     def due(self) -> bool:
-        """Whether what waits took long enough to be worth a file."""
+        """Whether the waiting results took long enough for a file."""
         return bool(self._waiting) and self._work >= EVERY
 
     def flush(self) -> None:
@@ -149,7 +148,7 @@ class Checkpoints:
             return {}
 
     def find(self, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
-        """Return the results that are there.
+        """Return the stored results.
 
         Parameters
         ----------
@@ -163,7 +162,7 @@ class Checkpoints:
 
         Notes
         -----
-        What is damaged is done again.
+        Damaged results are computed again.
         """
         results: dict[str, PartitionResult] = {}
         for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
@@ -171,7 +170,7 @@ class Checkpoints:
         return results
 
     def tidy(self, seconds: float) -> None:
-        """Delete what was stored longer ago than that."""
+        """Delete results that are older than that."""
         if not self.folder.is_dir():
             return
         before = time.time() - seconds
@@ -184,7 +183,7 @@ class Checkpoints:
 
 
 def domains_digest(domains: Sequence[Domain]) -> bytes:
-    """Return what results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits."""
+    """Return a hash of everything of a table that results depend on besides its records: values, hierarchies, weights, boundaries, limits."""
     whole = hashlib.sha256()
     for domain in domains:
         for attribute in fields(domain):

@@ -47,7 +47,7 @@ class OwnerFolder:
 
     @property
     def has_release(self) -> bool:
-        """Whether a release of this flow was made before."""
+        """Whether there is a release of this flow."""
         return (self.path / RECORD).exists()
 
     def make(self) -> None:
@@ -94,7 +94,7 @@ class OwnerFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the folder, and hold it for a run; folders that are still empty afterwards are gone again.
+        """Create the folder and lock it for a run; remove folders that are empty afterwards.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class OwnerFolder:
                 remove_empty(folder)
 
     def set_earlier_aside(self) -> None:
-        """Keep what an earlier release left: each release needs its own certificate.
+        """Move the files of an earlier release aside: each release needs its own certificate.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class OwnerFolder:
         return record
 
     def keyed(self, digest: bytes | None) -> str | None:
-        """Return a hash of some content with the owner's secret, 64 hexadecimal digits: without it, it confirms no guess.
+        """Return a keyed hash of some content, 64 hexadecimal digits: without the owner's secret it confirms no guess.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class OwnerFolder:
             return self._new_key
         except (OSError, ValueError):
             raise FlowError(
-                f"{place}: is no whole key; put it back from a copy, or delete it and start over with --fresh"
+                f"{place}: is not a complete key; restore it from a copy, or delete it and start over with --fresh"
             ) from None
 
     def keep_key(self) -> None:
@@ -257,7 +257,7 @@ class OwnerFolder:
             self._write(KEY, lambda path: path.write_text(text, encoding="ascii", newline="\n"))
 
     def write_unfinished(self, what: dict[str, Any]) -> None:
-        """Keep what a run needs to be picked up again: its seed among it.
+        """Store the data with which a run can be resumed, its seed among them.
 
         Raises
         ------
@@ -301,7 +301,7 @@ def read_seed_file(path: str | PathLike[str]) -> int:
     Raises
     ------
     FlowError
-        If there is no such file, or it holds something else.
+        If there is no such file, or it has another content.
     """
     place = Path(path)
     try:

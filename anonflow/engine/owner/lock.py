@@ -19,12 +19,12 @@ __all__ = ["Holder", "locked", "machine"]
 LOCK = "lock"
 
 _UNKNOWN = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
-"""What a file system answers that has no locks."""
+"""The error codes of file systems without locks."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Which process holds a lock.
+    """The process that holds a lock.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Holder:
 
     @classmethod
     def read(cls, text: str) -> Holder | None:
-        """Return what :meth:`text` wrote; None if it is something else."""
+        """Parse the result of :meth:`text`; return None for anything else."""
         try:
             return cls(**json.loads(text))
         except (ValueError, TypeError):
@@ -89,7 +89,7 @@ def locked(folder: Path) -> Iterator[None]:
     Notes
     -----
     The system's lock on the file (:func:`anonflow.system.take_lock`) decides wherever it is the same kernel: it ends with its process, however that
-    ends. What is written in the file decides where a file system has no such locks, or where another machine wrote it.
+    ends. The file's content decides if the file system has no such locks, or if another machine wrote it.
     """
     file = folder / LOCK
     try:
@@ -104,7 +104,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # whoever comes later sees that nobody holds it
+        with suppress(OSError):  # later processes see that no process holds it
             file.unlink()
         os.close(descriptor)
 
@@ -118,7 +118,7 @@ def _taken(file: Path) -> int:
             try:
                 if os.fstat(descriptor).st_ino != os.stat(file).st_ino:
                     raise FileNotFoundError
-            except FileNotFoundError:  # who held it has just deleted it
+            except FileNotFoundError:  # the previous holder has just deleted it
                 os.close(descriptor)
                 continue
             holder = _holder(descriptor)

@@ -1,4 +1,4 @@
-"""The run record: what was run, on what, with which versions; the owner's, and enough to repeat it."""
+"""The owner's run record: the flow, its files and the versions, enough to repeat the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", 
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of everything that a result may depend on."""
+    """Return the versions of all software that a result may depend on."""
     numbers = {"anonflow": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -73,9 +73,9 @@ def of_run(
     scheduler : str
     workers : int, optional
     choices : mapping, optional
-        Run -> what was chosen for its budget.
+        Run -> the choice for its budget.
     memory : int
-        The most bytes that a worker used; 0 where workers did not say.
+        The most bytes that a worker used; 0 if unknown.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def of_run(
 
 
 def _partitions(run: Run, choice: Choice | None) -> dict[str, Any]:
-    """Return the size of a run's partitions, and what was chosen for its budget."""
+    """Return the size of a run's partitions, and the choice for its budget."""
     if choice is None:
         return {"partition-size": run.partition.cut}
     timed = {name.replace("_", "-"): value for name, value in choice.facts().items()} if choice.pilots else {}
@@ -144,7 +144,7 @@ def _partitions(run: Run, choice: Choice | None) -> dict[str, Any]:
 
 
 def replayed_choices(owner: OwnerFolder) -> dict[int, Choice]:
-    """Return what an earlier run chose for its budgets, by run: a replay repeats it.
+    """Return the choices of an earlier run for its budgets, by run: a replay repeats them.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def replayed_choices(owner: OwnerFolder) -> dict[int, Choice]:
 
 
 def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> int:
-    """Return the seed of an earlier run, if a replay would repeat it.
+    """Return the seed of an earlier run, after checking that a replay repeats it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Picking up a run where an earlier one stopped: its seed, and the results of its partitions."""
+"""Resume a run where an earlier one stopped: with its seed and the results of its partitions."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from anonflow.table import Domain, Records
 __all__ = ["DAYS", "ResumeStore"]
 
 DAYS = 7
-"""Checkpoints are kept for so many days, unless the run is told otherwise."""
+"""Default number of days for which checkpoints are kept."""
 
 
 class ResumeStore:
-    """What a run keeps of its work, and finds of an earlier one's.
+    """The results that a run stores, and those that it finds of an earlier run.
 
     Parameters
     ----------
     flow : Flow
     owner : OwnerFolder
     fresh : bool
-        Whether to find nothing.
+        Whether to ignore earlier results.
     keep : float
         Seconds that results are kept for.
     warn : callable
-        Told once when nothing more can be kept: the run goes on.
+        Called once when nothing more can be stored: the run continues.
     fingerprint : callable
         Gives the flow's files as the run reads them.
 
@@ -63,11 +63,11 @@ class ResumeStore:
         self._fingerprint = fingerprint
         self._noted = False
         self.choices: dict[int, Choice] = {}
-        """What was chosen for budgets, by run: taken up with the seed."""
+        """The choices for budgets, by run; they are resumed with the seed."""
         self._store = Checkpoints(owner.path / CHECKPOINTS, owner.key())
 
     def seed(self) -> int | None:
-        """Return the seed of a run that did not finish and that this one takes up.
+        """Return the seed of the unfinished run that this one resumes.
 
         Raises
         ------
@@ -102,30 +102,30 @@ class ResumeStore:
         return self._store.names(settings, domains_digest(domains), parts)
 
     def find(self, names: Iterable[str], domains: Sequence[Domain]) -> dict[str, PartitionResult]:
-        """Return the results that are there, by name; their generalized records are on these domains."""
+        """Return the stored results by name; their generalized records are on these domains."""
         if self._fresh:
             self._store.tidy(0.0)
             return {}
         return self._store.find(dict.fromkeys(names, domains))
 
     def add(self, name: str, result: PartitionResult, seed: int) -> None:
-        """Keep a partition's result. What cannot be kept is said once; the run goes on."""
+        """Store a partition's result. A failure is reported once, and the run continues."""
         self._store.add(name, result)
         if self._store.due:
             self._write(seed)
 
     def stopped(self, seed: int) -> None:
-        """Write what waits: the run ends early."""
+        """Write the waiting results: the run ends early."""
         if self._noted:
             self._write(seed)
 
     def begin(self, seed: int) -> tuple[str, bytes]:
-        """Return where workers write results themselves, and the secret that these are named by.
+        """Return the folder in which workers write results, and the secret for their names.
 
         Raises
         ------
         AnonflowError
-            If it cannot be written down that a run has begun.
+            If the note of the run's start cannot be written.
         """
         if self.fresh:
             self._store.tidy(0.0)
@@ -136,7 +136,7 @@ class ResumeStore:
 
     @property
     def fresh(self) -> bool:
-        """Whether what is there is not used."""
+        """Whether stored results are ignored."""
         return self._fresh
 
     def publishing(self, seed: int) -> None:
@@ -151,7 +151,7 @@ class ResumeStore:
             self._owner.write_unfinished(self._note(seed, publishing=True))
 
     def finished(self) -> None:
-        """Forget a published run, and what is too old.
+        """Delete the stored results of a published run, and those that are too old.
 
         Raises
         ------

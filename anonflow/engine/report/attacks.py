@@ -1,9 +1,9 @@
-"""The attackers of a flow: those it names, and otherwise those whose success may be published."""
+"""The attackers of a flow: those that it names, otherwise those whose success may be published."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,14 @@ from anonflow.algorithms.seeds import derived_seed
 from anonflow.criteria.graph import covering
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
+from anonflow.engine.flows.registers import with_registers
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.risk.attacker import percent
-from anonflow.risk.linkable import published
+from anonflow.risk.attackers.linkable import published
 from anonflow.table import Table
-from anonflow.table.read import read_frame
+from anonflow.table.frame import WholeOwners
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 MOST = 50_000
-"""Of a larger table a sample is attacked: whole partitions, so that nobody's matches are left out."""
+"""Of a larger table a sample is attacked: complete partitions, so that no one's matches are left out."""
 
 SAMPLE = 5_000
 """Records of the sample, about."""
@@ -69,7 +70,7 @@ class AttackedPart:
 def attacked(
     flow: Flow, fingerprint: Fingerprint, table: Table, release: Release, k: int, seed: int
 ) -> pd.DataFrame | None:
-    """Try the release of a flow against its attackers.
+    """Run the attackers of a flow against its release.
 
     Parameters
     ----------
@@ -80,12 +81,12 @@ def attacked(
     release : Release
     k : int
     seed : int
-        The flow's: whom an attacker attacks is derived from it.
+        The flow's seed: the targets of the attackers are derived from it.
 
     Returns
     -------
     pandas.DataFrame or None
-        As :func:`anonflow.attack` gives it; where nobody was asked to attack, of all who can, None if nobody can.
+        As :func:`anonflow.attack` gives it; if the flow names no attackers, all that can attack; None if there are none.
 
     Raises
     ------
@@ -103,7 +104,7 @@ def attacked(
         return None
     rows = []
     for attacker in usual:
-        # nobody asked for this one: the others are tried all the same
+        # the flow does not name this attacker: the others still run
         with suppress(DataError, ParameterError):
             rows.append(row_of(attacker, attacker.attack(context)))
     return frame_of(rows) if rows else None
@@ -124,14 +125,14 @@ def attacked_part(
     seed: int,
     people: risk.Success | None = None,
 ) -> pd.DataFrame | None:
-    """Try a release of many people against its attackers, by a sample of them.
+    """Run the attackers against a sample of a large release.
 
     Parameters
     ----------
     flow : Flow
     fingerprint : Fingerprint
     part : AttackedPart or None
-        None where no small part is closed: every row is linked with every other one by matches.
+        None if no small part is closed, because matches link all rows with each other.
     guarantee : str
     sizes : sequence of (int, int)
         Of rows that list people, and how many people are listed by so many: the linker is exact.
@@ -143,8 +144,8 @@ def attacked_part(
     Returns
     -------
     pandas.DataFrame or None
-        As :func:`attacked` gives it. Intervals are of the sample; of the linker, whose matches are all known, there is
-        nothing to estimate. Several of a partition are alike, so that intervals are somewhat too narrow.
+        As :func:`attacked` gives it. Intervals describe the sample; the linker knows all matches, so its rate needs no
+        estimate. Records of the same partition are similar, so intervals are slightly too narrow.
 
     Raises
     ------
@@ -155,7 +156,8 @@ def attacked_part(
     own = derived_seed(seed, "attackers")
     rows: list[dict[str, Any]] = []
     is_asked = bool(flow.spec.steps.attack)
-    known = {risk.Linker.name: _linker(sizes, k), risk.Unit.name: _of_people(people)}
+    linker = _linker(sizes, k) if people is None else _linker_of_people(sizes, people)
+    known = {risk.Linker.name: linker, risk.Unit.name: _of_people(people)}
     exact = {name: row for name, row in known.items() if row is not None}
     if part is not None:
         context = replace(
@@ -169,12 +171,12 @@ def attacked_part(
             else risk.usual(context, publishable=True)
         )
         for attacker in chosen:
-            # a set of keys is attacked by one of the same name: it is not what is known of all quasi-identifiers
+            # an attacker of a set of columns has the same name: its result is not that for all quasi-identifiers
             if isinstance(attacker, risk.Linker | risk.Unit) and attacker.name in exact:
                 rows.append(exact.pop(attacker.name))
                 continue
             if isinstance(attacker, risk.Unit):
-                # the other rows of a person are outside the sample: it would say too little
+                # the other rows of a person are outside the sample: its rate would be too low
                 if is_asked:
                     raise ParameterError(
                         f"unit: of more than {MOST:,} rows, or of a table in pieces, it needs the role unit and a method whose "
@@ -187,32 +189,51 @@ def attacked_part(
                 if is_asked:
                     raise
                 continue
-            row["sentence"] = f"Of a sample of {context.n:,} people: {row['sentence']}"
+            row["sentence"] = f"{_of_sample(context)}: {row['sentence']}"
             rows.append(row)
     if part is None or not is_asked:
         rows += exact.values()
     return frame_of(rows) if rows else None
 
 
+def _of_sample(context: risk.AttackContext) -> str:
+    """Return the person of each row of a sample."""
+    unit = context.table.unit
+    if unit is None:
+        return f"Of a sample of {context.n:,} people"
+    return f"Of a sample of {len(np.unique(unit)):,} people with {context.n:,} of their rows, the others taken to be like these"
+
+
 def _of_people(success: risk.Success | None) -> dict[str, Any] | None:
-    """Return the attacker who looks for people, of everybody: there is nothing to estimate."""
+    """Return the exact result of the attacker who looks for people: it needs no estimate."""
     if success is None:
         return None
     return {**row_of(risk.Unit(), success), "low": success.rate, "high": success.rate}
 
 
 def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:
-    """Return the linker who knows all matches: right once in as many times as rows list a person."""
+    """Return the exact result of the linker, who knows all matches: the rate is 1 / the number of rows that list a person."""
     if not sizes:
         return None
     rows, people = np.array(sizes, np.int64).T
     mean, worst = float((people / rows).sum() / people.sum()), float(1 / rows.min())
     success = risk.Success(
         int(people.sum()), mean, worst, int(people[rows < k].sum()), 1 / k,
-        f"Who rules out every row that no complete matching allows has at least {rows.min()} rows left "
+        f"An attacker who rules out every row that no complete matching allows has at least {rows.min()} rows left "
         f"for each person and is right for {percent(mean)} of the people.",
     )  # fmt: skip
     return {**row_of(risk.Linker(), success), "low": mean, "high": mean}
+
+
+def _linker_of_people(sizes: Sequence[tuple[int, int]], people: risk.Success) -> dict[str, Any]:
+    """Return the linker's result if people have several rows: it equals that of the attacker who looks for people."""
+    fewest = min(rows for rows, _ in sizes)
+    sentence = (
+        f"Who rules out every row that no complete matching allows has at least {fewest} rows left for each row of a person "
+        f"and is right for {percent(people.rate)} of the people."
+    )
+    own = row_of(risk.Linker(), replace(people, sentence=sentence))
+    return {**own, "low": people.rate, "high": people.rate}
 
 
 def sampled(partitions: int, n: int, seed: int) -> np.ndarray:
@@ -270,6 +291,8 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
     else:
         proof = None
     few = table.take(at)
+    if table.unit is not None:
+        few.whole_owners = WholeOwners.of(table.unit, table.household, at)
     others = anonymization.generalization.take(np.flatnonzero(rank < 0))
     return AttackedPart(
         few,
@@ -279,7 +302,7 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
 
 
 def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """Return the rows that may stand in a report: rates that were not counted against the truth."""
+    """Return the rows that may be in a published report: rates that do not use the truth."""
     if attacks is None:
         return []
     known = risk.ATTACKERS
@@ -291,7 +314,7 @@ def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as a report has it: figures of a model that is fitted to the originals are rounded up."""
+    """Return a row in the report's form: figures of a model that is fitted to the originals are rounded up."""
     if row["attacker"] != risk.LinkableColumns.name:
         return row
     own = {
@@ -305,16 +328,4 @@ def _rounded(row: dict[str, Any]) -> dict[str, Any]:
 def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:
     """Return the attackers that the flow names."""
     with fingerprint.others_read():
-        return [_with_register(flow, attacker) for attacker in flow.spec.steps.attack]
-
-
-def _with_register(flow: Flow, attacker: Any) -> Any:
-    """Return the register with its file beside the flow."""
-    for name in risk.WITH_REGISTER:
-        if isinstance(attacker, Mapping) and set(attacker) == {name}:
-            source = flow.spec.table.source
-            file = flow.folder / attacker[name]["population"]
-            return risk.ATTACKERS[name](
-                read_frame(file, delimiter=source.delimiter, encoding=source.encoding)
-            )
-    return attacker
+        return with_registers(flow, flow.spec.steps.attack)

@@ -1,4 +1,4 @@
-"""The release card: what a release promises, what attackers make of it, and what each remedy costs."""
+"""The release card: the promise of a release, the attackers' results, and the cost of each remedy."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
 from anonflow.criteria.verify import verify
-from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
+from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
 from anonflow.risk.attack_context import PAIRS
-from anonflow.risk.linkable import published
+from anonflow.risk.attackers.linkable import published
 from anonflow.table import Table
 from anonflow.utility import measure
 
@@ -34,6 +34,7 @@ __all__ = [
     "ReleaseCard",
     "Remedy",
     "cards_of",
+    "plausible",
     "release_card",
     "same_way",
     "sample_of",
@@ -49,7 +50,7 @@ PASSED, FAILED, NOT_MEASURED, NO_VERDICT = "passed", "failed", "not measured", "
 
 @dataclass(frozen=True)
 class Remedy:
-    """Something to do about a line that fails.
+    """A remedy for a line that fails.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Remedy:
     price : float or None
         By how much the GCP rises; None where that is not known.
     note : str
-        What else is to be said: why there is no price, or what else is lost.
+        A remark: why there is no price, or what else is lost.
     """
 
     what: str
@@ -80,9 +81,9 @@ class CardLine:
     name : str
         One of :data:`LINES`.
     verdict : {"passed", "failed", "not measured", "–"}
-        "–" of what is not judged.
+        "–" if the line is not judged.
     says : str
-        What was found, a sentence of names and numbers.
+        The finding, a sentence of names and numbers.
     remedies : tuple of Remedy
         Of a line that fails.
     """
@@ -93,23 +94,24 @@ class CardLine:
     remedies: tuple[Remedy, ...] = ()
 
     def sentence(self) -> str:
-        """Return the line with what can be done about it."""
+        """Return the line with its remedies."""
         more = "; ".join(each.sentence() for each in self.remedies)
         return f"{self.name}: {self.verdict}. {self.says}" + (f" What to do: {more}." if more else "")
 
 
 @dataclass(frozen=True)
 class ReleaseCard:
-    """What is to be known of a release before it is handed out: names and numbers, never a cell's value.
+    """The facts about a release that its owner needs before publishing it: names and numbers, never a cell's value.
 
     Attributes
     ----------
     lines : tuple of CardLine
         In the order of :data:`LINES`.
     threshold : float or None
-        What the probability of every person must be smaller than, where one was set; else 1/k is allowed.
+        Each person's probability must be smaller than this threshold; without a threshold, 1/k is allowed.
     worst : float
-        The largest probability with which an attacker points at a person's row.
+        The largest probability with which an attacker points at a person's row. The exact number belongs to the owner;
+        the lines have it in publishable form.
     """
 
     lines: tuple[CardLine, ...]
@@ -118,7 +120,7 @@ class ReleaseCard:
 
     @property
     def ok(self) -> bool:
-        """Whether no line fails. What was not measured is no pass: see the lines."""
+        """Whether no line fails. A line that was not measured has not passed: see the lines."""
         return not self.failing
 
     @property
@@ -159,7 +161,7 @@ class ReleaseCard:
         return view(
             "Release card",
             note(self.headline()),
-            # whole sentences: they are not cut as cells are
+            # complete sentences: they are not cut as cells are
             grid(
                 ["line", "verdict", "what was found", "what to do"],
                 [[_whole(cell) for cell in row] for row in rows],
@@ -186,7 +188,7 @@ def release_card(
     Parameters
     ----------
     anonymization : Anonymization
-        What the release was drawn from.
+        The anonymization behind the release.
     release : Release, optional
         Drawn for the purpose, and not published, without it.
     threshold : float, optional
@@ -203,14 +205,14 @@ def release_card(
     Raises
     ------
     ParameterError
-        If the threshold is no probability, or a seed is none that can be used.
+        If the threshold is not a probability, or a seed cannot be used.
     DataError
         If the consistency graph is too large.
 
     Notes
     -----
-    Nothing on the card is counted against the truth: the insider is judged by a fresh draw from the same matches, so that
-    the card may stand in a report that is published. See :func:`cards_of`.
+    No number on the card uses the truth: the insider is measured on a fresh draw from the same matches, so a published
+    report may contain the card. See :func:`cards_of`.
     """
     check_threshold(threshold)
     own = checked_seed(seed)
@@ -250,7 +252,7 @@ def cards_of(
     suppressed: int | None = None,
     guarantee: str | None = None,
 ) -> list[ReleaseCard]:
-    """Return the cards of a release, one for each threshold, from what is known of it; attacks and remedies are computed once.
+    """Return the cards of a release, one for each threshold; attacks and remedies are computed once.
 
     Parameters
     ----------
@@ -291,7 +293,8 @@ def cards_of(
     assert k is not None
     priced = None
     if prices and anonymization is not None:
-        priced = Prices(_plausible(anonymization, context, seed), seed)
+        dealt = anonymization if context is None else plausible(anonymization, context, seed)
+        priced = None if dealt is None else Prices(dealt, seed)
     promise = _promise(guarantee or "", findings, k)
     homogeneity, insider = _homogeneity(rows, anonymization, priced), _insider(context, seed, priced)
     spent = f"GCP {_number(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records."
@@ -305,17 +308,41 @@ def cards_of(
     return cards
 
 
-def _plausible(anonymization: Anonymization, context: risk.AttackContext | None, seed: int) -> Anonymization:
-    """Return the same of a table that the release could be of as well: prices of it say nothing about who is who.
+def plausible(anonymization: Anonymization, context: risk.AttackContext, seed: int) -> Anonymization | None:
+    """Return the same for a plausible table of the release: numbers that are computed on it reveal nothing about identities.
 
-    Its other columns are dealt to the originals by a fresh draw from the rows' lists. Without lists (k-concealment, whose
-    rows are their own records') it stays as it is.
+    Parameters
+    ----------
+    anonymization : Anonymization
+    context : AttackContext
+        Of a release of it.
+    seed : int
+        128 bits.
+
+    Returns
+    -------
+    Anonymization or None
+        None where the rows' lists are too long, or not known. O(n log n) with the truth of classes.
+
+    Notes
+    -----
+    Its other columns are dealt to the originals by a fresh draw: from the rows' lists, inside each class, or, where a method
+    publishes each record's own (k-concealment), among equal rows. Records whose columns are not published get those of
+    another row.
     """
-    if context is None or context.listing is None or not _lists_are_short(context):
-        return anonymization
+    table, suppressed = anonymization.table, anonymization.suppressed
     rng = np.random.default_rng(derived_seed(seed, "plausible"))
-    row = np.argsort(replace(context, truth=None, rng=rng).judged())
-    table = anonymization.table
+    if anonymization.matches is None and context.truth is not None:
+        label = anonymization.classes
+        label = anonymization.generalization.classes() if label is None else label
+        row = np.empty(table.n, np.int64)
+        row[np.lexsort((rng.random(table.n), label))] = np.argsort(label[context.truth], kind="stable")
+    elif context.listing is None or not _lists_are_short(context):
+        return None
+    else:
+        row = np.argsort(replace(context, truth=None, rng=rng).judged())
+    if 0 < suppressed.sum() < min(anonymization.k, table.n):
+        row[suppressed] = rng.choice(row[~suppressed], int(suppressed.sum()))
     others = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
     return replace(anonymization, table=table.with_others(others))
 
@@ -332,7 +359,7 @@ def _by_attacker(attacks: pd.DataFrame) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def _add_missing(rows: dict[str, list[Mapping[str, Any]]], context: risk.AttackContext) -> None:
-    """Try the usual attackers who were not tried yet."""
+    """Run the usual attackers that were not run yet."""
     for attacker in risk.usual(context, publishable=True):
         if attacker.name in rows and attacker.name != risk.Homogeneity.name:
             continue
@@ -373,13 +400,14 @@ def _measured(
         return max((float(row["worst"]), name) for name in some for row in rows[name])
 
     worst = largest(names)[0]
-    # 1/k is promised against who knows quasi-identifiers; a threshold is for everybody
+    # 1/k holds against attackers who know the quasi-identifiers; a threshold holds for all attackers
     judged = by_keys if threshold is None else names
     probability, who = largest(judged)
-    shown = published(probability, 1 / k) if who == risk.LinkableColumns.name else probability
+    is_rounded = who == risk.LinkableColumns.name
+    shown = published(probability, 1 / k) if is_rounded else probability
     limit, sign = (1 / k, "at most") if threshold is None else (threshold, "below")
     good = probability <= limit * (1 + 1e-9) if threshold is None else probability < limit
-    words = f"at most {_probability(shown)}" if shown > probability else _probability(shown)
+    words = f"at most {_probability(shown)}" if is_rounded else _probability(shown)
     if good and shown > limit:
         words = f"below {_probability(limit)}"
     says = (
@@ -388,7 +416,7 @@ def _measured(
     )
     remedies: tuple[Remedy, ...] = ()
     by_rows = [name for name in by_keys if name != risk.Unit.name]
-    if risk.Unit.name in rows:  # what people risk, and households, who have several rows
+    if risk.Unit.name in rows:  # the risk of people, and of households, with several rows
         says += f" {rows[risk.Unit.name][0]['sentence']}"
     if not good and who == risk.Unit.name:
         remedies = (Remedy("make one row of each unit", None, "no price: it is another table then"),)
@@ -449,7 +477,7 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
         )  # fmt: skip
     fresh = replace(context, truth=None, rng=np.random.default_rng(derived_seed(seed, "insider")))
     attack = risk.Insider(1).attack(fresh)
-    says = attack.sentence.replace("Who knows", "By a fresh draw: who knows")
+    says = f"By a fresh draw: {attack.sentence[0].lower()}{attack.sentence[1:]}"
     if not attack.at_risk:
         return CardLine("insider", PASSED, says)
     says += f" {attack.at_risk:,} of {attack.targets:,} are found more often than once in {max(1, context.k - 1)}."
@@ -478,9 +506,7 @@ def _linkable(
         return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
     worst = max(float(row["worst"]) for row in attacks)
     at_risk = max(int(row["at_risk"]) for row in attacks)
-    shown = published(worst, 1 / k)
-    surest = _probability(shown) + (" at most" if shown > worst else "")
-    says = f"{attacks[0]['sentence']} The surest row: {surest}."
+    says = f"{attacks[0]['sentence']} The surest row: {_probability(published(worst, 1 / k))} at most."
     good = worst < threshold if threshold is not None else not at_risk
     if good:
         return CardLine("linkable columns", PASSED, says)
@@ -499,13 +525,13 @@ def _linkable(
 
 
 def _worst_columns(anonymization: Anonymization, others: Iterable[str]) -> list[str]:
-    """Return the columns that say most about quasi-identifiers, by distinct values: at most two."""
+    """Return the columns that reveal most about quasi-identifiers, by distinct values: at most two."""
     many = {name: int(anonymization.table.frame[name].nunique(dropna=False)) for name in others}
     return sorted(many, key=lambda name: (-many[name], name))[:2]
 
 
 class Prices:
-    """What remedies cost: the method is run again, with and without them, on the same records.
+    """The prices of remedies: the method is run again, with and without them, on the same records.
 
     Parameters
     ----------
@@ -548,17 +574,19 @@ class Prices:
             if self._few is None:
                 self._few = self.run_again(
                     few
-                )  # by the same seed as the remedy, also where all records are there
+                )  # with the same seed as the remedy, also if the sample has all records
             price = run(few).loss("ncp") - self._few.loss("ncp")
         except InfeasibleError as error:
             return Remedy(what, None, f"cannot be had: {error.message.splitlines()[0]}")
-        except AnonflowError:
+        except ParameterError:
             return Remedy(what, None, "no price: the method has no such option")
+        except DataError:
+            return Remedy(what, None, "no price: these records cannot be released so")
         return Remedy(what, price, note)
 
 
 def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | None:
-    """Return some records of what was anonymized: all, or whole partitions; None where one partition is too large.
+    """Return some records of an anonymization: all, or complete partitions; None if one partition is too large.
 
     Parameters
     ----------
@@ -588,7 +616,7 @@ def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | Non
 def same_way(
     anonymization: Anonymization, table: Table, seed: int, algorithm: str | None = None, k: int | None = None
 ) -> Anonymization:
-    """Return another table anonymized as one was; with another method its own options stay behind, diversity comes along.
+    """Anonymize another table in the same way; another method keeps the diversity but not the options.
 
     Parameters
     ----------
@@ -603,7 +631,7 @@ def same_way(
     InfeasibleError
         If there is no release with this k or diversity.
     ParameterError
-        If an option is none of the method.
+        If the method does not have an option.
     """
     apart = ("budget", "diversify", "diversified")
     settings = {name: value for name, value in anonymization.parameters.items() if name not in apart}

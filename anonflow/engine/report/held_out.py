@@ -6,9 +6,10 @@ import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.seeds import derived_seed
-from anonflow.engine.report.card import same_way, sample_of
+from anonflow.engine.report.card import plausible, same_way, sample_of
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.release import publish
+from anonflow.release import Release, publish
+from anonflow.risk import AttackContext
 from anonflow.risk.three_questions import Answer, three_questions
 
 __all__ = ["SAMPLE", "held_out"]
@@ -17,13 +18,15 @@ SAMPLE = 8_000
 """Records that are halved, at most: whole partitions of a larger table."""
 
 
-def held_out(anonymization: Anonymization, seed: int) -> tuple[Answer, ...]:
+def held_out(anonymization: Anonymization, release: Release, seed: int) -> tuple[Answer, ...]:
     """Hold out half of the people, release the others in the same way, and attack both halves.
 
     Parameters
     ----------
     anonymization : Anonymization
-        What is published: its method, parameters and diversity are used again.
+        The published anonymization: its method, parameters and diversity are used again.
+    release : Release
+        Drawn from it, with the truth.
     seed : int
         128 bits. The halves, the draw and the attacks are made from it.
 
@@ -34,16 +37,20 @@ def held_out(anonymization: Anonymization, seed: int) -> tuple[Answer, ...]:
     Raises
     ------
     ParameterError
-        If half of the people are too few for the method, or one partition is too large.
+        If half of the people are too few for the method, or one partition, or the lists of the rows, are too large.
 
     Notes
     -----
-    The release of the half is thrown away: nothing of the published one is used, so that the figures say nothing about its
-    draw. A half is released with somewhat more loss than the whole. People are held out with all their rows, and with their
-    household: otherwise a control would be in the release by another row.
+    The people are those of a plausible table (:func:`plausible`), and the release of the half is discarded: the figures
+    reveal nothing about identities and may be published. A half has somewhat more loss than the complete table. People
+    are held out with all their rows, and with their household: otherwise a control would be in the release by another
+    row.
     """
     own = derived_seed(seed, "held out")
-    few = sample_of(anonymization, own, SAMPLE)
+    dealt = plausible(anonymization, AttackContext.of(anonymization.table, release), own)
+    if dealt is None:
+        raise ParameterError("the rows list too many people")
+    few = sample_of(dealt, own, SAMPLE)
     if few is None:
         raise ParameterError(f"one partition has more than {SAMPLE:,} records")
     rng = np.random.default_rng(own)
@@ -59,5 +66,4 @@ def held_out(anonymization: Anonymization, seed: int) -> tuple[Answer, ...]:
         raise ParameterError(
             f"half of the people cannot be released alike: {error.message.splitlines()[0]}"
         ) from None
-    release = publish(of_half, own, rehearsal=True)
-    return three_questions(inside, release.frame, outside, rng)
+    return three_questions(inside, publish(of_half, own, rehearsal=True).frame, outside, rng)

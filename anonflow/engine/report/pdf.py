@@ -1,4 +1,4 @@
-"""A page as a PDF: printed by a browser of this machine, which asks nothing of any other."""
+"""A page as a PDF, printed by a browser of this machine that contacts no other machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BROWSERS = (
     "microsoft-edge",
     "msedge",
 )
-"""Programs that can print a page without showing it, by the names that they have on a path."""
+"""Programs that can print a page without a window, by their names on the path."""
 
 _SECONDS = 300
 
@@ -65,7 +65,7 @@ def printed(page: str) -> bytes:
 
     Notes
     -----
-    The page lies in a folder of its own that only this user may read, and so does what the browser writes beside it. A page
+    The page is in a folder of its own that only this user may read, and so are the browser's files. A page
     has no scripts; as root, Chromium runs without its sandbox or not at all.
     """
     program = browser()

@@ -1,6 +1,6 @@
 """The report of a run: one HTML page that may be published with the release.
 
-It holds column names and counts, never a cell's value, and asks nothing of any other machine.
+It has column names and counts, never a cell's value, and it contacts no other machine.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LIMITS = (
 
 
 def limits_of(*guarantees: str) -> list[str]:
-    """Return what releases with these guarantees do not protect from, a sentence each."""
+    """Return the attacks that these guarantees do not prevent, a sentence each."""
     own = [CRITERIA[guarantee].warning for guarantee in guarantees if guarantee in CRITERIA]
     return [*LIMITS, *dict.fromkeys(warning for warning in own if warning)]
 
@@ -69,20 +69,20 @@ OF_NUMBERS = {
     "sse": "squared distance of numbers from the published ones, of that from their mean (SSE / SST)",
     "variance-kept": "variance of the published numbers, of that of the originals",
 }
-"""Measures of numbers that a report shows where they were taken, and what they are."""
+"""Numeric measures that a report shows if they were computed, with their labels."""
 
 MEANS = (
     "{}: the cells are means or medians of classes. Their variance is smaller than that of people's numbers, and so are "
     "standard errors and p-values that are computed from them. The information loss is that of the classes' ranges, which are "
     "not published. Whoever knows the numbers of all others in a class computes the last one from a mean."
 )
-"""What a reader must know of such columns."""
+"""Remarks for the reader about such columns."""
 
 HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
 
 
 class Described(Protocol):
-    """What a report says of a table: a table, or what is known of one that is not in memory."""
+    """The description of a table for a report: a table, or the outline of one that is not in memory."""
 
     @property
     def n(self) -> int:
@@ -130,7 +130,7 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     """
     published = flow.published
     shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
-    # of the report's warnings this one only: the others are the owner's, and of use to an attacker
+    # only this one of the report's warnings: the others belong to the owner, and would help an attacker
     attacks = publishable(report.attacks)
     return page(
         flow.name,
@@ -146,9 +146,9 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
 
 
 def comparison(table: Described, report: RunReport) -> str:
-    """Return the page of a comparison: every run, what was checked, GCP against k, the risk-utility frontier, what analyses lose.
+    """Return the page of a comparison: runs, checks, GCP against k, the risk-utility frontier, and losses of analyses.
 
-    It is the owner's: what an analysis loses is measured against the originals.
+    It belongs to the owner: the loss of an analysis is measured against the originals.
 
     Parameters
     ----------
@@ -206,8 +206,9 @@ def page(
     card : ReleaseCard, optional
         Stands on top.
     owner : bool, optional
-        Whether it is the owner's, and says what analyses lose. That is measured against the originals: whoever knows the
-        quasi-identifiers could tell by it which of two tables a release is of, and the originals' associations.
+        Whether it belongs to the owner and shows the loss of analyses. This loss is measured against the originals: an
+        attacker who knows the quasi-identifiers could use it to decide between two tables, and to learn the originals'
+        associations.
 
     Returns
     -------
@@ -257,7 +258,7 @@ def page(
 
 
 def template_named(name: str) -> Template:
-    """Return a template of this room, with what it includes; everything in it is escaped."""
+    """Return a template of this folder, with its includes; everything in it is escaped."""
     from jinja2 import Environment, FunctionLoader
 
     room = files("anonflow.engine.report")
@@ -268,7 +269,7 @@ def template_named(name: str) -> Template:
 
 
 def _of_diversity(results: Sequence[RunResult]) -> list[str]:
-    """Return what diversified runs promise and cost, a sentence each."""
+    """Return the promise and cost of diversified runs, a sentence each."""
     return [f"{sentence}." for sentence in dict.fromkeys(each for result in results for each in result.said)]
 
 
@@ -341,7 +342,7 @@ def _number(value: Any) -> str:
 
 
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
-    """Return what a report draws of one run: its losses, its cells, its sizes and patterns."""
+    """Return the pictures of one run: its losses, cells, sizes and patterns."""
     labels = [column.column for column in result.columns]
     cells = [
         (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
@@ -366,9 +367,9 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
 
 
 def _lattice(result: RunResult) -> Markup | None:
-    """Of a run with one level for each column, the levels beside it; without counts of small groups.
+    """Return the lattice around the levels of a run that has one level for each column; without counts of small groups.
 
-    Of a diverse run there is none: which levels are diverse tells of the sensitive values.
+    A diverse run has no lattice here: which levels are diverse reveals something about the sensitive values.
     """
     anonymization = result.anonymization
     if anonymization is None or "diversified" in anonymization.parameters:
@@ -378,7 +379,7 @@ def _lattice(result: RunResult) -> Markup | None:
 
 
 def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
-    """Return what an analysis loses: a row for each number that measures of analyses gave, a column for each run."""
+    """Return the losses of analyses: a row for each number of the measures of analyses, a column for each run."""
     rows = []
     for name in utility.measures_of_analyses():
         measure = utility.MEASURES[name]
@@ -386,7 +387,7 @@ def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
             key for result in results for key in utility.numbers_of_measure(name, result.measures)
         )
         for key in keys:
-            # which of two numbers is better is that of the measure, not of what stands beside it
+            # the measure decides which of two numbers is better, not its further numbers
             beside = key in {f"{name}-{part}" for part in ("null", "originals", "majority")}
             better = "" if beside else f"{measure.better} is better"
             rows.append((key, better, [_number(result.measures.get(key)) for result in results]))
@@ -394,7 +395,7 @@ def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
 
 
 def _association(result: RunResult) -> Markup:
-    """Return how strongly columns go together, in the originals and in the release, where that was measured."""
+    """Return how strongly columns are associated, in the originals and in the release, if that was measured."""
     anonymization = result.anonymization
     if anonymization is None or "association" not in result.measures:
         return Markup("")
@@ -408,7 +409,7 @@ def _association(result: RunResult) -> Markup:
 
 
 def _patterns(result: RunResult) -> dict[str, Any] | None:
-    """Of a pattern-guided run, which columns are hidden together and in how many rows: a grid to look at."""
+    """Return the grid of a pattern-guided run: the columns that are hidden together, and in how many rows."""
     anonymization = result.anonymization
     if anonymization is None or not anonymization.algorithm.hides:
         return None
@@ -436,7 +437,7 @@ def _sizes_text(result: RunResult, regular: bool) -> str:
 
 
 def _frontier(results: tuple[RunResult, ...]) -> Markup:
-    """GCP against k where there are several, and the risk-utility frontier."""
+    """Return the pictures of GCP against k, if there are several, and of the risk-utility frontier."""
     runs = [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
     if len(runs) < 2:
         return Markup("")
@@ -464,7 +465,7 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
 
 
 def left_out_of(table: Described) -> tuple[str, ...]:
-    """Return which rows of the source are not in the table, a sentence each."""
+    """Return the reasons why rows of the source are not in the table, a sentence each."""
     sentences = (
         (table.dropped, "records with a missing value were left out."),
         (table.filtered, "rows were left out by a filter before."),
@@ -473,7 +474,7 @@ def left_out_of(table: Described) -> tuple[str, ...]:
 
 
 def of_means(table: Described) -> tuple[str, ...]:
-    """Return what is said of columns that are published as means or medians, a sentence or none."""
+    """Return the remark about columns that are published as means or medians, a sentence or none."""
     names = [name for name, column in table.schema.columns.items() if column.aggregate is not None]
     return (MEANS.format(", ".join(names)),) if names else ()
 

@@ -50,6 +50,20 @@ SECTIONS = (
 )
 """The sections, in their order."""
 
+NOT_ASKED = "it cannot be asked of these columns"
+
+_OPEN = {
+    "failed": "the attack is right more often than the threshold allows for people of the release",
+    "too weak": "the attack is right no more often than a naive guess, and shows nothing",
+    "not decided": "there are too few people to say whether the attack stays below the threshold",
+}
+"""What a verdict that is no pass means."""
+
+_SINGLED_OUT = (
+    "Ranges that end at somebody's value let conditions single that person out, whatever k is; intervals that are fixed "
+    "beforehand (a hierarchy) do so much less."
+)
+
 SIGNERS = ("Data owner", "Author of this report", "Privacy officer", "Reviewer")
 
 FIELDS = {
@@ -70,7 +84,7 @@ FIELDS = {
     "threshold": (12, "Another threshold, and why"),
     "remarks": (12, "Remarks"),
 }
-"""What people fill in, in the page's order: its section, and what is asked. Signatures are by hand."""
+"""The fields that people fill in, in the page's order: section and question. Signatures are by hand."""
 
 _TREATMENT = {
     "quasi-identifier": "generalized by the method",
@@ -123,8 +137,8 @@ def review(
         sections=SECTIONS,
         result=result,
         lead=(
-            f"{table.n:,} records, anonymized by the method {result.algorithm} with k = {result.k}, which guarantees "
-            f"{result.guarantee}."
+            f"{table.n:,} records, anonymized by the method {result.algorithm} with k = {result.k}; its "
+            f"guarantee is {result.guarantee}."
         ),
         card=card,
         promise=promise_of(result.guarantee) or result.guarantee,
@@ -134,8 +148,7 @@ def review(
         left_out=left_out_of(table),
         threshold=threshold,
         smallest=smallest_k(threshold),
-        worst=None if card is None else card.worst,
-        meets=card is not None and card.worst < threshold,
+        measured=None if card is None else next(line for line in card.lines if line.name == "measured"),
         attacks=[
             {**row, "judged": row["attacker"] in OF_THE_ROW, "below": row["worst"] < threshold} for row in attacks
         ],
@@ -144,7 +157,8 @@ def review(
                    if name not in {row["attacker"] for row in attacks}],
         questions=QUESTIONS,
         answers={each.question: each for each in report.answers},
-        unanswered=report.unanswered or "it cannot be asked of these columns",
+        unanswered=report.unanswered or NOT_ASKED,
+        open_questions=_open_questions(report, threshold),
         detail=detail_of(result, False),
         settings=_settings(result),
         limits=limits_of(result.guarantee),
@@ -154,13 +168,13 @@ def review(
 
 
 def filled_in(page: str, texts: Mapping[str, str]) -> str:
-    """Return the page of :func:`review` with what people filled in.
+    """Return the page of :func:`review` with the fields that people filled in.
 
     Parameters
     ----------
     page : str
     texts : mapping
-        Key of `FIELDS` -> plain text, which is escaped; others, and empty ones, are passed over.
+        Key of `FIELDS` -> plain text, which is escaped; others, and empty ones, are ignored.
     """
     for key in FIELDS:
         text = str(texts.get(key, "")).strip()
@@ -184,8 +198,22 @@ def _dictionary(schema: Schema, table: Described) -> list[tuple[str, str, str, s
     return rows
 
 
+def _open_questions(report: RunReport, threshold: float) -> list[str]:
+    """Return a sentence for each of the three questions that is not passed."""
+    answers = {each.question: each for each in report.answers}
+    lines = []
+    for question in QUESTIONS:
+        answer = answers.get(question)
+        verdict = "not measured" if answer is None else answer.verdict(threshold)
+        if verdict != "passed":
+            why = _OPEN.get(verdict, report.unanswered or NOT_ASKED)
+            remedy = f" {_SINGLED_OUT}" if (question, verdict) == (QUESTIONS[0], "failed") else ""
+            lines.append(f"{question}: {verdict}: {why}.{remedy}")
+    return lines
+
+
 def _settings(result: RunResult) -> list[tuple[str, Any]]:
-    """Return what the method was called with: plain numbers and names, never labels of a column."""
+    """Return the settings of the method: plain numbers and names, never labels of a column."""
     anonymization = result.anonymization
     if anonymization is None:
         return []

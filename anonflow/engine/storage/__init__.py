@@ -1,1 +1,1 @@
-"""Where a table lies while a flow is run over it: rows in memory, or pieces on disk; one interface."""
+"""The storage of a table during a run: rows in memory, or pieces on disk, with one interface."""

@@ -23,7 +23,7 @@ __all__ = ["BatchFiles", "InFiles"]
 
 @dataclass(frozen=True)
 class InFiles:
-    """Where the results of a run are kept, and by which secret they are named.
+    """The folder of a run's results, and the secret for their names.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class InFiles:
         A file for each batch.
     key : bytes
     fresh : bool
-        Whether what is there is not used.
+        Whether stored results are ignored.
     spill : str
-        Beginning of the names of files that are gone with the run.
+        Prefix of the names of files that are deleted with the run.
     buckets : int
-        That classes are dealt to, where they are measured.
+        Number of buckets for classes, if these are measured.
     """
 
     folder: str
@@ -80,12 +80,12 @@ class BatchFiles:
     resumed: Mapping[int, PartitionResult]
 
     def keep(self, results: Mapping[int, PartitionResult]) -> None:
-        """Write the results, if there are new ones."""
+        """Write the results if there are new ones."""
         if results.keys() - self.resumed.keys():
             self.write(results)
 
     def write(self, results: Mapping[int, PartitionResult]) -> None:
-        """Write the results, instead of those that may be there."""
+        """Write the results, replacing stored ones."""
         self.store.write(self.file, {self.names[p - self.batch.first]: each for p, each in results.items()})
 
     def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> bool:

@@ -1,4 +1,4 @@
-"""What tasks do for a release of a table in pieces: draw and verify a batch, and deal its rows to buckets."""
+"""The tasks for a release of a table in pieces: draw and verify a batch, and distribute its rows to buckets."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.draw import bucket_count
 from anonflow.release.draw import deal as deal_positions
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
-from anonflow.risk.people import chances_of_lists
+from anonflow.risk.attackers.people import chances_of_lists
 from anonflow.system import open_descriptor, peak_memory
 from anonflow.table import Domain, Records, Schema, Table, row_marks
+from anonflow.table.files.read import exact_frame
 from anonflow.table.linkage import Candidates
-from anonflow.table.read import exact_frame
 from anonflow.table.row_marks import joint_codes
 
 __all__ = [
@@ -64,7 +64,7 @@ SHOWN = "shown:"
 
 @dataclass(frozen=True, eq=False)
 class ReleaseContext:
-    """What every task of a release needs to know.
+    """The data that every task of a release needs.
 
     Attributes
     ----------
@@ -91,11 +91,11 @@ class ReleaseContext:
     overall : mapping
         Column whose diversity is asked for -> how often each text occurs in the table.
     drawn : bool
-        Whether what is checked is a release; else it is what the method made.
+        Whether the subject of the checks is a release; otherwise it is the method's outcome.
     together : tuple of str
         Other columns that may be unique together, those with the most values first.
     units : str or None
-        The file that says whose each position is, and of which household, where people have several rows.
+        The file with the unit and the household of each position, if people have several rows.
     """
 
     schema: Schema
@@ -123,7 +123,7 @@ class ReleaseContext:
 
     @property
     def hidden(self) -> str:
-        """The file that says which suppressed row carries whose other columns."""
+        """The file with the assignment of other columns to suppressed rows."""
         return f"{self.spill}hidden.npz"
 
     @property
@@ -143,7 +143,7 @@ class ReleaseContext:
 
 @dataclass(frozen=True, eq=False)
 class StoredBatch:
-    """A batch of a run, and where its rows and its results lie: what a task is given of it.
+    """A batch of a run with the places of its rows and results: the input of a task.
 
     Attributes
     ----------
@@ -160,12 +160,12 @@ class StoredBatch:
     place: Place
 
     def outcome(self, domains: tuple[Domain, ...], table: pa.Table) -> tuple[Records, Outcome]:
-        """Return its records, and what the method made of them.
+        """Return its records and the method's outcome.
 
         Raises
         ------
         AnonflowError
-            If results are gone.
+            If results are missing.
         """
         records = Records(domains, codes_of(table))
         parts = [records.take(at) for at in self.batch.parts]
@@ -194,7 +194,7 @@ def stored_batches(session: Session, run_plan: RunPlan, n: int, place: Place) ->
 
 @dataclass(frozen=True)
 class BatchDrawn:
-    """What the client is told of a batch that was drawn and verified.
+    """The summary of a drawn and verified batch that the client gets.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class BatchDrawn:
     together : sequence of Sketch
         Of the first of the columns that may be unique together, of the first two, and so on.
     hidden_units : numpy.ndarray, int64
-        Whose the suppressed records are, where people have several rows.
+        The units of the suppressed records, if people have several rows.
     """
 
     findings: tuple[Tally, ...]
@@ -219,7 +219,7 @@ class BatchDrawn:
 
 
 def deal_rows(context: ReleaseContext) -> None:
-    """Deal every row to a bucket, into a file.
+    """Assign every row to a bucket, and write the assignment to a file.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def draw_hidden(context: ReleaseContext, batches: Sequence[int]) -> None:
     """
     positions = hidden_positions(context.spill, batches)
     origin = permute_suppressed(positions, context.words)
-    row = positions[np.argsort(origin)]  # row[t] is the row that carries the other columns of positions[t]
+    row = positions[np.argsort(origin)]  # row[t] is the row with the other columns of positions[t]
     save(context.hidden, positions=positions, row=row)
 
 
@@ -261,7 +261,7 @@ def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
 
 
 def draw_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
-    """Draw a batch's assignment, verify what would be published of it, and deal its rows to the buckets.
+    """Draw a batch's assignment, verify its release, and distribute its rows to the buckets.
 
     Raises
     ------
@@ -274,7 +274,7 @@ def draw_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
 
 
 def check_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
-    """Verify what a method made of a batch, where nothing is drawn.
+    """Verify a method's outcome of a batch without a draw.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def check_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
 
 @dataclass(frozen=True, eq=False)
 class AttackedRows:
-    """Some partitions of a batch as they are published, in no random order; positions are those among these rows.
+    """The published rows of some partitions of a batch, not shuffled; positions are those among these rows.
 
     Attributes
     ----------
@@ -297,9 +297,11 @@ class AttackedRows:
     shown : pandas.DataFrame, m rows
         The published rows.
     origin : numpy.ndarray, shape (m,), int64
-        Whose other columns each row carries.
+        The original of each row's other columns.
     candidates : Candidates or None
         Among which originals the one of each row is, where the method says it.
+    positions : numpy.ndarray, shape (m,), int64
+        Of the originals in the table.
     """
 
     codes: np.ndarray
@@ -307,10 +309,11 @@ class AttackedRows:
     shown: pd.DataFrame
     origin: np.ndarray
     candidates: Candidates | None
+    positions: np.ndarray
 
 
 def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray) -> AttackedRows:
-    """Return the rows of some of a batch's partitions with the truth, for who attacks them.
+    """Return the rows of some of a batch's partitions with the truth, for attackers.
 
     Parameters
     ----------
@@ -330,7 +333,7 @@ def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.nd
 def covering_batch(
     context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray, codes: np.ndarray
 ) -> np.ndarray:
-    """Return how many rows of a batch, but for those of some partitions, cover each of some records, shape (m,), int64.
+    """Return how many rows of a batch, without those of some partitions, cover each of some records, shape (m,), int64.
 
     Parameters
     ----------
@@ -352,7 +355,7 @@ def covering_batch(
 
 
 def named_batch(context: ReleaseContext, stored: StoredBatch) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return positions of a batch's rows, and with which probability each one's person is named by a row that lists it.
+    """Return positions of a batch's rows, and the probability with which a row that lists a person is that person's.
 
     Raises
     ------
@@ -386,7 +389,7 @@ def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, files: Sequ
 
 
 class _DrawnBatch:
-    """A batch's rows on their way to the buckets."""
+    """A batch's rows while they are distributed to the buckets."""
 
     def __init__(self, context: ReleaseContext, stored: StoredBatch) -> None:
         self.context = context
@@ -429,7 +432,7 @@ class _DrawnBatch:
         )
 
     def checked(self) -> BatchDrawn:
-        """Return what the verifier finds without a draw."""
+        """Return the verifier's findings without a draw."""
         return BatchDrawn(
             tallied(self._verified(None)), 0, peak_memory(), self._hidden_values(), (), self._hidden_units()
         )
@@ -451,10 +454,11 @@ class _DrawnBatch:
             self._shown(origin).iloc[at].reset_index(drop=True),
             rank[origin[at]],
             self._candidates(self.whole.take(at)),
+            self.positions[at],
         )
 
     def _candidates(self, rows: GeneralizedRows) -> Candidates | None:
-        """Of rows of which none is suppressed; None if the method does not say who may be whose."""
+        """Return the candidates of rows without suppressed ones; None if the method does not list them."""
         if rows.matches is None and rows.classes is None:
             return None
         return rows.candidates(np.arange(len(rows.suppressed)))
@@ -474,18 +478,18 @@ class _DrawnBatch:
         return results
 
     def _units(self, at: np.ndarray) -> np.ndarray | None:
-        """Return whose some of the rows are; None where a row is taken to be a person."""
+        """Return the units of some rows; None if each row counts as a person."""
         if self.context.units is None:
             return None
         return np.array(np.load(self.context.units, mmap_mode="r")[0, self.positions[at]])
 
     def _hidden_units(self) -> np.ndarray:
-        """Return whose the batch's suppressed records are."""
+        """Return the units of the batch's suppressed records."""
         units = self._units(self.hidden)
         return np.zeros(0, np.int64) if units is None else units
 
     def _hidden_rows(self) -> np.ndarray:
-        """Return where the other columns of the batch's suppressed records are published: all of these rows look alike."""
+        """Return the rows in which the other columns of the batch's suppressed records are published; these rows have equal cells."""
         with np.load(self.context.hidden) as content:
             everybody, row = content["positions"], content["row"]
         hidden_rows: np.ndarray = row[np.searchsorted(everybody, self.positions[self.hidden])]
@@ -519,7 +523,7 @@ class _DrawnBatch:
             candidates = self._candidates(rows)
             if candidates is not None:
                 certificate = context.certificate(candidates)
-            # who drew it knows: what the order of a batch looks like is not asked
+            # the draw is known here: remarks about the order of a batch are not needed
             subject = Release(shown.iloc[at].reset_index(drop=True), certificate, at)
         return verify(table, subject, criteria, context.k, certificate, overall=context.overall).findings
 
@@ -547,7 +551,7 @@ class _DrawnBatch:
 
 @dataclass(frozen=True, eq=False)
 class VerifiedRows:
-    """Some rows as the verifier takes what a method made: no release.
+    """Some rows of a method's outcome in the verifier's form, not a release.
 
     Attributes
     ----------

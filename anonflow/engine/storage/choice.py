@@ -1,4 +1,4 @@
-"""Where a flow's table is worked on: in memory, or in pieces on disk, and whether it can be there."""
+"""Choose the storage of a flow's table, in memory or in pieces on disk, and check that it is possible."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from anonflow.engine.storage.memory import InMemory
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError, FlowError
 from anonflow.system import total_memory
-from anonflow.table.read import parquet_files
+from anonflow.table.files.read import parquet_files
 
 __all__ = ["ROWS", "pieces_of", "storage_of", "text_in_memory"]
 
 ROWS = 1 << 18
-"""Rows of a piece, where the flow does not say."""
+"""Default number of rows of a piece."""
 
 _CELL = 100
 """Bytes that a cell takes, from the file to the release, where a table is in memory."""
 
 _TEXT = 30
-"""How many times its size a CSV file takes there."""
+"""How many times its size a CSV file takes in memory."""
 
-_OF_ALL_ROWS = ("key-sets", "average-risk", "share-at-risk")
+_OF_ALL_ROWS = ("key-sets", "average-risk", "share-at-risk", "uniqueness")
 """Criteria that count rows of several batches together."""
 
 
 def storage_of(session: Session) -> Storage:
-    """Return where the table of a run lies.
+    """Return the storage of a run's table.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def pieces_of(flow: Flow) -> int | None:
     Raises
     ------
     FlowError
-        If the source asks for pieces and the flow asks for what needs the whole table.
+        If the source asks for pieces and the flow needs the whole table in memory.
     DataError
         If the source cannot be read.
     """
@@ -78,7 +78,7 @@ def pieces_of(flow: Flow) -> int | None:
 
 
 def text_in_memory() -> int:
-    """Return bytes of the largest CSV file that is worked on in memory, where nobody says otherwise."""
+    """Return the default size of the largest CSV file that is processed in memory, in bytes."""
     return _half_of_memory() // _TEXT
 
 
@@ -87,12 +87,12 @@ def _half_of_memory() -> int:
 
 
 def _need(path: Path, text: bool) -> int:
-    """About how many bytes a table would take in memory."""
+    """Return about how many bytes a table would take in memory."""
     if text:
         try:
             return path.stat().st_size * _TEXT
         except OSError:
-            return 0  # it is said where it is read
+            return 0  # the reader reports it
     try:
         about = [pq.ParquetFile(file).metadata for file in parquet_files(path)]
     except (pa.ArrowException, OSError, DataError):
@@ -101,7 +101,7 @@ def _need(path: Path, text: bool) -> int:
 
 
 def _problems(flow: Flow) -> list[str]:
-    """Return all that a table in pieces does not have: what is in no partition, and not in a sum over them."""
+    """Return everything in the flow that a table in pieces cannot have: quantities that are not sums over partitions."""
     criteria = read_criteria(flow.criteria, "covers")
     methods = [run.anonymize.method for run in flow.runs]
     of_diversity = [criterion for criterion in criteria if criterion.name in DIVERSITY]
@@ -109,9 +109,6 @@ def _problems(flow: Flow) -> list[str]:
     by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
     freeform = any("k-anonymity" not in method.guarantee for method in methods)
     refused = {
-        "table: units looks for a person's rows in the whole table; leave pieces out": (
-            flow.spec.table.units is not None
-        ),
         "the measure lower-bound compares all rows with all others; take partition-lower-bound": (
             "lower-bound" in flow.spec.steps.measures
         ),

@@ -1,7 +1,7 @@
-"""Measures of classes over a table in pieces: what is published alike is one class, wherever it was made.
+"""Measures of classes over a table in pieces: records with equal cells are one class, also in different batches.
 
-Each batch deals its classes to buckets by their cells, so that all parts of a class meet in one; what a bucket's
-classes add to a measure is a few numbers. No task holds more than a batch's classes, or a bucket's.
+Each batch distributes its classes to buckets by their cells, so all parts of a class are in the same bucket; the part
+of a bucket's classes in a measure is a few numbers. No task holds more than a batch's classes, or a bucket's.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _USEFULNESS = "usefulness"
 
 
 def deal_classes(chunks: Mapping[str, list[Any]], into: str, buckets: int) -> None:
-    """Deal a batch's classes to buckets.
+    """Distribute a batch's classes to buckets.
 
     Parameters
     ----------
     chunks : mapping
-        What the batch adds to each of :func:`anonflow.utility.measures_by_class` that is asked for.
+        The batch's part of each requested measure of :func:`anonflow.utility.measures_by_class`.
     into : str
         The file that is written: a record batch for each bucket, a row for each class.
     buckets : int
@@ -44,7 +44,7 @@ def deal_classes(chunks: Mapping[str, list[Any]], into: str, buckets: int) -> No
     for name, (chunk,) in chunks.items():
         if name == _USEFULNESS:
             cells = chunk["keys"]
-            columns |= _found(chunk)
+            columns |= _columns_of(chunk)
         else:
             cells, sizes = chunk[:2]
             columns[_SIZE] = pa.array(sizes)
@@ -52,7 +52,7 @@ def deal_classes(chunks: Mapping[str, list[Any]], into: str, buckets: int) -> No
     deal(pa.table(columns), _bucket(cells, buckets), buckets, into)
 
 
-def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
+def _columns_of(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
     if "spread" in chunk:
         return {_SPREAD: pa.array(chunk["spread"])}
     classes = chunk["keys"].shape[1]
@@ -85,7 +85,7 @@ def _bucket(cells: np.ndarray, buckets: int) -> np.ndarray:
 def add_classes(
     ready: MeasureRequest, names: Sequence[str], files: str, count: int, bucket: int
 ) -> dict[str, tuple[float, ...]]:
-    """Return what a bucket's classes add to each measure.
+    """Return the part of a bucket's classes in each measure.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""A table in pieces on disk: read, coded and sorted piece by piece; what is made of it lies in files, too.
+"""A table in pieces on disk: it is read, coded and sorted piece by piece, and its results are in files, too.
 
 The source is read piece by piece (:mod:`pieces`, :mod:`scan`); each piece is coded and sorted, the pieces are merged into
-one order (:mod:`external_sort`), results are kept in a file for each batch, and what is published is dealt to shuffle
-buckets and shuffled there (:mod:`release`). No task holds more than a piece, a batch or a bucket,
-and the client holds none. What is put aside lies in the owner's folder (:mod:`spill`), which all workers must reach, and
-is gone afterwards.
+one order (:mod:`external_sort`), results are kept in a file for each batch, and published rows are distributed to
+shuffle buckets and shuffled there (:mod:`release`). No task holds more than a piece, a batch or a bucket, and the
+client holds none. Temporary files are in the owner's folder (:mod:`spill`), which all workers must reach, and are
+deleted afterwards.
 """
 
 from __future__ import annotations
@@ -18,19 +18,27 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import numpy as np
+import pyarrow as pa
 
 from anonflow.algorithms.anonymize import partition_rng
 from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared
-from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_many_values
+from anonflow.engine.execution.plan import (
+    BoundaryClasses,
+    FlowPlan,
+    RunPlan,
+    check_weights,
+    refuse_many_values,
+)
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import OF_THE_WHOLE
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
+from anonflow.engine.flows.spec import UnitsSpec
 from anonflow.engine.storage import external_sort, pieces, scan
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
@@ -42,12 +50,14 @@ from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
 from anonflow.engine.storage.unit_layers import Units, put
+from anonflow.engine.storage.unit_rows import needed_columns, rows_of_units
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
 from anonflow.release import Earlier
 from anonflow.release.draw import bucket_count
 from anonflow.table import Records, Schema
 from anonflow.table.frame import check_columns
+from anonflow.table.prepare import Preparation
 from anonflow.table.row_marks import unit_marks
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.utility.measures import MeasureRequest
@@ -55,11 +65,11 @@ from anonflow.utility.measures import MeasureRequest
 __all__ = ["OnDisk"]
 
 REMEMBERED = 20_000_000
-"""People whose marks the client holds at the end of a run, 8 bytes each; of more, none are kept."""
+"""People whose marks the client holds at the end of a run, 8 bytes each; for more people, none are kept."""
 
 
 class OnDisk:
-    """A table in pieces, and all that is made of it in files. Nothing here holds a record.
+    """A table in pieces, with its results in files. No attribute holds a record.
 
     Parameters
     ----------
@@ -72,7 +82,7 @@ class OnDisk:
 
     def __init__(self, session: Session, rows: int) -> None:
         self._own: TemporaryDirectory[str] | None = None
-        if session.owner is None:  # a flow that is no file
+        if session.owner is None:  # a flow that is not a file
             self._own = TemporaryDirectory(prefix="anonflow-")
             home = Path(self._own.name)
         else:
@@ -85,7 +95,7 @@ class OnDisk:
         self._executor: Executor
         self._batches: dict[int, int] = {}
         self._hidden: dict[int, list[int]] = {}
-        self._said: dict[int, tuple[str, ...]] = {}
+        self._remarks: dict[int, tuple[str, ...]] = {}
         self._diverse: dict[int, InFiles] = {}
         self._orders: dict[tuple[str, bool], tuple[Ordered, np.ndarray]] = {}
         self._units: Units | None = None
@@ -106,7 +116,7 @@ class OnDisk:
     # ------------------------------------------------------------------------------- load and sort
 
     def load(self, executor: Executor) -> Outline:
-        """Read the source once: its domains, and what its other columns would tell.
+        """Read the source once: its domains, and what its other columns would reveal.
 
         Raises
         ------
@@ -119,14 +129,20 @@ class OnDisk:
         fingerprint = self._session.fingerprint
         frame = source.frame_of(flow, fingerprint)
         steps = schema.preparation
+        units = flow.spec.table.units if flow.table is None else None
         read = 0
-        if frame is not None and flow.table is None and steps:
-            read, frame = len(frame), steps.apply(frame)
+        of_units: list[pieces.Piece] | None = None
+        if frame is not None and flow.table is None:
+            frame = source.per_unit(flow, frame, self._session.seed)
+            if steps:
+                read, frame = len(frame), steps.apply(frame)
         held = None if frame is None else pieces.held_table(frame)
         if held is not None:
             fields = held.schema
         elif path is not None:
             fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
+            if units is not None:
+                of_units, fields = self._rows_of_units(path, units, fields)
             if steps:
                 fields = pieces.prepared(fields.empty_table(), steps).schema
         else:
@@ -142,7 +158,7 @@ class OnDisk:
             self._pieces = pieces.put_aside(held.select(self._read), self._rows, self._spill.file("source-"))
         else:
             assert path is not None
-            self._pieces, read = self._cut_source(path, self._read)
+            self._pieces, read = self._cut_source(path, self._read, of_units)
         sensitive = self._diverse_columns(schema, columns)
         looks = executor.all(
             [Call(scan.scan, (piece, schema, columns, sensitive), "scan") for piece in self._pieces],
@@ -165,12 +181,12 @@ class OnDisk:
             raise DataError(
                 "every record has a missing value that the schema drops; say missing: value or suppress"
             )
-        self._found: scan.Found = whole
+        self._scanned: scan.Scanned = whole
         with fingerprint.others_read():
             self._coders, domains = scan.coders(whole, schema)
         unnamed = tuple(name for name in fields.names if name not in schema)
         dropped = whole.rows - whole.kept
-        if flow.table is not None:  # it has said what it left out
+        if flow.table is not None:  # it has reported the rows that it left out
             unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
         filtered = max(0, read - whole.rows) if flow.table is None else flow.table.filtered
         self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
@@ -180,7 +196,7 @@ class OnDisk:
         return self.outline
 
     def _read_units(self) -> Units:
-        """Return whose each row is."""
+        """Return the unit of each row."""
         schema, held = self.outline.schema, self._flow.table
         if held is not None:
             assert held.unit is not None
@@ -189,24 +205,55 @@ class OnDisk:
         calls = [Call(scan.units_of, (piece, schema, self._read, names), "scan") for piece in self._pieces]
         return Units.of_hashes(schema, self._executor.all(calls, self._session.fingerprint))
 
-    def _cut_source(self, path: Path, columns: tuple[str, ...]) -> tuple[list[pieces.Piece], int]:
+    def _rows_of_units(
+        self, path: Path, units: UnitsSpec, fields: pa.Schema
+    ) -> tuple[list[pieces.Piece], pa.Schema]:
+        """Return the rows of a source after the treatment of people with several rows, and their columns."""
+        columns = needed_columns(units, fields.names)
+        schema = self._flow.schema
+        if units.recipes is None and not schema.preparation:
+            columns = [name for name in columns if name in schema or name == units.unit]
+        fingerprint = self._session.fingerprint
+        whole, _ = self._raw_pieces(path, columns, "raw-")
+        seed = source.seed_of_caps(self._session.seed)
+        of_units, own = rows_of_units(
+            self._executor, fingerprint, self._spill, units, whole, columns, self._rows, seed
+        )
+        return of_units, fields if units.recipes is None else own
+
+    def _cut_source(
+        self, path: Path, columns: tuple[str, ...], of_units: list[pieces.Piece] | None
+    ) -> tuple[list[pieces.Piece], int]:
         """Return the pieces of a source, and the rows that it has where steps before look at all of them, else 0."""
+        steps = self._flow.schema.preparation
+        if of_units is not None and not steps:
+            return of_units, 0
+        cut, read = self._raw_pieces(path, columns, "source-", steps, of_units)
+        return cut, read if steps else 0
+
+    def _raw_pieces(
+        self,
+        path: Path,
+        columns: Sequence[str],
+        name: str,
+        steps: Preparation | None = None,
+        before: list[pieces.Piece] | None = None,
+    ) -> tuple[list[pieces.Piece], int]:
+        """Return the pieces of a source, in its own files if possible, and the number of rows that were read for it."""
         given = self._flow.spec.table.source
         opener = self._session.fingerprint.open
-        steps = self._flow.schema.preparation
-        cut, read = None, 0
         if given.parquet is not None and not steps:
             cut = pieces.parquet_pieces(path, self._rows, opener)
-        if cut is None:
-            into = self._spill.file("source-")
-            arguments = (str(path), given, columns, self._rows, into, opener, steps)
-            ((cut, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
-        assert cut is not None
-        return cut, read if steps else 0
+            if cut is not None:
+                return cut, 0
+        into = self._spill.file(name)
+        arguments = (str(path), given, columns, self._rows, into, opener, steps, before)
+        ((written, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
+        return written, read
 
     def sample(self) -> Records:
         """Return a few records that have every value that the table has, column by column."""
-        return scan.stand_in(self._coders, self.outline.domains, self._found)
+        return scan.stand_in(self._coders, self.outline.domains, self._scanned)
 
     def take(self, positions: np.ndarray) -> Records:
         """Return the records at some positions: the pieces that have them are read once more."""
@@ -243,17 +290,18 @@ class OnDisk:
         return tuple(name for name in dict.fromkeys(wanted) if name in others)
 
     def refuse_early(self) -> None:
-        """Refuse a diversity that not even the whole table has."""
+        """Refuse a diversity that not even the whole table has, and weights that none can be."""
+        check_weights(self._flow, self._scanned.weights)
         more = self._flow.spec.steps.diversify
         if more is not None:
             schema = self.outline.schema
             others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
-            self._target = target_of_table(more, schema, others, self._found.sensitive)
+            self._target = target_of_table(more, schema, others, self._scanned.sensitive)
             column, values, _ = self._target
             refuse_many_values(self._flow, column, len(values))
 
     def boundary_classes(self) -> BoundaryClasses:
-        """Return who may be generalized together: counted in an order that the first run with boundaries needs."""
+        """Return the records that may be generalized together, counted in an order that the first run with boundaries needs."""
         table = self.outline
         names = bounded(Records(table.domains, np.empty((0, len(table.domains)), np.int32)))
         within = [run for run in self._flow.runs if run.anonymize.boundaries] if names else []
@@ -325,7 +373,7 @@ class OnDisk:
     # ------------------------------------------------------------------------------------- results
 
     def begin(self, plan: FlowPlan) -> None:
-        """Make the folder of the results, which workers write themselves."""
+        """Create the folder of the results, which workers write."""
         session = self._session
         resume_store = session.resume_store
         if resume_store is None:
@@ -336,7 +384,7 @@ class OnDisk:
             self._batches[run_plan.run.number], self._hidden[run_plan.run.number] = 0, []
 
     def place(self, run_plan: RunPlan, batch: Batch) -> InFiles:
-        """Return where a task puts the results of a batch."""
+        """Return the store of a batch's results for a task."""
         return self._place(run_plan.run)
 
     def _place(self, run: Run) -> InFiles:
@@ -350,22 +398,22 @@ class OnDisk:
             self._hidden[run_plan.run.number].append(batch.number)
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
-        """Return whether putting a run together takes tasks."""
+        """Return whether completing a run needs tasks."""
         return self._flow.spec.steps.diversify is not None or bucket_count(self.outline.n) > 1
 
     def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """Return the run's results made diverse, where the flow says so, in files of their own."""
+        """Return the diverse results of the run, if the flow wants diversity, in separate files."""
         more = self._flow.spec.steps.diversify
         if more is None:
             return totals
         source = replace(self._place(run_plan.run), fresh=False)
         diverse = replace(source, folder=self._spill.file(f"diverse-{run_plan.run.number}"))
         context = context_of(
-            more, self._target, self._found.sensitive[self._target[0]], self.outline.domains, self.outline.n,
+            more, self._target, self._scanned.sensitive[self._target[0]], self.outline.domains, self.outline.n,
             run_plan.run.anonymize.k, source, diverse,
         )  # fmt: skip
         number = run_plan.run.number
-        again, self._hidden[number], self._said[number] = self._session.step(
+        again, self._hidden[number], self._remarks[number] = self._session.step(
             "diversify",
             lambda: diversified(self._session, executor, run_plan, totals, shared, context),
             number,
@@ -374,7 +422,7 @@ class OnDisk:
         return again
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
-        """Return a call for each bucket that classes were dealt to."""
+        """Return a call for each bucket of classes."""
         place = self._place(run_plan.run)
         count = self._batches[run_plan.run.number]
         return [
@@ -383,7 +431,7 @@ class OnDisk:
         ]
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """Return the result with what its diversity costs and promises, and with criteria of more than its partitions."""
+        """Return the result with the cost and promise of its diversity, and with criteria that need more than partitions."""
         flow = self._flow
         findings = result.findings
         if result.problem is None and not flow.draws(run_plan.run):
@@ -391,18 +439,20 @@ class OnDisk:
             criteria = [
                 each
                 for each in read_criteria(flow.criteria, totals.guarantee)
-                # what a k-regular result shows is known after the draw only
+                # the values on a k-regular result's rows are known only after the draw
                 if each.name in OF_THE_WHOLE and not (later and each.name in DIVERSITY)
             ]
             if criteria:
                 findings += check_made(
                     self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
-                    self._found, criteria, units=self._unit_file,
+                    self._scanned, criteria, units=self._unit_file,
                 )  # fmt: skip
         measures = dict(result.measures)
         if "discernibility" in measures and totals.kind != "classes":
             measures["discernibility"] = self._pairs(run_plan)
-        return replace(result, findings=findings, measures=measures, said=self._said.get(result.number, ()))
+        return replace(
+            result, findings=findings, measures=measures, said=self._remarks.get(result.number, ())
+        )
 
     def _pairs(self, run_plan: RunPlan) -> int:
         """Return how many originals the generalized records of a run cover, added up."""
@@ -415,18 +465,18 @@ class OnDisk:
         return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
 
     def _results(self, run: Run) -> InFiles:
-        """Return where a run's results are, diverse if they were made so."""
+        """Return the place of a run's results, the diverse ones if there are any."""
         return self._diverse.get(run.number, replace(self._place(run), fresh=False))
 
     def draw(
         self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
     ) -> tuple[tuple[Finding, ...], Buckets]:
-        """Draw and verify batch by batch, deal the rows to buckets, and shuffle these."""
+        """Draw and verify batch by batch, distribute the rows to buckets, and shuffle these."""
         (run_plan,) = (run_plan for run_plan in plan.runs if run_plan.run.number == result.number)
         hidden = sorted(self._hidden[result.number])
         findings, buckets = draw(
             self._session, executor, run_plan, totals, result, self.outline,
-            place=self._results(run_plan.run), hidden=hidden, fields=self._fields, scanned=self._found,
+            place=self._results(run_plan.run), hidden=hidden, fields=self._fields, scanned=self._scanned,
             units=self._unit_file,
         )  # fmt: skip
         session = self._session
@@ -439,8 +489,8 @@ class OnDisk:
         table = self.outline
         if table.n > REMEMBERED:
             self._session.warn(
-                f"whom this release is about is not remembered: it has more than {REMEMBERED:,} people; see to it "
-                "yourself that they are in no other one"
+                f"anonflow keeps no marks of the people in this release: it has more than {REMEMBERED:,} people; check "
+                "yourself that no other release contains them"
             )
             return buckets
         key = earlier.key()

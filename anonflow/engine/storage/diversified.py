@@ -1,7 +1,7 @@
 """The step diversify of a table in pieces: batch by batch, in rounds, with the bits that it has in memory.
 
-What is said of the whole table is added up between the rounds: which throwaway draws were refused, and which values the
-suppressed records have. :func:`diversified` is the client's part; the functions before it are what its tasks do.
+Figures of the whole table are summed between the rounds: refused throwaway draws, and values of suppressed records.
+:func:`diversified` is the client's part; the functions before it are its tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from anonflow.algorithms.diversity.diversify import (
     suppressed_with,
 )
 from anonflow.algorithms.diversity.refusal import refusal_at_most
-from anonflow.algorithms.diversity.target import Targets, places_of, sensitive_column, target_of_counts
+from anonflow.algorithms.diversity.target import Targets, sensitive_column, target_of_values
 from anonflow.algorithms.diversity.within_partition import (
     Diverse,
     Request,
@@ -52,7 +52,7 @@ from anonflow.loss import measure_named
 from anonflow.partition import limited, unbounded
 from anonflow.system import peak_memory
 from anonflow.table import Domain, Records, Schema
-from anonflow.table.read import exact_frame
+from anonflow.table.files.read import exact_frame
 from anonflow.utility.violations import beyond_cells
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class DiversityContext:
-    """What every task of the step needs to know.
+    """The data that every task of the step needs.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class DiversityContext:
     results: InFiles
 
     def request(self, settings: TaskSettings) -> Request:
-        """Return what is asked of every partition."""
+        """Return the request for every partition."""
         method = algorithm_named(settings.algorithm)
         options = {name: value for name, value in settings.options.items() if name in method.options}
         loss = measure_named(settings.loss)
@@ -126,14 +126,13 @@ class DiversityContext:
             self.rows,
             rematch,
             method.hides,
-            method.diverse,
+            method.is_diverse(options),
         )
 
     def round(self, last: bool | None, values: np.ndarray) -> InFiles:
-        """Return where a round keeps the results of a batch whose records have these values.
+        """Return the place of a round's results of a batch whose records have these values.
 
-        Named by all that they depend on besides the method's results: who asks for something else, or of other values,
-        finds nothing.
+        The name depends on everything besides the method's results: another request or other values give another name.
         """
         calls = [
             self.column,
@@ -158,7 +157,7 @@ class DiversityContext:
 
 @dataclass(frozen=True, eq=False)
 class DiverseRound:
-    """What the client is told of a batch after a round.
+    """The summary of a batch after a round that the client gets.
 
     Attributes
     ----------
@@ -209,7 +208,7 @@ class _Parts:
         return self.open(self.context.round(last, self.values))
 
     def partition(self, number: int, rng: np.random.Generator) -> Partition:
-        """Return one of them, as the step sees it."""
+        """Return one partition in the step's form."""
         own = self.records[number - self.batch.first]
         free = own if self.settings.boundaries else unbounded(own)
         return Partition(free, measure_named(self.settings.loss), rng)
@@ -227,7 +226,7 @@ class _Parts:
         return {p: files.resumed[p] for p in sorted(files.resumed)}
 
     def outcome(self, part: Partition, given: Outcome) -> Outcome:
-        """Return what the method made of a partition, as the step takes it."""
+        """Return the method's outcome of a partition in the step's form."""
         plain = Generalization(
             part.records.domains, given.generalization.lo, given.generalization.hi, given.generalization.bits
         ).with_suppressed(given.suppressed)
@@ -286,7 +285,7 @@ def diverse_batch(
 
 
 def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult]:
-    """Return a batch's results after one more round, with all that the next one needs."""
+    """Return a batch's results after one more round, with the data that the next round needs."""
     context, settings, batch = parts.context, parts.settings, parts.batch
     request = context.request(settings)
     earlier = {} if last is None else parts.results(parts.round(False if last else None))
@@ -315,7 +314,7 @@ def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult
 T = TypeVar("T")
 
 _ROUND = "diversify-round"
-"""The fact of an outcome that has what a round leaves to the next one, and to a run that takes this one up."""
+"""The fact of an outcome with a round's data for the next round, and for a run that resumes this one."""
 
 
 def _with_round(diverse: Diverse, rng: np.random.Generator) -> Outcome:
@@ -403,7 +402,7 @@ def finish_batch(
     last: bool | None,
     chosen: np.ndarray,
 ) -> tuple[BatchDone, int]:
-    """Suppress what has to be, and say of a batch what :func:`anonflow.engine.execution.batches.solve_batch` says.
+    """Suppress the necessary records, and return the summary of :func:`anonflow.engine.execution.batches.solve_batch`.
 
     Parameters
     ----------
@@ -457,7 +456,7 @@ def _done(result: T | Failed) -> T:
 
 
 def _without(outcome: Outcome, leaving: np.ndarray) -> Outcome:
-    """Return an outcome with more records suppressed; they leave with all whom they match."""
+    """Return an outcome with more suppressed records; their matches are suppressed with them."""
     suppressed = outcome.suppressed | leaving
     matches = outcome.matches
     if matches is not None:
@@ -475,7 +474,7 @@ def _without(outcome: Outcome, leaving: np.ndarray) -> Outcome:
 def target_of_table(
     spec: DiversifySpec, schema: Schema, others: Sequence[str], values: Mapping[str, ValueCounts]
 ) -> tuple[str, np.ndarray, Targets]:
-    """Return what is asked for, against the whole table's values.
+    """Return the requested diversity, with the whole table's values.
 
     Parameters
     ----------
@@ -499,14 +498,16 @@ def target_of_table(
         If the column cannot be used.
     InfeasibleError
         If the whole table has less diversity; with the largest feasible value.
+    DataError, HierarchyError
+        As :func:`~anonflow.algorithms.diversity.target.target_of_values`.
     """
     sensitive = tuple(name for name in others if schema[name].role == "sensitive")
     column = sensitive_column(spec.column, sensitive, tuple(others))
-    places, numeric = places_of(values[column].values)
-    counts = np.zeros(len(places), np.int64)
-    counts[places] = values[column].counts
-    target = target_of_counts(spec.criterion, spec.needed, counts, numeric)
-    target.refuse(counts, column)
+    of_column = values[column]
+    target, places = target_of_values(
+        spec.criterion, spec.needed, schema, column, of_column.values, of_column.counts
+    )
+    target.refuse(of_column.counts[np.argsort(places)], column)
     return column, places, Targets((target,))
 
 
@@ -537,7 +538,7 @@ def diversified(
     hidden : list of int
         Batches with suppressed records.
     said : tuple of str
-        What it costs and what it promises.
+        Its cost and its promise.
 
     Raises
     ------
@@ -598,8 +599,9 @@ def diversified(
     suppressed = int(hidden.sum())
     if suppressed == context.n:
         raise InfeasibleError(
-            "diversify: every record would have to be suppressed; ask for less diversity, use larger partitions, "
-            "or allow wider generalizations"
+            "every record would have to be suppressed; ask for less diversity, use larger partitions, "
+            "or allow wider generalizations",
+            subject="diversify",
         )
     again = Totals(run_plan.run, totals.ready)
     again.follow(totals)
@@ -647,12 +649,12 @@ def context_of(
     source: InFiles,
     results: InFiles,
 ) -> DiversityContext:
-    """Return what the tasks of a run need to know.
+    """Return the data that the tasks of a run need.
 
     Raises
     ------
     ParameterError, InfeasibleError
-        If the blind way cannot be gone.
+        If the blind way is impossible.
     """
     column, places, targets = target
     rows = blind_rows(targets, k, n, float(spec.risk)) if spec.way == "blind" else k

@@ -19,7 +19,7 @@ from anonflow.engine.storage.scan import Coder
 from anonflow.engine.storage.spill import as_numpy, read_batch, write_batches
 from anonflow.partition import first_to_last, random_places
 from anonflow.table import Domain, Records, Schema
-from anonflow.table.read import exact_frame
+from anonflow.table.files.read import exact_frame
 
 __all__ = [
     "OTHER",
@@ -72,7 +72,7 @@ def sort_piece(
     coders: Sequence[Coder], fingerprint: Fingerprint, bounds: Mapping[int, np.ndarray], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
     compared: Sequence[str], into: str, key: int | None = None, layers: str | None = None,
 ) -> np.ndarray:  # fmt: skip
-    """Code a piece, sort it, and put it aside.
+    """Code a piece, sort it, and write it to a file.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def splitters(samples: Sequence[np.ndarray], ranges: int) -> np.ndarray:
 def merge_range(
     files: Sequence[str], compared: Sequence[str], low: np.ndarray | None, high: np.ndarray | None, into: str
 ) -> tuple[int, np.ndarray, np.ndarray]:
-    """Put the rows of one range together, in order.
+    """Merge the rows of one range, in order.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def merge_range(
     rows : int
         In the file.
     classes : numpy.ndarray, shape (c, b), int64
-        What the boundary classes and layers in it are told apart by, in order.
+        The columns that distinguish its boundary classes and layers, in order.
     sizes : numpy.ndarray, shape (c,), int64
         Their rows.
 
@@ -216,7 +216,7 @@ def merge_range(
 
 
 def class_sizes(classes: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
-    """Return rows of each boundary class of a table, of ranges that follow each other; one may lie in several."""
+    """Return the rows of each boundary class of a table, from ranges that follow each other; a class may be in several."""
     keys, counts = np.concatenate(classes), np.concatenate(sizes)
     new = np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)]
     return np.bincount(np.cumsum(new) - 1, counts).astype(np.int64)

@@ -1,4 +1,4 @@
-"""A table in memory: orders are permutations, results come back to the client, and a run ends as an anonymization."""
+"""A table in memory: orders are permutations, results return to the client, and a run ends as an anonymization."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = ["HeldRelease", "HeldRows", "InMemory"]
 
 
 class HeldRows:
-    """Rows of a table in memory. What travels to another process are they, not the table.
+    """Rows of a table in memory. Only they are sent to another process, not the table.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ class HeldOrder:
 
 @dataclass(frozen=True, eq=False)
 class InHand:
-    """Results that are handed back to the client.
+    """Results that are returned to the client.
 
     Attributes
     ----------
     resumed : mapping
-        Partition of the batch -> what an earlier run left of it.
+        Partition of the batch -> its result from an earlier run.
     """
 
     resumed: Mapping[int, PartitionResult]
@@ -131,7 +131,7 @@ class InHand:
 
 
 class InMemory:
-    """A table in memory, and all that is made of it.
+    """A table in memory, with its results.
 
     Parameters
     ----------
@@ -173,20 +173,20 @@ class InMemory:
         refuse_early(self._session.flow, self.table)
 
     def boundary_classes(self) -> BoundaryClasses:
-        """Return who may be generalized together."""
+        """Return the records that may be generalized together."""
         return BoundaryClasses.of(self.table.records)
 
     def order(self, name: str, bounded: bool) -> HeldOrder:
         """Return the table in an order."""
         rng = partition_rng(self._session.seed, -1)
         records = self.table.records
-        if records.units is not None and not bounded:  # layers are kept apart whatever boundaries are
+        if records.units is not None and not bounded:  # layers are separate with and without boundaries
             records, bounded = partitions.unbounded(records), True
         positions = partitions.ordered(records, name, rng, boundaries=bounded)
         return HeldOrder(self.table.codes, positions)
 
     def begin(self, plan: FlowPlan) -> None:
-        """Find what an earlier run left."""
+        """Read the results of an earlier run."""
         session = self._session
         for run_plan in plan.runs:
             self._results[run_plan.run.number], self._classes[run_plan.run.number] = {}, {}
@@ -203,13 +203,13 @@ class InMemory:
                 self._results[number][p] = there[name]
 
     def place(self, run_plan: RunPlan, batch: Batch) -> InHand:
-        """Return where a task puts the results of a batch: nowhere, it hands them back."""
+        """Return the store of a batch's results for a task: it returns them to the client."""
         there = self._results[run_plan.run.number]
         numbers = range(batch.first, batch.first + len(batch.bounds))
         return InHand({p: there[p] for p in numbers if p in there})
 
     def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
-        """Take what a task handed back."""
+        """Store the results that a task returned."""
         number = run_plan.run.number
         self._results[number] |= done.kept
         if isinstance(done, BatchDone):
@@ -219,21 +219,21 @@ class InMemory:
                 self._session.resume_store.add(self._names[number, p], result, self._session.seed)
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
-        """Return False: putting a run together takes no tasks."""
+        """Return False: completing a run needs no tasks."""
         return False
 
     def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """Return the same: the whole run is made diverse when it is completed."""
+        """Return the same totals: the run is made diverse when it is completed."""
         return totals
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
-        """Return one call: all classes are at hand."""
+        """Return one call: all classes are in memory."""
         chunks = self._classes.pop(run_plan.run.number)
         together = {name: [each for b in sorted(chunks) for each in chunks[b][name]] for name in names}
         return [Call(utility.class_sums, (together,))]
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """Return the result with its anonymization, diversified, and with what only the whole table can say."""
+        """Return the result with its anonymization, diversified, and with the figures that need the whole table."""
         results = self._results.pop(run_plan.run.number)
         if result.problem is not None:
             return result
@@ -263,14 +263,14 @@ class InMemory:
             criteria = read_criteria(flow.criteria, anonymization.guarantee)
             whole = [each for each in criteria if more is not None or each.name in OF_THE_WHOLE]
             if more is not None:
-                # everything again; what a k-regular result shows is known after the draw only
+                # check everything again; the values on a k-regular result's rows are known only after the draw
                 drawn = anonymization.matches is not None
                 whole = [each for each in whole if not (drawn and each.name in DIVERSITY)]
                 findings = ()
             if whole:
                 findings += verify(table, anonymization, whole, run.anonymize.k).findings
         names = flow.measures
-        # without classes it counts who is covered, anywhere in the table
+        # without classes it counts covered records of the whole table
         again = {"discernibility"} if anonymization.classes is None else set()
         others = [
             {name: options} for name, options in names.items() if name not in result.measures or name in again
@@ -311,7 +311,7 @@ class InMemory:
     def draw(
         self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
     ) -> tuple[tuple[Finding, ...], HeldRelease]:
-        """Draw the release of a run, and verify it as a whole."""
+        """Draw the release of a run, and verify all of it."""
         release, findings = publish.release_of(self._session, self.table, result)
         return findings, HeldRelease(self._session, self.table, release, result)
 
@@ -338,23 +338,23 @@ class HeldRelease:
         return publish.attack(self.session, self.table, self.release, self.result)
 
     def remember(self) -> None:
-        """Keep in the owner's folder whom the release is about."""
+        """Store marks of the released people in the owner's folder."""
         assert self.session.owner is not None
         Earlier(self.session.owner.path.parent).keep(self.table, self.release)
 
     def write_release(self, path: Path) -> ReleaseMetadata | None:
-        """Write the published table, and say what its cells mean."""
+        """Write the published table and its description."""
         write_table(self.release.frame, path)
         return self.release.about
 
     def write_certificate(self, path: Path) -> None:
-        """Write the owner's proof."""
+        """Write the owner's certificate."""
         if self.release.certificate is not None:
             self.release.certificate.save(path)
 
 
 def _index(run_plan: RunPlan) -> list[np.ndarray]:
-    """Table positions of each partition's records."""
+    """Return the table positions of each partition's records."""
     assert isinstance(run_plan.order, HeldOrder)
     return [run_plan.order.positions[cut] for cut in run_plan.cuts]
 

@@ -14,7 +14,7 @@ __all__ = ["Outline"]
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """A table without its records: what a report says of it.
+    """A table without its records: the data that a report needs.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Outline:
     schema : Schema
     domains : tuple of Domain
     filtered : int
-        Rows of the source that a step before leaves out.
+        Rows of the source that a preparation step leaves out.
     """
 
     n: int

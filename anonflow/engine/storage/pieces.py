@@ -1,4 +1,4 @@
-"""The pieces of a source: row groups of Parquet files, or what a CSV file is rewritten as."""
+"""The pieces of a source: row groups of Parquet files, or Arrow files that replace a CSV file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.storage.spill import read_batch, write_batches
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
+from anonflow.table.files.read import Opener, csv_batches, not_parquet, parquet_fields, parquet_files
 from anonflow.table.prepare import Preparation
-from anonflow.table.read import Opener, csv_batches, not_parquet, parquet_fields, parquet_files
 from anonflow.table.schema import Schema
 
 __all__ = [
@@ -114,8 +114,9 @@ def rewrite(
     into: str,
     opener: Opener | None = None,
     steps: Preparation | None = None,
+    before: Sequence[Piece] | None = None,
 ) -> tuple[list[Piece], int]:
-    """Write a source that cannot be cut where it lies as Arrow files, from its first row to its last.
+    """Write a source that cannot be read in parts as Arrow files, from its first row to its last.
 
     Parameters
     ----------
@@ -131,6 +132,8 @@ def rewrite(
         Opens each file of the source.
     steps : Preparation, optional
         Taken before; `columns` are those after them.
+    before : sequence of Piece, optional
+        Arrow files that are read in place of the source.
 
     Returns
     -------
@@ -155,7 +158,9 @@ def rewrite(
 
     waiting: list[pa.RecordBatch] = []
     held = read = 0
-    for batch in _batches(path, source, None if steps else columns, rows, opener):
+    own = None if steps else columns
+    batches = _batches(path, source, own, rows, opener) if before is None else _stored(before)
+    for batch in batches:
         read += batch.num_rows
         if steps:
             done = prepared(pa.Table.from_batches([batch]), steps).select(list(columns))
@@ -174,7 +179,7 @@ def rewrite(
 
 
 def prepared(table: pa.Table, steps: Preparation) -> pa.Table:
-    """Return a table after the steps before; columns that none of them names stay as they are, value for value.
+    """Return a table after the preparation steps; columns that no step names keep their values.
 
     Raises
     ------
@@ -192,7 +197,7 @@ def prepared(table: pa.Table, steps: Preparation) -> pa.Table:
             columns[name] = table.column(name).take(rows)
         else:
             kind = pa.array(fields[name], from_pandas=True).type
-            # texts have no type of their own before pandas' third version: a column without a cell tells none
+            # texts have no type of their own before pandas 3: an empty column has no known type
             kind = pa.string() if pa.types.is_null(kind) else kind
             columns[name] = pa.array(after[name], kind, from_pandas=True)
     return pa.table(columns).replace_schema_metadata(None)
@@ -234,7 +239,7 @@ def held_table(frame: pd.DataFrame) -> pa.Table:
             columns[str(name)] = pa.array(frame[name], from_pandas=True)
         except (pa.ArrowException, UnicodeError):
             raise DataError(
-                f"column {str(name)!r}: has values of several kinds, which cannot be put aside in pieces; make them "
+                f"column {str(name)!r}: has values of several kinds, which cannot be stored in pieces; make them "
                 "of one kind, or set source.pieces to false"
             ) from None
     return _plain(pa.table(columns))
@@ -276,6 +281,11 @@ def _batches(
         yield batch if columns is None else batch.select(list(columns))
 
 
+def _stored(pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+    for piece in pieces:
+        yield read_batch(piece.path)
+
+
 def read_piece(
     piece: Piece, columns: Sequence[str], opener: Opener | None = None, schema: Schema | None = None
 ) -> pa.Table:
@@ -286,7 +296,7 @@ def read_piece(
     piece : Piece
     columns : sequence of str
     opener : callable, optional
-        Opens the file of a source; what the run itself put aside needs none.
+        Opens the file of a source; the run's own temporary files need no opener.
     schema : Schema, optional
         What the columns are; without it texts stay as they are.
 

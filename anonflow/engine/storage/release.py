@@ -1,6 +1,6 @@
-"""The release of a table in pieces: drawn and verified batch by batch, dealt to buckets, shuffled and written there.
+"""The release of a table in pieces: drawn and verified batch by batch, distributed to buckets, shuffled and written there.
 
-It is never in one place. This is the client's part; its tasks are in :mod:`batch_release` and :mod:`shuffle_buckets`.
+It is never completely in memory. This is the client's part; its tasks are in :mod:`batch_release` and :mod:`shuffle_buckets`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.criteria.diversity import of_one_class
-from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.request import DIVERSITY, read_criteria, with_patterns
 from anonflow.criteria.request import CriterionRequest as Criterion
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
@@ -42,7 +42,7 @@ from anonflow.engine.storage.batch_release import (
     named_batch,
     stored_batches,
 )
-from anonflow.engine.storage.scan import Found, Sketch, published_kind, sketched
+from anonflow.engine.storage.scan import Scanned, Sketch, published_kind, sketched
 from anonflow.engine.storage.shuffle_buckets import Bucket, Buckets, shuffle_bucket
 from anonflow.generalization import Generalization
 from anonflow.release import RandomWords, Release
@@ -50,8 +50,9 @@ from anonflow.release.columns import linked_in_sample, unique_together
 from anonflow.release.draw import bucket_count
 from anonflow.release.randomness import seed_of_table
 from anonflow.risk.attacker import Success
-from anonflow.risk.people import people_named
+from anonflow.risk.attackers.people import people_named
 from anonflow.table import Records, Table
+from anonflow.table.frame import WholeOwners
 from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.table.spreadsheets import formula_cells, formula_sentence
@@ -65,10 +66,10 @@ __all__ = ["check_made", "draw"]
 
 def draw(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Outline,
-    *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], scanned: Found,
+    *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], scanned: Scanned,
     units: str | None = None,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
-    """Draw and verify batch by batch, deal the rows to buckets, and shuffle these.
+    """Draw and verify batch by batch, distribute the rows to buckets, and shuffle these.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def draw(
         Batches with suppressed records.
     fields : mapping
         Published column -> its type in the source.
-    scanned : Found
+    scanned : Scanned
     units : str, optional
         The file that says whose each position is, where people have several rows.
 
@@ -97,9 +98,19 @@ def draw(
     Raises
     ------
     AnonflowError
-        If something cannot be drawn, or put aside.
+        If a draw or a file fails.
     """
-    context = _context(session, totals, result, table, place, fields, scanned, units)
+    context = _context(
+        session,
+        totals,
+        result,
+        table,
+        place,
+        fields,
+        scanned,
+        units=units,
+        options=run_plan.run.anonymize.options,
+    )
     offsets, tallies = session.step(
         "draw", lambda: _draw(session, executor, run_plan, context, place, hidden), result.number
     )
@@ -143,7 +154,7 @@ def _attacked(
     place: Place,
     sample: tuple[Table, Release] | None,
 ) -> pd.DataFrame | None:
-    """Attack a sample of partitions; without one, only what needs no sample."""
+    """Run the attackers on a sample of partitions; without a sample, only those that need none."""
     part = None
     if sample is not None:
         table, release = sample
@@ -162,7 +173,7 @@ def _attacked(
 def _people(
     session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
 ) -> Success | None:
-    """Return the attacker who looks for people by all their rows; None without units, or where the method lists nobody."""
+    """Return the result of the attacker who looks for people by all their rows; None without units or lists."""
     if context.units is None:
         return None
     calls = (
@@ -200,7 +211,7 @@ def _sample_calls(
 def _sample(
     session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
 ) -> tuple[Table, Release] | None:
-    """Return some partitions as they are published, in memory; None where a partition is too large for that."""
+    """Return the published rows of some partitions, in memory; None if a partition is too large."""
     if int(run_plan.cuts.lengths[0][-1]) > MOST:
         return None
     calls = _sample_calls(session, run_plan, context, place, attack_batch, False)
@@ -214,12 +225,19 @@ def _put_together(
 ) -> tuple[Table, Release]:
     """Return the sample as a table and its release, in random order."""
     starts = np.cumsum([0, *(len(each.codes) for each in attacked)])[:-1].tolist()
-    records = Records(context.domains, np.concatenate([each.codes for each in attacked]))
+    owners = None
+    at = np.concatenate([each.positions for each in attacked])
+    if context.units is not None:
+        owners = np.load(context.units, mmap_mode="r")
+    own = (None, None) if owners is None else (owners[0][at], owners[1][at] if len(owners) > 1 else None)
+    records = Records(context.domains, np.concatenate([each.codes for each in attacked]), own[0])
     others = {
         name: pd.concat([each.others[name] for each in attacked], ignore_index=True).array
         for name in context.kinds
     }
-    table = Table.coded(records, context.schema, context.columns, others)
+    table = Table.coded(records, context.schema, context.columns, others, *own)
+    if owners is not None:
+        table.whole_owners = WholeOwners.of(owners[0], owners[1] if len(owners) > 1 else None, at)
     shown = pd.concat([each.shown for each in attacked], ignore_index=True)
     truth = np.concatenate([each.origin + start for each, start in zip(attacked, starts, strict=True)])
     order = np.random.default_rng(derived_seed(seed, "attacked rows")).permutation(len(truth))
@@ -232,7 +250,8 @@ def _put_together(
 
 def _context(
     session: Session, totals: Totals, result: RunResult, table: Outline, place: InFiles,
-    fields: Mapping[str, pa.DataType], scanned: Found, units: str | None,
+    fields: Mapping[str, pa.DataType], scanned: Scanned, *, units: str | None,
+    options: Mapping[str, Any],
 ) -> ReleaseContext:  # fmt: skip
     schema = table.schema
     sentences, quiet = sketched(scanned)
@@ -250,7 +269,7 @@ def _context(
     key = RandomWords(seed).lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
     return ReleaseContext(
         schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
-        tuple(read_criteria(session.flow.criteria, totals.guarantee)), table.n, totals.suppressed,
+        tuple(with_patterns(read_criteria(session.flow.criteria, totals.guarantee), options)), table.n, totals.suppressed,
         seed, key, place.spill, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (), units=units,
     )  # fmt: skip
 
@@ -263,7 +282,7 @@ def _draw(
     place: Place,
     hidden: Sequence[int],
 ) -> tuple[list[int], tuple[Tally, ...]]:
-    """Return the number of each batch's first class, and what was found."""
+    """Return the number of each batch's first class, and the findings."""
     first = [Call(deal_rows, (), "deal")]
     if hidden:
         first.append(Call(draw_hidden, (hidden,), "draw"))
@@ -292,9 +311,9 @@ def _draw(
 
 def check_made(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Outline, place: InFiles,
-    scanned: Found, criteria: Sequence[Criterion], *, units: str | None = None,
+    scanned: Scanned, criteria: Sequence[Criterion], *, units: str | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
-    """Check criteria that look at more than a partition's quasi-identifiers, of a run that is not drawn.
+    """Check criteria that need more than a partition's quasi-identifiers, for a run without a draw.
 
     Parameters
     ----------
@@ -305,7 +324,7 @@ def check_made(
     table : Outline
     place : InFiles
         Where the results of batches are.
-    scanned : Found
+    scanned : Scanned
     criteria : sequence of CriterionRequest
     units : str, optional
         The file that says whose each position is, where people have several rows.
@@ -339,7 +358,7 @@ def check_made(
 def _with_hidden(
     context: ReleaseContext, batches: Sequence[BatchDrawn], tallies: tuple[Tally, ...]
 ) -> tuple[Tally, ...]:
-    """Return the same with what is to be said of the suppressed records, which are one class wherever they lie."""
+    """Return the same with the findings for the suppressed records, which are one class of the whole table."""
     if not context.suppressed:
         return tallies
     shown: dict[str, dict[str, int]] = {name: {} for name in context.overall}
@@ -364,8 +383,8 @@ def _with_hidden(
             alone = criterion.name == "pattern" or not tallies
             findings.append(_of_suppressed(context, criterion) if alone else None)
     if context.units is not None and all(criterion.name != "units" for criterion in context.criteria):
-        findings.append(_units_of_suppressed(context, batches))  # the verifier looks at it unasked
-    if not tallies:  # nobody else is there
+        findings.append(_units_of_suppressed(context, batches))  # the verifier checks it without a request
+    if not tallies:  # there are no other records
         return tuple(Tally(own, 1, int(own.holds is True), own.failed) for own in findings if own is not None)
     return tuple(
         tally if own is None else tally.then(Tally(own, 1, int(own.holds is True), own.failed))
@@ -374,7 +393,7 @@ def _with_hidden(
 
 
 def _units_of_suppressed(context: ReleaseContext, batches: Sequence[BatchDrawn]) -> Finding | None:
-    """Return whether nobody has more than 1/k of the suppressed records; None where nothing of them is published."""
+    """Return whether no unit has more than 1/k of the suppressed records; None if they are not published."""
     if context.units is None or context.suppressed < context.k:
         return None
     most = int(np.bincount(np.concatenate([done.hidden_units for done in batches])).max())
@@ -383,7 +402,7 @@ def _units_of_suppressed(context: ReleaseContext, batches: Sequence[BatchDrawn])
 
 
 def _of_suppressed(context: ReleaseContext, criterion: Criterion) -> Finding:
-    """Return a criterion of the suppressed records' quasi-identifiers: all are alike, so that k of them say it."""
+    """Return a finding for the suppressed records' quasi-identifiers: all are equal, so k of them are enough."""
     few = min(context.suppressed, context.k)
     records = Records(context.domains, np.zeros((few, len(context.domains)), np.int32))
     everyone = np.ones(few, bool)

@@ -1,7 +1,8 @@
-"""One pass over a source: the domains of its quasi-identifiers, and what its other columns would tell."""
+"""One pass over a source: the domains of its quasi-identifiers, and what its other columns would reveal."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,12 +19,13 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
-from anonflow.table.read import exact_frame, has_wide
+from anonflow.table.files.read import exact_frame, has_wide
 from anonflow.table.row_marks import Content, cell_text, unit_marks
+from anonflow.table.sampling_weights import WeightSummary, weights_of
 
 __all__ = [
     "Coder",
-    "Found",
+    "Scanned",
     "Sketch",
     "ValueCounts",
     "coders",
@@ -48,7 +50,7 @@ SKETCH = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
-    """How often values occur, and in how many runs: of all values, or of those whose hash ends in zeros.
+    """How often values occur, and in how many runs: for all values, or for those whose hash ends in zeros.
 
     Attributes
     ----------
@@ -85,7 +87,7 @@ class Sketch:
 
     @classmethod
     def of_rows(cls, columns: Sequence[pd.Series]) -> list[Sketch]:
-        """Return sketches of what rows have in the first of some columns, in the first two, and so on; without runs."""
+        """Return sketches of rows in the first of some columns, in the first two, and so on; without runs."""
         rows = np.zeros(len(columns[0]), np.uint64)
         marks = []
         for cells in columns:
@@ -109,7 +111,7 @@ class Sketch:
         counts = np.bincount(at, np.concatenate([mine.counts, theirs.counts]), len(values)).astype(np.int64)
         runs = np.bincount(at, np.concatenate([mine.runs, theirs.runs]), len(values)).astype(np.int64)
         if self.last is not None and self.last == other.first:
-            runs[values == np.uint64(self.last)] -= 1  # one run goes across
+            runs[values == np.uint64(self.last)] -= 1  # a run continues across the border
         first = other.first if self.first is None else self.first
         last = self.last if other.last is None else other.last
         most = JOINT if self.joint else None
@@ -129,8 +131,8 @@ class Sketch:
             sketch = sketch._at(sketch.level + 1)
         return sketch
 
-    def told(self, name: str) -> str | None:
-        """Return what the column tells of who is who; None if nothing."""
+    def warning(self, name: str) -> str | None:
+        """Return a warning about the column; None if it reveals nothing."""
         return telling(name, self.counts, int(self.runs.sum()) - len(self.counts), 1 << self.level)
 
 
@@ -195,8 +197,8 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What a piece has, or several.
+class Scanned:
+    """The content of one or several pieces.
 
     Attributes
     ----------
@@ -216,6 +218,8 @@ class Found:
         Of the rows that are kept, for the words of the draw.
     sensitive : dict of ValueCounts
         Columns whose diversity is asked for.
+    weights : WeightSummary or None
+        Of the column of the role ``weight``.
     """
 
     rows: int
@@ -227,8 +231,9 @@ class Found:
     wide: frozenset[str] = frozenset()
     content: Content = field(default_factory=lambda: Content(0, 0))
     sensitive: dict[str, ValueCounts] = field(default_factory=dict)
+    weights: WeightSummary | None = None
 
-    def then(self, other: Found) -> Found:
+    def then(self, other: Scanned) -> Scanned:
         """Return this one's rows and those that follow.
 
         Raises
@@ -241,7 +246,7 @@ class Found:
             both = pd.concat([part for part in (counts, other.values[name]) if len(part)] or [counts])
             values[name] = both.groupby(level=0, sort=False).sum()
             _check_distinct(name, len(values[name]))
-        return Found(
+        return Scanned(
             self.rows + other.rows,
             self.kept + other.kept,
             values,
@@ -251,6 +256,7 @@ class Found:
             self.wide | other.wide,
             self.content.then(other.content),
             {name: counts.then(name, other.sensitive[name]) for name, counts in self.sensitive.items()},
+            None if self.weights is None or other.weights is None else self.weights.then(other.weights),
         )
 
     def texts(self) -> dict[str, dict[str, int]]:
@@ -270,8 +276,8 @@ def scan(
     schema: Schema,
     columns: Sequence[str],
     sensitive: Sequence[str] = (),
-) -> Found:
-    """Look at a piece.
+) -> Scanned:
+    """Scan a piece.
 
     Parameters
     ----------
@@ -286,7 +292,7 @@ def scan(
 
     Returns
     -------
-    Found
+    Scanned
 
     Raises
     ------
@@ -315,7 +321,9 @@ def scan(
     content = Content.of(frame, columns)
     counted = {name: ValueCounts.of(frame[name]) for name in sensitive}
     whole = frozenset(beyond), frozenset(wide)
-    return Found(len(kept), int(kept.sum()), values, missing, sketches, *whole, content, counted)
+    by_weight = schema.weight_column
+    weights = WeightSummary.of(weights_of(frame[by_weight])) if by_weight in columns else None
+    return Scanned(len(kept), int(kept.sum()), values, missing, sketches, *whole, content, counted, weights)
 
 
 def _check_distinct(name: str, count: int) -> None:
@@ -324,6 +332,10 @@ def _check_distinct(name: str, count: int) -> None:
             f"column {name!r}: more than {MOST:,} distinct values, too many for a table that is worked on in "
             "pieces; make it coarser, or set source.pieces to false"
         )
+
+
+_LOOKUP = threading.Lock()
+"""pandas builds an index's table of values at the first lookup: a second thread must not look into half of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,17 +357,18 @@ class Coder:
     def code(self, cells: pd.Series) -> np.ndarray:
         """Return the codes of some cells, shape (m, positions), int32."""
         at, distinct = pd.factorize(cells)
-        place = self.values.get_indexer(pd.Index(distinct))
+        with _LOOKUP:
+            place = self.values.get_indexer(pd.Index(distinct))
         codes: np.ndarray = self.codes[np.append(place, len(self.values))[at]]
         return codes
 
 
-def coders(scanned: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, ...]]:
-    """Return the domains of a table, and how its values are coded: as if the whole table had been looked at at once.
+def coders(scanned: Scanned, schema: Schema) -> tuple[list[Coder], tuple[Domain, ...]]:
+    """Return the domains of a table and the codes of its values, the same as for the whole table at once.
 
     Parameters
     ----------
-    scanned : Found
+    scanned : Scanned
         Of all pieces.
     schema : Schema
 
@@ -383,7 +396,7 @@ def coders(scanned: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, .
         domains += own
     if errors:
         problems = [problem for error in errors for problem in error.problems]
-        raise type(errors[0]).collected("the table does not go with its schema", problems)
+        raise type(errors[0]).collected("the table does not match its schema", problems)
     return coders_of_columns, tuple(domains)
 
 
@@ -451,7 +464,7 @@ def marks_of(
     by: Sequence[str],
     key: str,
 ) -> np.ndarray:
-    """Return the marks of a piece's people, as the owner's folder keeps them: shape (m,), uint64.
+    """Return the marks of a piece's people in the form of the owner's folder, shape (m,), uint64.
 
     Parameters
     ----------
@@ -462,7 +475,7 @@ def marks_of(
     columns : sequence of str
         All that the source has of the schema.
     by : sequence of str
-        What people are recognized by.
+        The columns that identify people.
     key : str
 
     Raises
@@ -478,7 +491,7 @@ def marks_of(
 def units_of(
     fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequence[str], names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return whose a piece's rows are, as hashes that are the same in every piece.
+    """Return the units of a piece's rows as hashes that are the same in every piece.
 
     Parameters
     ----------
@@ -508,11 +521,15 @@ def units_of(
     hashes = np.zeros((len(names), len(frame)), np.uint64)
     blank = np.zeros((len(names), len(frame)), bool)
     for t, name in enumerate(names):
-        at, distinct = pd.factorize(frame[name])
-        own = np.array([_owner_word(value) for value in distinct] or [""], object)
-        blank[t] = at < 0
-        hashes[t] = pd.util.hash_array(own, categorize=False)[at]
+        hashes[t], blank[t] = owner_hashes(frame[name])
     return hashes, blank
+
+
+def owner_hashes(cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the units of rows as hashes that are the same in every piece, and which rows have none, shape (m,) each."""
+    at, distinct = pd.factorize(cells)
+    own = np.array([_owner_word(value) for value in distinct] or [""], object)
+    return pd.util.hash_array(own, categorize=False)[at], at < 0
 
 
 def _owner_word(value: Any) -> str:
@@ -521,7 +538,7 @@ def _owner_word(value: Any) -> str:
     return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
 
 
-def sketched(scanned: Found) -> tuple[list[str], list[str]]:
+def sketched(scanned: Scanned) -> tuple[list[str], list[str]]:
     """Return what is to be said of the other columns before they are published, and the others by their number of values.
 
     Returns
@@ -530,7 +547,7 @@ def sketched(scanned: Found) -> tuple[list[str], list[str]]:
     quiet : list of str
         Columns of which nothing is said, those with the most values first.
     """
-    sentences = {name: sketch.told(name) for name, sketch in scanned.sketches.items()}
+    sentences = {name: sketch.warning(name) for name, sketch in scanned.sketches.items()}
     values = {
         name: (len(sketch.values) << sketch.level) + (scanned.missing[name] > 0)
         for name, sketch in scanned.sketches.items()
@@ -541,15 +558,15 @@ def sketched(scanned: Found) -> tuple[list[str], list[str]]:
     return [sentence for sentence in sentences.values() if sentence], quiet
 
 
-def published_kind(name: str, field: pa.DataType, scanned: Found, hidden: bool) -> str:
-    """Return what another column's cells are published as: int, float, bool or text, as in a table that is read whole.
+def published_kind(name: str, field: pa.DataType, scanned: Scanned, hidden: bool) -> str:
+    """Return the published type of another column: int, float, bool or text, as in a table that is read at once.
 
     Parameters
     ----------
     name : str
     field : pyarrow.DataType
         Of the source.
-    scanned : Found
+    scanned : Scanned
     hidden : bool
         Whether some cells are published as ``*``.
     """
@@ -563,8 +580,8 @@ def published_kind(name: str, field: pa.DataType, scanned: Found, hidden: bool) 
     return "float" if pa.types.is_floating(field) else "text"
 
 
-def stand_in(coders: Sequence[Coder], domains: tuple[Domain, ...], scanned: Found) -> Records:
-    """Return a few records that have every value that the table has, column by column: for what looks at no more."""
+def stand_in(coders: Sequence[Coder], domains: tuple[Domain, ...], scanned: Scanned) -> Records:
+    """Return a few records that have every value of the table, column by column, for uses that need only the values."""
     # the last row of codes is that of a missing value, if there is one
     there = [coder.codes if scanned.missing[coder.name] else coder.codes[:-1] for coder in coders]
     at = np.arange(max(1, *(len(codes) for codes in there)))

@@ -1,4 +1,4 @@
-"""The shuffle buckets that a release in pieces is dealt to: put together, shuffled, and written one after the other."""
+"""The shuffle buckets of a release in pieces: combined, shuffled, and written one after the other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Bucket", "Buckets", "shuffle_bucket"]
 
 @dataclass(frozen=True)
 class Bucket:
-    """What the client is told of a bucket.
+    """The summary of a bucket that the client gets.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Bucket:
 
 
 def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int) -> Bucket:
-    """Put a bucket's rows together, shuffle them, and see that they are the rows that were verified.
+    """Combine a bucket's rows, shuffle them, and check that they are the verified rows.
 
     Parameters
     ----------
@@ -156,14 +156,14 @@ class Buckets:
 
     @property
     def release(self) -> None:
-        """None: it is nowhere as a whole."""
+        """None: it is never completely in memory."""
 
     def attack(self) -> pd.DataFrame | None:
         """Return how often attackers win against a sample of its people."""
         return self.attacks()
 
     def remember(self) -> None:
-        """Keep in the owner's folder whom the release is about."""
+        """Store marks of the released people in the owner's folder."""
         self.keep()
 
     @property
@@ -183,7 +183,7 @@ class Buckets:
         return [f"{self.context.spill}lists-{number}.npz" for number in range(self.batches)]
 
     def write_release(self, path: Path) -> ReleaseMetadata | None:
-        """Write the published table, one bucket after the other, and say what its cells mean.
+        """Write the published table, one bucket after the other, and its description.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class Buckets:
         )
 
     def write_certificate(self, path: Path) -> None:
-        """Write the owner's proof: as that of a release in memory.
+        """Write the owner's certificate, as for a release in memory.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What a run puts aside on disk: Arrow files in a folder of the owner's that is gone with the run."""
+"""Temporary files of a run: Arrow files in a folder inside the owner's folder, deleted with the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PREFIX = "pieces-"
 
 
 class Spill:
-    """A folder of one run, 0700, in the owner's folder; removed at its end, whatever the end.
+    """A folder of one run, 0700, in the owner's folder; always removed at the run's end.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Spill:
 
     Notes
     -----
-    Its name says which process made it: what a killed process left is removed by the next run on that machine.
+    Its name has the process: the next run on that machine removes the folder of a killed process.
     """
 
     def __init__(self, home: Path) -> None:
@@ -75,7 +75,7 @@ def write_batches(path: str, batches: Sequence[pa.RecordBatch]) -> None:
 
 
 def deal(rows: pa.Table, bucket: np.ndarray, buckets: int, into: str) -> None:
-    """Deal rows to shuffle buckets: a file with a record batch for each.
+    """Distribute rows to shuffle buckets: a file with a record batch for each.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def deal(rows: pa.Table, bucket: np.ndarray, buckets: int, into: str) -> None:
 
 
 def save(path: str, **arrays: np.ndarray) -> None:
-    """Put arrays aside, readable by the owner only.
+    """Write arrays to a file, readable by the owner only.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def save(path: str, **arrays: np.ndarray) -> None:
 
 
 def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
-    """Return one record batch of a file, mapped into memory: only what is looked at is read.
+    """Return one record batch of a file, mapped into memory: only used parts are read.
 
     Raises
     ------

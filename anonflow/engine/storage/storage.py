@@ -1,4 +1,4 @@
-"""What a run needs of the place where its table lies; memory and disk are two answers."""
+"""The interface of a table's storage during a run; memory and disk implement it."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ __all__ = ["DrawnRelease", "Storage"]
 
 
 class DrawnRelease(Protocol):
-    """A release that was drawn and verified, and is not yet written."""
+    """A drawn and verified release that is not yet written."""
 
     @property
     def release(self) -> Release | None:
         """The release, where it is in memory."""
 
     def attack(self) -> pd.DataFrame | None:
-        """Return how often attackers win against it; None where nobody was asked to attack."""
+        """Return how often attackers win against it; None if no attacker was requested."""
 
     def remember(self) -> None:
-        """Keep in the owner's folder whom the release is about.
+        """Store marks of the released people in the owner's folder.
 
         Raises
         ------
@@ -48,7 +48,7 @@ class DrawnRelease(Protocol):
         """
 
     def write_release(self, path: Path) -> ReleaseMetadata | None:
-        """Write the published table, and say what its cells mean.
+        """Write the published table and its description.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class DrawnRelease(Protocol):
         """
 
     def write_certificate(self, path: Path) -> None:
-        """Write the owner's proof.
+        """Write the owner's certificate.
 
         Raises
         ------
@@ -67,21 +67,21 @@ class DrawnRelease(Protocol):
 
 
 class Storage(Protocol):
-    """Where the table of a flow lies while it is run, and where is put what is made of it.
+    """The storage of a flow's table and results during a run.
 
-    The runner asks it for rows, in an order, and gives it results; it alone knows where they lie.
+    The runner reads rows from it in an order and gives it results; only the storage knows their place.
     """
 
     def __enter__(self) -> Storage:
-        """Make room for what is put here."""
+        """Create the temporary folder."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove what was put here for the run alone."""
+        """Remove the temporary files of the run."""
 
     def load(self, executor: Executor) -> Described:
-        """Look at the source: its records, domains and columns.
+        """Read the source: its records, domains and columns.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class Storage(Protocol):
         """
 
     def sample(self) -> Records:
-        """Return records with every value of the table: what measures and budgets look at beforehand."""
+        """Return records with every value of the table, for the preparation of measures and budgets."""
 
     def take(self, positions: np.ndarray) -> Records:
         """Return the records at some positions of the table, as many as fit in memory.
@@ -102,37 +102,37 @@ class Storage(Protocol):
         """
 
     def refuse_early(self) -> None:
-        """Refuse what not even the whole table has.
+        """Refuse requirements that not even the whole table meets.
 
         Raises
         ------
         InfeasibleError, ParameterError
-            If the flow asks for such a thing.
+            If the flow has such a requirement.
         """
 
     def boundary_classes(self) -> BoundaryClasses:
-        """Return who may be generalized together."""
+        """Return the records that may be generalized together."""
 
     def order(self, name: str, bounded: bool) -> Order:
-        """Return the table in an order, boundary classes one after the other if so wanted."""
+        """Return the table in an order; if requested, boundary classes follow one another."""
 
     def begin(self, plan: FlowPlan) -> None:
-        """Find what an earlier run left: the work begins.
+        """Read the results of an earlier run and note that the run begins.
 
         Raises
         ------
         AnonflowError
-            If it cannot be written down that it begins.
+            If the note cannot be written.
         """
 
     def place(self, run_plan: RunPlan, batch: Batch) -> Place:
-        """Return where a task puts the results of a batch."""
+        """Return the store of a batch's results for a task."""
 
     def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
-        """Take the results that a task put there."""
+        """Register the results that a task has stored."""
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
-        """Return whether putting a run together takes tasks, and so waits until the workers have no other ones."""
+        """Return whether completing a run needs tasks, and so waits until the workers have no other tasks."""
 
     def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
         """Return what a run adds up to once its results are diverse, where that takes tasks.
@@ -146,10 +146,10 @@ class Storage(Protocol):
         """
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
-        """Return calls that each give what some classes add to measures, as :func:`anonflow.utility.class_sums` does."""
+        """Return calls that each compute the part of some classes in measures, as :func:`anonflow.utility.class_sums` does."""
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """Return a run's result with what is to be had only where all rows are at hand."""
+        """Return a run's result with the figures that need all rows in memory."""
 
     def draw(
         self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult

@@ -1,4 +1,4 @@
-"""Whose the rows of a table in pieces are, and the layers in which nobody has two rows: 8 bytes a row, held by the client."""
+"""The units of the rows of a table in pieces, and layers with at most one row of each unit: 8 bytes a row, held by the client."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from anonflow.table import Schema
 from anonflow.table.frame import check_units
 from anonflow.table.records import equal_columns
 
-__all__ = ["MOST_ROWS", "Units", "put"]
+__all__ = ["MOST_ROWS", "Units", "put", "refuse_many_rows"]
 
 MOST_ROWS = 50_000_000
-"""More rows of people with several rows are refused: dealing them out takes about 100 bytes each for a while."""
+"""The most rows of people with several rows: their assignment to layers takes about 100 bytes for each row for a while."""
 
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Whose each row is.
+    """The unit of each row.
 
     Attributes
     ----------
@@ -39,19 +39,15 @@ class Units:
 
     @classmethod
     def of_hashes(cls, schema: Schema, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Units:
-        """From what the pieces say, in their order (:func:`anonflow.engine.storage.scan.units_of`).
+        """Combine the hashes of the pieces, in their order (:func:`anonflow.engine.storage.scan.units_of`).
 
         Raises
         ------
         DataError
             If there are too many rows, a row has no unit or household, or a unit has several households.
         """
-        rows = sum(hashes.shape[1] for hashes, _ in parts)
-        if rows > MOST_ROWS:
-            raise DataError(
-                f"column {schema.unit_column!r}: {rows:,} rows, and whose they are can be held of {MOST_ROWS:,} at most; "
-                "make one row of each unit before, and leave out its role"
-            )
+        assert schema.unit_column is not None
+        refuse_many_rows(schema.unit_column, sum(hashes.shape[1] for hashes, _ in parts))
         labels = []
         for t in range(len(parts[0][0])):
             hashes = np.concatenate([part[0][t] for part in parts])
@@ -110,8 +106,23 @@ class Units:
         return layers, np.bincount(equal_columns([within, layers], len(layers)))
 
 
+def refuse_many_rows(unit: str, rows: int) -> None:
+    """Refuse more rows with units than the client can hold.
+
+    Raises
+    ------
+    DataError
+        If they are too many.
+    """
+    if rows > MOST_ROWS:
+        raise DataError(
+            f"column {unit!r}: {rows:,} rows, and whose they are can be held of {MOST_ROWS:,} at most; "
+            "make one row of each unit before, and leave out its role"
+        )
+
+
 def put(labels: np.ndarray, path: str) -> str:
-    """Write what each position has, readable by the owner only, for tasks that look at some of them.
+    """Write an array over all positions, readable by the owner only, for tasks that read a part of it.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What an analysis loses: originals and plausible tables side by side. A suppressed row counts as lost in all of it."""
+"""The loss of an analysis: originals compared with plausible tables. A suppressed row counts as lost in all measures."""

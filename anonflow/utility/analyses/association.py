@@ -1,4 +1,4 @@
-"""How strongly columns go together, in the originals and in the release."""
+"""How strongly columns are associated, in the originals and in the release."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Associations", "association", "associations_of", "matrices"]
 
 @dataclass(frozen=True, eq=False)
 class Associations:
-    """How strongly all pairs of columns go together; see :func:`matrices`.
+    """The associations of all pairs of columns; see :func:`matrices`.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Associations:
 
 
 def associations_of(table: Table, subject: Any) -> Associations:
-    """Return the associations of a table and of what was made of it.
+    """Return the associations of a table and of its release.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
     ]
     coded = comparison.coded
 
-    def one(frame: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
+    def matrix_of(frame: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
         strength = np.eye(len(names))
         values = [np.asarray(numbers_of(frame[name])) if is_number else None
                   for name, is_number in zip(names, numeric, strict=True)]  # fmt: skip
@@ -78,9 +78,11 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
                 strength[a, b] = strength[b, a] = _strength(values[a], values[b], codes[:, a], codes[:, b])
         return strength
 
-    before = one(comparison.original, coded.original)
+    before = matrix_of(comparison.original, coded.original)
     each = [
-        one(table, codes) for table, codes in zip(comparison.tables, coded.tables, strict=True) if len(table)
+        matrix_of(table, codes)
+        for table, codes in zip(comparison.tables, coded.tables, strict=True)
+        if len(table)
     ]
     after = np.mean(each, axis=0) * comparison.kept if each else np.zeros_like(before)
     return names, before, after
@@ -89,7 +91,8 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
 def association(comparison: Comparison) -> dict[str, float]:
     """Return the mean and the largest absolute change over all pairs of columns.
 
-    Of suppressed rows the whole association is lost: it cannot make up for one that is too strong in the others.
+    In suppressed rows the association is completely lost; this does not compensate for an association that is too
+    strong in the others.
     """
     names, before, after = matrices(comparison)
     if len(names) < 2:

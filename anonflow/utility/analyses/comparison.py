@@ -1,4 +1,4 @@
-"""Originals, and plausible tables of what is published: what every measure of an analysis looks at."""
+"""Originals and plausible tables of a release: the input of every measure of an analysis."""
 
 from __future__ import annotations
 
@@ -25,13 +25,22 @@ from anonflow.utility.subject import Part
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BINS", "LEAST", "TABLES", "ComparedCodes", "Comparison", "by_group", "comparison_of"]
+__all__ = [
+    "BINS",
+    "LEAST",
+    "TABLES",
+    "ComparedCodes",
+    "Comparison",
+    "by_group",
+    "comparison_of",
+    "originals_of",
+]
 
 TABLES = 5
-"""Plausible tables that a measure is the mean over, if nothing else is said."""
+"""Default number of plausible tables that a measure averages over."""
 
 LEAST = 50
-"""A subgroup has at least so many originals: an analysis of fewer says nothing about the method."""
+"""The least number of originals in a subgroup: an analysis of fewer does not describe the method."""
 
 BINS = 20
 """Numbers with more distinct values than this are put into so many intervals, equally full in the originals."""
@@ -59,7 +68,7 @@ class ComparedCodes:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What is compared.
+    """Originals and plausible tables that are compared.
 
     Attributes
     ----------
@@ -117,7 +126,7 @@ class Comparison:
         )
 
     def subgroup(self, name: str, value: str) -> Comparison:
-        """Return the same of those who have a value in a column."""
+        """Return the same for the records with a value in a column."""
         own = (texts(self.original[name]) == value).to_numpy()
         masks = [(texts(table[name]) == value).to_numpy() for table in self.tables]
         tables = tuple(
@@ -130,7 +139,7 @@ class Comparison:
         original = self.original[own].reset_index(drop=True)
         lost = 0.0
         if self.lost:
-            # of the subgroup, not of all: whoever is missing among the rows is hidden, or somebody else now
+            # share of the subgroup, not of all: its missing records are suppressed, or have another value now
             rows = np.mean([len(table) for table in tables])
             lost = float(np.clip(1 - rows / len(original), 0.0, 1.0))
         return Comparison(original, tables, lost, sources)
@@ -172,11 +181,11 @@ def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 _latest: tuple[Callable[[], Any], Callable[[], Any], tuple[int, int], Comparison] | None = None
-"""The last one, with what it is of; these are not kept alive."""
+"""The last comparison, with weak references to its table and subject."""
 
 
 def comparison_of(part: Part, m: int, seed: int) -> Comparison:
-    """Return originals and plausible tables of what is measured; kept for the next measure of the same.
+    """Return originals and plausible tables of a measurement; they are kept for the next measure of the same subject.
 
     Parameters
     ----------
@@ -188,13 +197,13 @@ def comparison_of(part: Part, m: int, seed: int) -> Comparison:
     Raises
     ------
     ParameterError
-        If the part has no table: then there is nothing but its quasi-identifiers.
+        If the part has no table: then it has quasi-identifiers only.
     DataError
         If the release has other columns than the table.
 
     Notes
     -----
-    What is measured of an anonymization is what a draw would publish: one is made for it, with words of its own.
+    For an anonymization we measure what a draw would publish: a separate draw is computed for this, with words of its own.
     """
     global _latest
     # a frame may change between two measurements, an anonymization does not
@@ -211,9 +220,7 @@ def comparison_of(part: Part, m: int, seed: int) -> Comparison:
 def _compared(part: Part, m: int, seed: int) -> Comparison:
     table, subject = part.table, part.subject
     if not isinstance(table, Table):
-        raise ParameterError(
-            "measures of an analysis need the table and what was made of it; give both to measure"
-        )
+        raise ParameterError("measures of an analysis need the table and its release; give both to measure")
     release = subject
     if hasattr(subject, "generalization") and hasattr(subject, "algorithm"):
         release = publish(subject, (1 << 127) + seed, step=STEP, rehearsal=True)
@@ -231,7 +238,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     hidden = part.generalization.suppressed_rows() if release is subject else None
     rows = frame[list(table.qi_columns)].eq("*").all(axis=1).to_numpy() if hidden is None else hidden
     kept = np.flatnonzero(~rows)
-    original = _with_numbers(table)
+    original = originals_of(table)
     if not len(kept):
         return Comparison(original, (original.iloc[:0],) * m, 1.0)
     trees = {
@@ -246,7 +253,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     return Comparison(original, tables, float(rows.mean()), sources)
 
 
-def _with_numbers(table: Table) -> pd.DataFrame:
+def originals_of(table: Table) -> pd.DataFrame:
     """Return the originals, with numbers and dates that a file has as text: those of numeric columns, and all that read so."""
     frame = table.frame.reset_index(drop=True)
     columns = {str(name): written_numbers(frame[name]) for name in table.other_columns}
@@ -260,7 +267,7 @@ def _with_numbers(table: Table) -> pd.DataFrame:
 def by_group(
     comparison: Comparison, by: str | None, value: Callable[[Comparison], dict[str, float]], better: str
 ) -> dict[str, float]:
-    """Return a measure for everybody, and for the subgroup that it is worst for.
+    """Return a measure for all records, and for the subgroup with the worst value.
 
     Parameters
     ----------

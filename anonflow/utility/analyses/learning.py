@@ -1,4 +1,4 @@
-"""Can a learner tell a release from the originals, and does it learn as much from it? By scikit-learn."""
+"""Learners from scikit-learn: can one distinguish a release from the originals, and does it learn as much from the release?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anonflow.utility.analyses.comparison import Comparison
 __all__ = ["classification", "propensity", "scikit_learn"]
 
 LEAF = 20
-"""Rows in a leaf of the tree that tells tables apart, at least."""
+"""The least number of rows in a leaf of the classification tree."""
 
 HELD_OUT = 0.3
 """The share of originals that a classifier is tested on."""
@@ -27,7 +27,7 @@ RATERS = 3
 
 
 def scikit_learn() -> Any:
-    """Return the packages `ensemble` and `tree`, which the base install leaves out.
+    """Return the packages `ensemble` and `tree`, which the base install does not have.
 
     Raises
     ------
@@ -44,11 +44,11 @@ def scikit_learn() -> Any:
 
 
 def propensity(comparison: Comparison) -> dict[str, float]:
-    """pMSE (Woo and others, 2009; Snoke and others, 2018) and its null.
+    """Return the pMSE (Woo and others, 2009; Snoke and others, 2018) and its null.
 
-    The mean of (p - 1/2)^2, p the probability of a classification tree that a row is of the release: 0 if it cannot be
-    told, 1/4 if it always can. Suppressed rows always can. ``null`` is the mean over pairs of plausible tables: what two
-    tables have that are drawn alike.
+    The mean of (p - 1/2)^2, p the probability of a classification tree that a row is of the release: 0 if the tree
+    cannot distinguish them, 1/4 if it always can. Suppressed rows are always distinguished. ``null`` is the mean over
+    pairs of plausible tables, which are drawn in the same way.
     """
     _, tree = scikit_learn()
     coded = comparison.coded
@@ -67,16 +67,16 @@ def _told_apart(tree: Any, first: np.ndarray, second: np.ndarray, lost: float) -
     p = model.fit(rows, label, sample_weight=weight).predict_proba(rows)
     p = p[:, 1] if p.shape[1] == 2 else np.full(len(rows), 0.5)
     score = float(((p - 0.5) ** 2 * weight).sum() / weight.sum())
-    # half of all rows are of the release, and of these the suppressed ones are always told
+    # half of all rows are of the release, and suppressed rows are always distinguished
     return score * (1 - lost / 2) + 0.25 * lost / 2
 
 
 def classification(comparison: Comparison, target: str, seed: int) -> dict[str, float]:
-    """Return how often a classifier that learned from the release is right about originals that it has not seen.
+    """Return the accuracy, on unseen originals, of a classifier that learned from the release.
 
     A random forest, trained on plausible tables without the rows that carry the held-out originals' columns (where it
     is known who they are), is tested on 30% of the originals. ``originals``: trained on the other originals;
-    ``majority``: always the most frequent value. For suppressed rows it says the most frequent value.
+    ``majority``: always the most frequent value. For suppressed rows it predicts the most frequent value.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Marginal tables of two and three columns: how far those of a release are from those of the originals."""
+"""Marginal tables of two and three columns: distances between those of a release and of the originals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 100
 
 
 def distances(comparison: Comparison, ways: int, most: int | None = None) -> np.ndarray:
-    """Total variation distances of marginals, each the mean over the plausible tables, shape (marginals,), float64.
+    """Return total variation distances of marginals, each the mean over the plausible tables, shape (marginals,), float64.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _keys(codes: np.ndarray, columns: tuple[int, ...], sizes: tuple[int, ...]) -
 
 
 def k_marginals(comparison: Comparison, ways: int) -> dict[str, float]:
-    """SDNist's score: 1000 is alike, 0 has nothing in common."""
+    """Return SDNist's score: 1000 for equal tables, 0 for tables with nothing in common."""
     return {"": float(1000 * (1 - distances(comparison, ways, MOST).mean()))}
 
 

@@ -1,4 +1,4 @@
-"""A regression that the user names, and a question of the user's own."""
+"""Measures of a regression and of a question that the user defines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ __all__ = ["question", "regression"]
 
 
 def regression(comparison: Comparison, formula: str) -> dict[str, float]:
-    """Return how far the 95% intervals of a regression's coefficients agree: for the population, of originals and release.
+    """Return the agreement of the 95% intervals of a regression's coefficients, from originals and from the release.
 
     The overlap of two intervals is the mean of what share of each lies in the other (Karr and others, 2006), and 0
     where they do not meet. ``coverage``: the share of coefficients whose interval from the release (for the originals)
-    has the originals' coefficient. Both times the share of rows that are not suppressed.
+    has the originals' coefficient. Both times the share of rows that are not suppressed. ``signs``: of the coefficients
+    whose sign the originals' interval tells (without the intercept), the share with the same sign in the release; 1 if it
+    tells none.
 
     Raises
     ------
@@ -32,22 +34,22 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     """
     from scipy import stats
 
-    own = Design.of(formula, [comparison.original])  # a formula that is wrong is told in any case
+    own = Design.of(formula, [comparison.original])  # a wrong formula is always an error
     value, variance, df = own.fit(comparison.original)
     used = [name for term in own.terms for name in term]
     if len(comparison.tables) < 2 or not all(map(len, comparison.tables)):
-        return {"": 0.0, "coverage": 0.0}
+        return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     if any(
         (table[name].astype(str) == "*").all() for table in comparison.tables for name in (own.outcome, *used)
     ):
-        return {"": 0.0, "coverage": 0.0}
-    reach = stats.t.ppf(0.975, df) * np.sqrt(variance)
+        return {"": 0.0, "coverage": 0.0, "signs": 0.0}
+    reach = stats.t.ppf(0.975, df) * np.sqrt(variance.to_numpy())
     each = []
     for table in comparison.tables:
         try:
             each.append(own.fit(table))
         except ParameterError:  # a value of the originals is in no row of the release
-            return {"": 0.0, "coverage": 0.0}
+            return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     population = combine(each, target="population")
     originals = combine(each, target="originals")
     overlap = [
@@ -59,7 +61,14 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     return {
         "": float(np.mean(overlap)) * comparison.kept,
         "coverage": float(covered.mean()) * comparison.kept,
+        "signs": _same_signs(value.to_numpy()[1:], reach[1:], originals["estimate"].to_numpy()[1:]),
     }
+
+
+def _same_signs(value: np.ndarray, reach: np.ndarray, other: np.ndarray) -> float:
+    """Return the share of coefficients with another's sign, of those whose interval ``value`` ± ``reach`` is without 0."""
+    known = np.abs(value) > reach
+    return float((np.sign(other) == np.sign(value))[known].mean()) if known.any() else 1.0
 
 
 def _overlap(low: float, high: float, other_low: float, other_high: float) -> float:
@@ -77,7 +86,7 @@ def question(
     where: Mapping[str, Any] | Callable[..., Any],
     among: Mapping[str, Any] | None = None,
 ) -> dict[str, float]:
-    """Return how wrong the answer to a question of one's own is.
+    """Return the error of the answer to the user's own question.
 
     Parameters
     ----------
@@ -99,7 +108,7 @@ def question(
     ParameterError
         If a condition cannot be read, or the callable gives no number.
     """
-    ask = _asked(where, among)
+    ask = _answer(where, among)
     truth = ask(comparison.original)
     tables = [table for table in comparison.tables if len(table)]
     if not tables:
@@ -111,7 +120,7 @@ def question(
     return {"": comparison.lost + comparison.kept * error, "truth": truth, "answer": answer}
 
 
-def _asked(
+def _answer(
     where: Mapping[str, Any] | Callable[..., Any], among: Mapping[str, Any] | None
 ) -> Callable[..., float]:
     if callable(where):

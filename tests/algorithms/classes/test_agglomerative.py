@@ -24,7 +24,7 @@ from anonflow.algorithms.classes.forest import forest, forest_labels
 from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.forest import split
+from anonflow.kernels.classes.forest import split
 from anonflow.table import Table
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
@@ -47,8 +47,8 @@ def costs_of(records: Records, measure: str = "ncp") -> naive.Cost:
     return cost
 
 
-def clusters(labels: np.ndarray, found: int) -> list[list[int]]:
-    return [np.flatnonzero(labels == c).tolist() for c in range(found)]
+def clusters(labels: np.ndarray, number: int) -> list[list[int]]:
+    return [np.flatnonzero(labels == c).tolist() for c in range(number)]
 
 
 @given(
@@ -63,8 +63,8 @@ def test_agglomerative_as_spelled_out(seed: int, q: int, n: int, dist: str, modi
     records = dyadic(rng, n, rng.integers(0, len(DYADIC), q).tolist())
     k = int(rng.integers(1, n + 1))
     expected = naive.agglomerative(costs_of(records), n, k, dist, modified)
-    labels, found = agglomerative_labels(partition(records), k, DISTANCES[dist], modified)
-    assert clusters(labels, found) == expected
+    labels, result = agglomerative_labels(partition(records), k, DISTANCES[dist], modified)
+    assert clusters(labels, result) == expected
 
 
 @given(
@@ -86,9 +86,9 @@ def test_plain_and_compiled_agree(
         lambda compiled: agglomerative_labels(part, k, DISTANCES[dist], modified, compiled),
         lambda compiled: forest_labels(part, k, compiled),
     ):
-        (labels, found), (again, same) = method(True), method(False)
+        (labels, result), (again, same) = method(True), method(False)
         assert np.array_equal(labels, again)
-        assert found == same == labels.max() + 1
+        assert result == same == labels.max() + 1
         assert np.bincount(labels).min() >= k
     for outcome in (agglomerative(part, k, dist=dist, modified=modified), forest(part, k)):
         assert outcome.generalization.covers(Generalization.of(records)).all()
@@ -96,8 +96,8 @@ def test_plain_and_compiled_agree(
 
 def test_modified_clusters_have_k_records_but_where_leftovers_went() -> None:
     records = cost_cases.table(np.random.default_rng(5), 60, ["numeric", "categorical"], [20, 6])
-    labels, found = agglomerative_labels(partition(records), 4, DISTANCES["log"], True)
-    assert found == 60 // 4
+    labels, result = agglomerative_labels(partition(records), 4, DISTANCES["log"], True)
+    assert result == 60 // 4
     assert set(np.bincount(labels).tolist()) == {4}
 
 
@@ -130,11 +130,11 @@ def test_parts_of_a_tree(seed: int, k: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     to = tree_of(rng, n)
     labels = np.zeros(n, np.int64)
-    found = split(to, k, labels)
-    sizes = np.bincount(labels, minlength=found)
+    parts = split(to, k, labels)
+    sizes = np.bincount(labels, minlength=parts)
     assert sizes.min() >= k
     assert sizes.max() <= max(2 * k - 1, 3 * k - 3)
-    used = [sum(one) for one in zip(*(edges_of_part(to, labels == c) for c in range(found)), strict=True)]
+    used = [sum(item) for item in zip(*(edges_of_part(to, labels == c) for c in range(parts)), strict=True)]
     assert max(used, default=0) <= 1
 
 
@@ -163,8 +163,8 @@ def test_forest_edges_as_spelled_out(seed: int, q: int, n: int) -> None:
     to = naive.forest_edges(costs_of(records), n, k)
     expected = np.zeros(n, np.int64)
     count = split(np.array(to, np.int64), k, expected)
-    labels, found = forest_labels(partition(records), k)
-    assert found == count
+    labels, result = forest_labels(partition(records), k)
+    assert result == count
     assert np.array_equal(labels, expected)
 
 
@@ -174,8 +174,8 @@ def test_forest_is_within_its_ratio(seed: int, n: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     records = cost_cases.table(rng, n, ["suppression"] * 3, [2, 3, 3])
     cost = costs_of(records)
-    labels, found = forest_labels(partition(records), k)
-    spent = sum(len(c) * cost(frozenset(c)) for c in clusters(labels, found))
+    labels, result = forest_labels(partition(records), k)
+    spent = sum(len(c) * cost(frozenset(c)) for c in clusters(labels, result))
     least = naive.least_loss(cost, n, k)
     assert least <= spent <= (3 * k - 3) * least
 

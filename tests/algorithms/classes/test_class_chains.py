@@ -21,7 +21,7 @@ from anonflow.algorithms.classes.mondrian import mondrian_labels
 from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.class_state import classes_of, renew_class, renew_class_jit
+from anonflow.kernels.classes.class_state import classes_of, renew_class, renew_class_jit
 from anonflow.kernels.costs import load
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
@@ -114,8 +114,8 @@ def test_threads_change_nothing() -> None:
     records = cost_cases.table(
         rng, 1_800, ["numeric", "categorical", "hierarchy", "missing"], [50, 9, 20, 30]
     )
-    labels, found = k_member_labels(partition(records), 3)
-    assert found > 512
+    labels, result = k_member_labels(partition(records), 3)
+    assert result > 512
     results = [
         improve_labels(
             partition(records, seed=5), labels, 3, ImproveEffort(rounds=3, kicks=2, threads=threads)

@@ -49,10 +49,10 @@ def test_as_spelled_out(seed: int, q: int, n: int, measure: str) -> None:
 
     first = int(np.random.default_rng(seed).integers(n))
     expected = naive.k_member(cost, n, k, first)
-    labels, found = k_member_labels(partition(records, measure, seed), k)
-    assert found == len(expected)
+    labels, result = k_member_labels(partition(records, measure, seed), k)
+    assert result == len(expected)
     assert [sorted(cluster) for cluster in expected] == [
-        np.flatnonzero(labels == c).tolist() for c in range(found)
+        np.flatnonzero(labels == c).tolist() for c in range(result)
     ]
 
 
@@ -66,10 +66,10 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str) -> 
     n = int(rng.integers(1, 25))
     records = cost_cases.table(rng, n, kinds, rng.choice([1, 2, 5, 70], len(kinds)))
     k = int(rng.integers(1, n + 1))
-    labels, found = k_member_labels(partition(records, measure), k)
+    labels, result = k_member_labels(partition(records, measure), k)
     again, same = k_member_labels(partition(records, measure), k, compiled=False)
     assert np.array_equal(labels, again)
-    assert found == same == n // k
+    assert result == same == n // k
     sizes = np.bincount(labels)
     assert sizes.min() >= k
     outcome = k_member(partition(records, measure), k)
@@ -153,11 +153,11 @@ def test_greedy_cka_without_boundaries_is_refused() -> None:
 @pytest.mark.data
 def test_adult_as_in_paper_3(data_folder: Path) -> None:
     """Tables 1 and 2, Figure 9: how violations and suppressions grow, and who is faster."""
-    one, two = ("native-country",), ("native-country", "age")
-    beyond: dict[tuple[str, ...], list[int]] = {one: [], two: []}
-    suppressed: dict[tuple[str, ...], list[int]] = {one: [], two: []}
+    item, two = ("native-country",), ("native-country", "age")
+    beyond: dict[tuple[str, ...], list[int]] = {item: [], two: []}
+    suppressed: dict[tuple[str, ...], list[int]] = {item: [], two: []}
     for k in (2, 4, 7, 10):
-        for bounded in (one, two):
+        for bounded in (item, two):
             table = adult_table(bounded)
             start = time.perf_counter()
             free = af.anonymize(table, "k-member", k=k, loss="height", seed=1, boundaries=False, workers=1)
@@ -180,10 +180,10 @@ def test_adult_as_in_paper_3(data_folder: Path) -> None:
             beyond[bounded].append(over)
             suppressed[bounded].append(int(within.suppressed.sum()))
             assert af.verify(table, within, ["covers", "k-anonymity", "boundary"], k=k)
-    for bounded in (one, two):
+    for bounded in (item, two):
         assert beyond[bounded] == sorted(beyond[bounded])
         assert beyond[bounded][0] > 100
-    assert all(more > 2 * less for less, more in zip(beyond[one], beyond[two], strict=True))
-    assert max(suppressed[one]) == 0
+    assert all(more > 2 * less for less, more in zip(beyond[item], beyond[two], strict=True))
+    assert max(suppressed[item]) == 0
     assert suppressed[two] == sorted(suppressed[two])
     assert 0 < suppressed[two][-1] < 500

@@ -37,11 +37,11 @@ def test_clusters_as_spelled_out(seed: int, n: int, k: int, mixed: bool, whole: 
     points, _, weight = standardized(table.records)
     rows = [[*row, *([texts[i]] if texts else [])] for i, row in enumerate(points.tolist())]
     for compiled in (True, False):
-        labels, found = mdav_labels(table.records, min(k, n), compiled)
+        labels, result = mdav_labels(table.records, min(k, n), compiled)
         expected = clusters(rows, min(k, n), [1.0, 1.0, *weight])
-        assert found == len(expected)
+        assert result == len(expected)
         if not whole:  # sums in another order may break ties of equal distances
-            assert [np.flatnonzero(labels == c).tolist() for c in range(found)] == expected
+            assert [np.flatnonzero(labels == c).tolist() for c in range(result)] == expected
         sizes = np.bincount(labels)
         assert sizes.min() >= min(k, n)
         assert sizes.max() < 2 * k or n < 2 * k

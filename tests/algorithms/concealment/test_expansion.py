@@ -57,14 +57,14 @@ def test_exact_is_algorithm_1_and_no_worse_than_expansion(loss: str) -> None:
             order="input",
             loss=loss,
         )
-        found = record_costs(best.generalization, loss)
-        np.testing.assert_allclose(found, naive.exhaustive(table.n, k, cost), atol=1e-9)
+        costs = record_costs(best.generalization, loss)
+        np.testing.assert_allclose(costs, naive.exhaustive(table.n, k, cost), atol=1e-9)
         greedy = af.anonymize(
             table, "k-concealment", k=k, target="(k,1)", randomized=False, order="input", loss=loss
         )
         if loss == "ncp":
-            assert (found <= record_costs(greedy.generalization, loss) + 1e-12).all()
-            ratio = record_costs(greedy.generalization, loss).sum() / max(found.sum(), 1e-12)
+            assert (costs <= record_costs(greedy.generalization, loss) + 1e-12).all()
+            ratio = record_costs(greedy.generalization, loss).sum() / max(costs.sum(), 1e-12)
             assert ratio <= max(k - 1, 1) + 1e-9  # Proposition 13
 
 
@@ -75,13 +75,13 @@ def test_few_neighbours_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatc
 
     part = part_of(sampled("nursery", 60), loss)
     merged = DistinctRecords.of(part)
-    made = []
+    results = []
     for nearest in (4, 16, 60):
         monkeypatch.setattr(expansion, "NEAREST", nearest)
-        made.append(copy_state(expanded(merged, 7)))
-    for other in made[1:]:
-        np.testing.assert_array_equal(made[0].cost, other.cost)
-        np.testing.assert_array_equal(made[0].lo, other.lo)
+        results.append(copy_state(expanded(merged, 7)))
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0].cost, other.cost)
+        np.testing.assert_array_equal(results[0].lo, other.lo)
 
 
 def test_q_is_respected() -> None:
@@ -90,11 +90,11 @@ def test_q_is_respected() -> None:
     table = af.Table(frame, {"x": {"role": "quasi-identifier", "kind": "numeric"}})
     part = part_of(table, seed=4)
     by_pairs = randomly_expanded(DistinctRecords.of(part), 3, 3, part.rng, pairs=True)
-    made = Generalization(part.records.domains, *codes_of(part, by_pairs))
+    boxes = Generalization(part.records.domains, *codes_of(part, by_pairs))
     for i in range(30):
         near_by = np.argsort(np.abs(frame["x"] - frame["x"][i]), kind="stable")[:4]
-        assert made.lo[0, i] >= near_by.min()
-        assert made.hi[0, i] <= near_by.max()
+        assert boxes.lo[0, i] >= near_by.min()
+        assert boxes.hi[0, i] <= near_by.max()
     grown = Generalization(part.records.domains, *codes_of(part, expanded(DistinctRecords.of(part), 4)))
     some = [
         codes_of(part, randomly_expanded(DistinctRecords.of(part), 3, 3, part.rng))[:2] for _ in range(20)
@@ -112,18 +112,18 @@ def test_neighbours_are_what_expansion_goes_on_with(seed: int, loss: str) -> Non
     merged = DistinctRecords.of(part)
     q = 9
     boxes, ids = expanded_among(merged, 4, q)
-    for one, other in zip(boxes, expanded(merged, 4), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(boxes, expanded(merged, 4), strict=True):
+        np.testing.assert_array_equal(item, other)
     wide = expanded(merged, q + 1)
     one_of_each = part.records.take(merged.first)
-    made = Generalization(part.records.domains, *codes_of(part, wide)).closure()
+    result = Generalization(part.records.domains, *codes_of(part, wide)).closure()
     own = Generalization.of(one_of_each)
     for i, row in enumerate(ids):
         listed = list(dict.fromkeys(row.tolist()))
         assert listed[0] == i
         copies = merged.count[listed]
         assert copies.sum() >= q + 1 > copies[:-1].sum()
-        covered = made.take(np.full(len(listed), i)).covers(own.take(np.array(listed)))
+        covered = result.take(np.full(len(listed), i)).covers(own.take(np.array(listed)))
         assert covered.all()
 
 
@@ -136,14 +136,14 @@ def test_boxes_are_looked_into(m: int) -> None:
     wide = expanded(merged, need)
     ids, costs = np.empty((u, m), np.int32), np.empty((u, m))
     near_jit(part.plan, merged.state, 0, u, ids, costs)
-    made = Generalization(part.records.domains, *codes_of(part, wide)).closure()
+    result = Generalization(part.records.domains, *codes_of(part, wide)).closure()
     own = Generalization.of(part.records.take(merged.first))
     for kernel in (within, within_jit):
         out = np.empty((u, need), np.int32)
         kernel(merged.state, merged.count, wide, 0, u, ids, out)
         for i in range(u):
             order = [*ids[i].tolist(), *(j for j in range(u) if j not in ids[i])]
-            inside = made.take(np.full(u, i)).covers(own.take(np.array(order)))
+            inside = result.take(np.full(u, i)).covers(own.take(np.array(order)))
             wanted: list[int] = []
             for j, covered in zip(order, inside, strict=True):
                 if covered and merged.count[wanted].sum() < need:

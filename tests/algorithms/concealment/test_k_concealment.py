@@ -67,7 +67,7 @@ def test_plain_and_compiled_kernels_agree() -> None:
         part = part_of(small(3, 30), loss)
         merged = DistinctRecords.of(part)
         u = len(merged.first)
-        made = []
+        results = []
         for nearest, grown, mended in ((near, expand, mend), (near_jit, expand_jit, mend_jit)):
             ids, costs = np.empty((u, 5), np.int32), np.empty((u, 5))
             nearest(floor(part.plan), merged.state, 0, u, ids, costs)
@@ -75,9 +75,9 @@ def test_plain_and_compiled_kernels_agree() -> None:
             grown(part.plan, merged.state, merged.count, 0, u, 4, ids, costs, boxes)
             boxes = merged.spread(boxes)
             mended(part.plan, merged.state, np.arange(u), 4, boxes)
-            made.append(boxes)
-        for one, other in zip(*made, strict=True):
-            np.testing.assert_array_equal(one, other)
+            results.append(boxes)
+        for item, other in zip(*results, strict=True):
+            np.testing.assert_array_equal(item, other)
         kinds = [agglomerative_labels(part, 3, DISTANCES["log"], True, compiled=c)[0] for c in (False, True)]
         np.testing.assert_array_equal(*kinds)
         np.testing.assert_array_equal(*(forest_labels(part, 3, compiled=c)[0] for c in (False, True)))
@@ -96,10 +96,10 @@ def test_every_target_holds(target: str, loss: str, randomized: bool) -> None:
                 table, "k-concealment", k=k, target=target, randomized=randomized, loss=loss, seed=5
             )
             assert anon.guarantee == TARGETS[target]
-            asked = ["covers", TARGETS[target]]
+            requests = ["covers", TARGETS[target]]
             if target == "(k,k)-concealment":
-                asked += ["(k,k)"]
-            assert af.verify(table, anon, asked, k=k)
+                requests += ["(k,k)"]
+            assert af.verify(table, anon, requests, k=k)
 
 
 def test_both_sides_of_the_two_sided_concealment() -> None:
@@ -112,9 +112,9 @@ def test_both_sides_of_the_two_sided_concealment() -> None:
             graph = np.array(
                 [anon.generalization.covers(own.take(np.full(table.n, i))) for i in range(table.n)]
             )
-            found = naive.matches(graph)
-            assert found.sum(axis=0).min() >= 3
-            assert not originals or found.sum(axis=1).min() >= 3
+            matches = naive.matches(graph)
+            assert matches.sum(axis=0).min() >= 3
+            assert not originals or matches.sum(axis=1).min() >= 3
 
 
 @settings(max_examples=60, deadline=None)
@@ -128,9 +128,9 @@ def test_components_are_the_matches_of_the_definition(seed: int, n: int) -> None
 
 
 def _covers(part: Partition, boxes: Any) -> np.ndarray:
-    made = Generalization(part.records.domains, *codes_of(part, boxes))
+    result = Generalization(part.records.domains, *codes_of(part, boxes))
     own = Generalization.of(part.records)
-    return np.array([made.covers(own.take(np.full(part.n, i))) for i in range(part.n)])
+    return np.array([result.covers(own.take(np.full(part.n, i))) for i in range(part.n)])
 
 
 @pytest.mark.parametrize("few", [2, 5])
@@ -151,8 +151,8 @@ def merged_components(seed: int, few: int) -> int:
         anew = Components(merged, boxes)
         graph = _covers(part, boxes)
         wanted = naive.matches(graph)
-        for one in (kept, anew):
-            at = one.of[merged.label]
+        for item in (kept, anew):
+            at = item.of[merged.label]
             np.testing.assert_array_equal(graph & (at[:, None] == at[None, :]), wanted)
         np.testing.assert_array_equal(anew.of_original[merged.label], wanted.sum(axis=1))
         np.testing.assert_array_equal(anew.of_box, wanted.sum(axis=0))
@@ -162,9 +162,9 @@ def merged_components(seed: int, few: int) -> int:
 
 def test_randomness_comes_from_the_seed() -> None:
     table = sampled("nursery", 60)
-    one, same, other = (af.anonymize(table, "k-concealment", k=4, seed=seed).frame() for seed in (1, 1, 2))
-    pd.testing.assert_frame_equal(one, same)
-    assert not one.equals(other)
+    item, same, other = (af.anonymize(table, "k-concealment", k=4, seed=seed).frame() for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(item, same)
+    assert not item.equals(other)
     plain = [af.anonymize(table, "k-concealment", k=4, randomized=False, seed=s).frame() for s in (1, 2)]
     pd.testing.assert_frame_equal(*plain)
 
@@ -186,7 +186,11 @@ def test_what_should_not_be_released_warns() -> None:
 def test_a_randomized_release_does_not_warn(recwarn: pytest.WarningsRecorder) -> None:
     anon = af.anonymize(sampled("nursery", 60), "k-concealment", k=3, seed=1)
     release = anon.release(seed=2**127)
-    assert not [one for one in recwarn if "randomized" in str(one.message) or "study" in str(one.message)]
+    assert not [
+        warning
+        for warning in recwarn
+        if "randomized" in str(warning.message) or "study" in str(warning.message)
+    ]
     assert af.verify(anon.table, release, ["covers", "k-concealment"], k=3, certificate=release.certificate)
 
 
@@ -199,7 +203,7 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
     assert report.ok
     page = next(path for path in report.published if path.suffix == ".html").read_text(encoding="utf-8")
     assert "every published row covers at least k originals" in page
-    assert "Covering is not matching" in page
+    assert "A row that covers a person need not be a match" in page
     assert any("for study" in warning for warning in report.warnings)
     assert report.results[0].guarantee == "(k,k)"
 
@@ -261,19 +265,19 @@ def test_equal_records_lose_nothing(algorithm: str) -> None:
 
 def region(covers: np.ndarray, k: int) -> frozenset[str]:
     """Which of the five classes a generalization belongs to; covers[i, j]: record j covers original i."""
-    found = set()
+    names = set()
     if covers.sum(axis=1).min() >= k:
-        found.add("(1,k)")
+        names.add("(1,k)")
     if covers.sum(axis=0).min() >= k:
-        found.add("(k,1)")
-    if found == {"(1,k)", "(k,1)"}:
-        found.add("(k,k)")
+        names.add("(k,1)")
+    if names == {"(1,k)", "(k,1)"}:
+        names.add("(k,k)")
     if naive.matches(covers).sum(axis=1).min() >= k:
-        found.add("k-concealment")
+        names.add("k-concealment")
     columns = [covers[:, j].tobytes() for j in range(len(covers))]
-    if min(columns.count(one) for one in columns) >= k:
-        found.add("k-anonymity")
-    return frozenset(found)
+    if min(columns.count(column) for column in columns) >= k:
+        names.add("k-anonymity")
+    return frozenset(names)
 
 
 REGIONS = {

@@ -26,12 +26,12 @@ from anonflow.algorithms.diversity.refusal import (
     refusal_at_most,
     throwaway_draws,
 )
-from anonflow.algorithms.diversity.target import Target, Targets, sensitive_codes, target_of
+from anonflow.algorithms.diversity.target import Target, Targets, sensitive_codes
 from anonflow.algorithms.diversity.widen_matches import widened
 from anonflow.algorithms.diversity.within_partition import Request, components, diverse_partition
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.criteria.diversity import Spread, judged
-from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, unload
 from anonflow.table import Table
@@ -42,7 +42,7 @@ from tests.naive import loss as naive_loss
 from tests.strategies import KINDS, WITHOUT_CODES, tables
 
 SEED = 2**127 + 11
-ASKED: list[dict[str, Any]] = [
+REQUESTS: list[dict[str, Any]] = [
     {"criterion": "p-sensitivity", "p": 2},
     {"criterion": "l-diversity", "l": 1.3},
     {"criterion": "entropy-l-diversity", "l": 1.3},
@@ -61,9 +61,9 @@ class Random(np.random.Generator):
         return np.arange(x)
 
 
-def target_for(criterion: str, asked: float, values: np.ndarray, size: int) -> Target:
+def target_for(criterion: str, value: float, values: np.ndarray, size: int) -> Target:
     name = {"p": "p-sensitivity", "l": "l-diversity"}[criterion]
-    return Target(name, {criterion: asked}, np.bincount(values, minlength=size) / len(values))
+    return Target(name, {criterion: value}, np.bincount(values, minlength=size) / len(values))
 
 
 def setting(seed: int, n: int) -> tuple[Any, naive.Cost, naive.Covers, np.random.Generator]:
@@ -90,22 +90,22 @@ def test_algorithm_7_as_spelled_out(seed: int, n: int, criterion: str) -> None:
     records, cost, covers, rng = setting(seed, n)
     values = rng.integers(0, 3, n)
     most = {"p": len(set(values.tolist())), "l": n / np.bincount(values).max()}[criterion]
-    asked = float(most) if rng.random() < 0.5 else max(1.0, float(most) - 0.5)
+    request = float(most) if rng.random() < 0.5 else max(1.0, float(most) - 0.5)
     joins = [frozenset({j, *rng.integers(0, n, int(rng.integers(0, 2))).tolist()}) for j in range(n)]
     lists = np.full((n, 2), -1)
     for j, join in enumerate(joins):
         lists[j, : len(join)] = sorted(join)
-    made = Generalization.join_of(records, lists)
+    result = Generalization.join_of(records, lists)
     part = Partition(records, "ncp", Random())
-    boxes = load(part.plan, made.lo, made.hi, made.bits)
+    boxes = load(part.plan, result.lo, result.hi, result.bits)
     shown = np.eye(3, dtype=np.int64)[values]
     zones, nobody = np.zeros(n, np.int64), np.zeros(n, bool)
-    _, failing = widened(part, boxes, shown, zones, nobody, target_for(criterion, asked, values, 3))
+    _, failing = widened(part, boxes, shown, zones, nobody, target_for(criterion, request, values, 3))
     assert not failing.any()
     label = records.classes()
     first = [int(np.flatnonzero(label == label[i])[0]) for i in range(n)]
     texts = [str(value) for value in values]
-    limit = asked / (1 + 1e-12)
+    limit = request / (1 + 1e-12)
     expected = naive.algorithm_7(
         n, joins, texts, sorted(set(first)), first, cost, covers, criterion, limit
     )  # fmt: skip
@@ -125,11 +125,11 @@ def test_algorithm_7_looks_at_suppressed_records_too(seed: int, n: int, criterio
     records, _, _, rng = setting(seed, n)
     values = rng.integers(0, 3, n)
     suppressed = rng.random(n) < 0.4
-    made = Generalization.of(records).with_suppressed(suppressed)
+    result = Generalization.of(records).with_suppressed(suppressed)
     part = Partition(records, "ncp", Random())
-    boxes = load(part.plan, made.lo, made.hi, made.bits)
-    asked = {"l": 2.0, "c": 1.5} if criterion.startswith("recursive") else {"l": 1.5}
-    target = Target(criterion, asked, np.bincount(values, minlength=3) / n)
+    boxes = load(part.plan, result.lo, result.hi, result.bits)
+    request = {"l": 2.0, "c": 1.5} if criterion.startswith("recursive") else {"l": 1.5}
+    target = Target(criterion, request, np.bincount(values, minlength=3) / n)
     shown = np.eye(3, dtype=np.int64)[values]
     _, failing = widened(part, boxes, shown, np.zeros(n, np.int64), suppressed, target)
     lo, hi, bits = unload(part.plan, boxes)
@@ -151,25 +151,25 @@ def test_algorithm_8_as_spelled_out(seed: int, n: int, criterion: str, w: float)
     labels = np.unique(rng.integers(0, max(1, n // 2), n), return_inverse=True)[1]
     b = int(labels.max()) + 1
     # halves and quarters, whose gaps have no rounding to speak of, or a whole number of values
-    asked = float(len(set(values.tolist()))) if criterion == "p" else 1.0 + (n > 3) * 0.25
-    if criterion == "l" and n / np.bincount(values).max() < asked:
-        asked = 1.0
+    request = float(len(set(values.tolist()))) if criterion == "p" else 1.0 + (n > 3) * 0.25
+    if criterion == "l" and n / np.bincount(values).max() < request:
+        request = 1.0
     clusters = [np.flatnonzero(labels == c).tolist() for c in range(b)]
-    made = Generalization.join_by_class(records, labels).take(np.array([c[0] for c in clusters] + [0]))
+    result = Generalization.join_by_class(records, labels).take(np.array([c[0] for c in clusters] + [0]))
     part = Partition(records, "ncp", np.random.default_rng(0))
-    boxes = load(part.plan, made.lo, made.hi, made.bits)
+    boxes = load(part.plan, result.lo, result.hi, result.bits)
     counts = np.zeros((b + 1, 3), np.int64)
     np.add.at(counts, (labels, values), 1)
-    target = target_for(criterion, asked, values, 3)
+    target = target_for(criterion, request, values, 3)
     into, unions = united(part.plan, boxes, counts, np.zeros(b + 1, np.int64), b, target, w)
-    found = [np.flatnonzero(into[labels] == c).tolist() for c in np.unique(into[labels])]
+    results = [np.flatnonzero(into[labels] == c).tolist() for c in np.unique(into[labels])]
     # prices are rounded: what is checked is that every union was one of the cheapest
-    assert unions == b - len(found)
+    assert unions == b - len(results)
     texts = [str(value) for value in values]
-    assert all(not naive.lacks(criterion, asked, (texts[i] for i in cluster)) for cluster in found)
-    expected = naive.algorithm_8(clusters, texts, cost, criterion, asked, Fraction(w))
+    assert all(not naive.lacks(criterion, request, (texts[i] for i in cluster)) for cluster in results)
+    expected = naive.algorithm_8(clusters, texts, cost, criterion, request, Fraction(w))
     if criterion == "p":
-        assert found == expected
+        assert results == expected
 
 
 # ------------------------------------------------------------------------------------------ all methods
@@ -181,36 +181,36 @@ def people(n: int = 120) -> Table:
     return Table(frame, datasets.schema("census_like"))
 
 
-def check_of(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {asked["criterion"]: {key: value for key, value in asked.items() if key != "criterion"}}
+def check_of(parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {parameters["criterion"]: {key: value for key, value in parameters.items() if key != "criterion"}}
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: str(asked["criterion"]))
+@pytest.mark.parametrize("parameters", REQUESTS, ids=lambda request: str(request["criterion"]))
 @pytest.mark.parametrize(
     "algorithm", ["k-concealment", "mondrian", "agglomerative", "pattern-guided", "greedy", "nh"]
 )
 def test_a_diversified_release_passes_from_its_file(
-    algorithm: str, asked: dict[str, Any], tmp_path: Path
+    algorithm: str, parameters: dict[str, Any], tmp_path: Path
 ) -> None:
     table = people()
     anon = af.anonymize(table, algorithm, 4, seed=1)
     before = anon.frame()
-    if algorithm == "pattern-guided" and asked["criterion"] == "t-closeness":
+    if algorithm == "pattern-guided" and parameters["criterion"] == "t-closeness":
         # its classes are not united but suppressed, since a union might follow no pattern
         with pytest.raises(InfeasibleError, match="every record would have to be suppressed"):
-            af.diversify(anon, **asked, seed=5)
+            af.diversify(anon, **parameters, seed=5)
         return
-    made = af.diversify(anon, **asked, seed=5)
+    diverse = af.diversify(anon, **parameters, seed=5)
     assert anon.frame().equals(before)  # the result it was made from stays as it is
-    assert made.facts["diversity"] == asked["criterion"]
+    assert diverse.facts["diversity"] == parameters["criterion"]
     if anon.matches is None:  # classes and covers are widened; a graph is another one
-        assert made.generalization.covers(anon.generalization).all()
-        assert made.loss() >= anon.loss()
-    release = made.release(seed=SEED)
+        assert diverse.generalization.covers(anon.generalization).all()
+        assert diverse.loss() >= anon.loss()
+    release = diverse.release(seed=SEED)
     path = tmp_path / "release.csv"
     release.write(path)
-    claims = ["covers", "guarantee", check_of(asked)]
-    af.verify(table, path, ["covers", made.guarantee, check_of(asked)], k=4).raise_if_failed()
+    claims = ["covers", "guarantee", check_of(parameters)]
+    af.verify(table, path, ["covers", diverse.guarantee, check_of(parameters)], k=4).raise_if_failed()
     af.verify(table, release, claims, k=4, certificate=release.certificate).raise_if_failed()
     if anon.matches is not None:
         assert release.certificate is not None
@@ -226,18 +226,18 @@ def test_a_diversified_release_passes_from_its_file(
 def test_enough_diversity_changes_nothing() -> None:
     for algorithm in ("k-concealment", "mondrian"):
         anon = af.anonymize(people(), algorithm, 4, seed=1)
-        made = af.diversify(anon, "l-diversity", l=1, seed=5)
-        assert made.facts["widened"] == 0
-        assert made.frame().equals(anon.frame())
+        diverse = af.diversify(anon, "l-diversity", l=1, seed=5)
+        assert diverse.facts["widened"] == 0
+        assert diverse.frame().equals(anon.frame())
 
 
 def test_the_same_seed_makes_the_same_graph() -> None:
     anon = af.anonymize(people(), "greedy", 4, seed=1)
-    made = af.diversify(anon, "l-diversity", l=1.3, seed=5)
+    diverse = af.diversify(anon, "l-diversity", l=1.3, seed=5)
     again = af.diversify(anon, "l-diversity", l=1.3, seed=5)
-    assert made.facts["widened"] > 0
-    assert np.array_equal(made.matches, again.matches)
-    assert made.frame().equals(again.frame())
+    assert diverse.facts["widened"] > 0
+    assert np.array_equal(diverse.matches, again.matches)
+    assert diverse.frame().equals(again.frame())
 
 
 @cache
@@ -247,7 +247,7 @@ def mixed(n: int = 300, values: int = 12) -> Table:
     age, ill = rng.integers(0, 60, n), rng.integers(0, values, n)
     ill[age < 5] = 0
     frame = pd.DataFrame({"age": age, "height": rng.integers(0, 50, n), "weight": rng.integers(0, 50, n)})
-    frame["ill"] = [f"v{one}" for one in ill]
+    frame["ill"] = [f"v{item}" for item in ill]
     columns = {name: {"role": "quasi-identifier", "kind": "numeric"} for name in ("age", "height", "weight")}
     columns["ill"] = {"role": "sensitive"}
     return Table(frame, columns)
@@ -258,16 +258,16 @@ def test_a_part_of_the_graph_becomes_classes_and_the_draw_rarely_fails() -> None
     """Of many draws no more fail than was said, and without the step nearly all do."""
     table, claim = mixed(), "p-sensitivity(p=2)"
     anon = af.anonymize(table, "hungarian", 5, seed=1)
-    made = af.diversify(anon, "p-sensitivity", p=2, seed=5)
-    _, complete = components(made.matches)
+    diverse = af.diversify(anon, "p-sensitivity", p=2, seed=5)
+    _, complete = components(diverse.matches)
     assert not complete.all()
     assert complete.any()
-    assert 0 < made.facts["refusal"] <= 0.01
-    assert f"at most {1 / (5 * (1 - made.facts['refusal'])):.4f}" in made.facts["promise"]
+    assert 0 < diverse.facts["refusal"] <= 0.01
+    assert f"at most {1 / (5 * (1 - diverse.facts['refusal'])):.4f}" in diverse.facts["promise"]
     bare = failed = 0
     for seed in range(40):
         bare += not af.verify(table, anon.release(seed=SEED + seed), claim, k=5)
-        failed += not af.verify(table, made.release(seed=SEED + seed), claim, k=5)
+        failed += not af.verify(table, diverse.release(seed=SEED + seed), claim, k=5)
     assert bare >= 30
     assert failed <= 3  # 40 draws at 0.01: more than 3 has a chance of about 0.001
     closed = af.diversify(anon, "p-sensitivity", p=2, seed=5, risk=0)
@@ -279,8 +279,8 @@ def test_a_part_of_the_graph_becomes_classes_and_the_draw_rarely_fails() -> None
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: str(asked["criterion"]))
-def test_small_tables_keep_the_risk(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("parameters", REQUESTS, ids=lambda request: str(request["criterion"]))
+def test_small_tables_keep_the_risk(parameters: dict[str, Any]) -> None:
     """Of tables of under 15 records as many draws fail as is said: rows are far from independent there."""
     failed = draws = 0
     for seed in range(12):
@@ -291,12 +291,12 @@ def test_small_tables_keep_the_risk(asked: dict[str, Any]) -> None:
             frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
         )
         try:
-            made = af.diversify(af.anonymize(table, "greedy", 3), **asked, seed=seed)
+            diverse = af.diversify(af.anonymize(table, "greedy", 3), **parameters, seed=seed)
         except InfeasibleError:
             continue
         for draw in range(25):
             draws += 1
-            failed += not af.verify(table, made.release(seed=SEED + draw), check_of(asked), k=3)
+            failed += not af.verify(table, diverse.release(seed=SEED + draw), check_of(parameters), k=3)
     assert draws >= 200
     assert failed <= 0.01 * draws + 3 * math.sqrt(0.01 * draws)
 
@@ -306,9 +306,9 @@ def test_partitions_are_made_diverse_one_by_one() -> None:
     table = people(240)
     codes, values, _ = sensitive_codes(table, "Salary-class")
     anon = af.anonymize(table, "greedy", 4, partition_size=60, seed=1)
-    made = af.diversify(anon, "p-sensitivity", p=2, seed=7, risk=0)
+    diverse = af.diversify(anon, "p-sensitivity", p=2, seed=7, risk=0)
     assert anon.partitions is not None
-    target = target_of("p-sensitivity", {"p": 2}, codes, values, False)
+    target = Target("p-sensitivity", {"p": 2}, np.bincount(codes, minlength=values) / len(codes))
 
     def never(part: Partition, k: int) -> Any:
         raise AssertionError("nobody is matched anew where everything closes")
@@ -322,9 +322,9 @@ def test_partitions_are_made_diverse_one_by_one() -> None:
         part = Partition(mine, "ncp", diversity_rng(7, number, mine))
         alone = diverse_partition(part, outcome, codes[at][:, None], request).outcome
         assert alone.matches is not None
-        listed = made.matches[at][:, : alone.matches.shape[1]]
+        listed = diverse.matches[at][:, : alone.matches.shape[1]]
         assert np.array_equal(np.where(listed >= 0, place[listed], -1), alone.matches)
-        assert np.array_equal(alone.generalization.lo, made.generalization.take(at).lo)
+        assert np.array_equal(alone.generalization.lo, diverse.generalization.take(at).lo)
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
@@ -336,23 +336,23 @@ def test_several_sensitive_columns(algorithm: str) -> None:
     frame["ill"] = rng.choice(["flu", "cold", "gout"], 120, p=[0.6, 0.3, 0.1])
     table = Table(frame, {**datasets.schema("census_like"), "ill": {"role": "sensitive"}})
     anon = af.anonymize(table, algorithm, 4, seed=1)
-    one = af.diversify(anon, "p-sensitivity", p=2, column="ill", seed=1, risk=0)
-    made = af.diversify(one, "l-diversity", l=1.3, column="Salary-class", seed=1, risk=0)
-    assert [each["column"] for each in made.parameters["diversified"]] == ["ill", "Salary-class"]
+    diverse = af.diversify(anon, "p-sensitivity", p=2, column="ill", seed=1, risk=0)
+    result = af.diversify(diverse, "l-diversity", l=1.3, column="Salary-class", seed=1, risk=0)
+    assert [each["column"] for each in result.parameters["diversified"]] == ["ill", "Salary-class"]
     claims = ["covers", {"p-sensitivity": {"p": 2, "column": "ill"}}]
     claims.append({"l-diversity": {"l": 1.3, "column": "Salary-class"}})
-    af.verify(table, made.release(seed=SEED), claims, k=4).raise_if_failed()
+    af.verify(table, result.release(seed=SEED), claims, k=4).raise_if_failed()
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: str(asked["criterion"]))
-def test_reciprocal_graphs_stay_reciprocal(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("parameters", REQUESTS, ids=lambda request: str(request["criterion"]))
+def test_reciprocal_graphs_stay_reciprocal(parameters: dict[str, Any]) -> None:
     table = people(121)
     anon = af.anonymize(table, "greedy", 4, seed=1, reciprocal=True)
-    made = af.diversify(anon, **asked, seed=2)
-    edges = {(j, int(i)) for j, row in enumerate(made.matches) for i in row if i >= 0}
+    diverse = af.diversify(anon, **parameters, seed=2)
+    edges = {(j, int(i)) for j, row in enumerate(diverse.matches) for i in row if i >= 0}
     assert edges == {(i, j) for j, i in edges}
-    release = made.release(seed=SEED)
-    claims = ["covers", "k-regular", check_of(asked)]
+    release = diverse.release(seed=SEED)
+    claims = ["covers", "k-regular", check_of(parameters)]
     af.verify(table, release, claims, k=4, certificate=release.certificate).raise_if_failed()
 
 
@@ -378,22 +378,22 @@ def test_the_blind_way_looks_at_nobodys_value(algorithm: str) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(0, 90, 200), "ill": rng.permutation(["flu", "cold"] * 100)})
     schema = {"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
-    made = []
+    results = []
     for _ in range(3):
         table = Table(frame.assign(ill=rng.permutation(frame["ill"].to_numpy())), schema)
         anon = af.anonymize(table, algorithm, 4, seed=1)
-        made.append(af.diversify(anon, "p-sensitivity", p=2, seed=5, way="blind"))
-        release = made[-1].release(seed=SEED)
+        results.append(af.diversify(anon, "p-sensitivity", p=2, seed=5, way="blind"))
+        release = results[-1].release(seed=SEED)
         assert af.verify(table, release, ["covers", "guarantee", "p-sensitivity(p=2)"], k=4)
-    assert all(each.frame().equals(made[0].frame()) for each in made)
-    assert "nothing looked at them" in made[0].facts["promise"]
+    assert all(each.frame().equals(results[0].frame()) for each in results)
+    assert "the method did not look at them" in results[0].facts["promise"]
     sorted_by_age = Table(frame.assign(ill=np.where(frame["age"] < 45, "flu", "cold")), schema)
     with pytest.raises(InfeasibleError, match="values follow the quasi-identifiers"):
         af.diversify(af.anonymize(sorted_by_age, algorithm, 4), "p-sensitivity", p=2, way="blind")
     small = af.anonymize(table, algorithm, 4, partition_size=8)
     with pytest.raises(InfeasibleError, match="use larger partitions"):
         af.diversify(small, "p-sensitivity", p=2, way="blind")
-    with pytest.raises(ParameterError, match="for methods with matches or classes"):
+    with pytest.raises(ParameterError, match="needs a method with matches or classes"):
         af.diversify(af.anonymize(table, "k-concealment", 4, seed=1), "p-sensitivity", p=2, way="blind")
 
 
@@ -431,25 +431,27 @@ def test_exchanges_are_the_cheapest_by_definition(seed: int, n: int, criterion: 
     records, cost, _, rng = setting(seed, n)
     values = rng.integers(0, 3, n)
     labels = np.unique(rng.integers(0, max(1, n // 3), n), return_inverse=True)[1]
-    asked = 2.0 if criterion == "p" else 1.25
-    if len(set(values.tolist())) < 2 or n / np.bincount(values).max() < asked:
+    request = 2.0 if criterion == "p" else 1.25
+    if len(set(values.tolist())) < 2 or n / np.bincount(values).max() < request:
         return
-    target = Targets((target_for(criterion, asked, values, 3),))
+    target = Targets((target_for(criterion, request, values, 3),))
     part = Partition(records, "ncp", np.random.default_rng(0))
-    found = exchanged(part, labels, values[:, None], target)
+    result = exchanged(part, labels, values[:, None], target)
     texts = [str(value) for value in values]
-    for at in range(int(found.max()) + 1):
-        assert not naive.lacks(criterion, asked, (texts[i] for i in np.flatnonzero(found == at)))
-    assert np.bincount(found).min() >= np.bincount(labels).min()
-    expected = naive.exchanged(labels.tolist(), texts, cost, criterion, asked)
-    assert found.tolist() == expected
+    for at in range(int(result.max()) + 1):
+        assert not naive.lacks(criterion, request, (texts[i] for i in np.flatnonzero(result == at)))
+    assert np.bincount(result).min() >= np.bincount(labels).min()
+    expected = naive.exchanged(labels.tolist(), texts, cost, criterion, request)
+    assert result.tolist() == expected
 
 
 def test_records_are_visited_in_a_random_order() -> None:
     anon = af.anonymize(people(), "k-concealment", 4, seed=1)
-    made = [af.diversify(anon, "p-sensitivity", p=4, column="Salary-class", seed=seed) for seed in (1, 2, 1)]
-    assert made[0].frame().equals(made[2].frame())
-    assert not made[0].frame().equals(made[1].frame())
+    results = [
+        af.diversify(anon, "p-sensitivity", p=4, column="Salary-class", seed=seed) for seed in (1, 2, 1)
+    ]
+    assert results[0].frame().equals(results[2].frame())
+    assert not results[0].frame().equals(results[1].frame())
 
 
 # ------------------------------------------------------------------------------ suppressed and boundaries
@@ -486,12 +488,12 @@ def test_a_boundary_class_without_diversity_is_suppressed(algorithm: str) -> Non
     table = towns(ill, ["A", "B"] * 6 + ["C", "D"] * 3 + ["E", "F"] * 3)
     anon = af.anonymize(table, algorithm, 3, seed=1)
     assert not anon.suppressed.any()
-    made = af.diversify(anon, "l-diversity", l=1.5, seed=2)
-    assert made.suppressed[12:].all()
-    assert not made.suppressed.all()
+    diverse = af.diversify(anon, "l-diversity", l=1.5, seed=2)
+    assert diverse.suppressed[12:].all()
+    assert not diverse.suppressed.all()
     if algorithm != "mondrian":
-        assert not made.suppressed[:12].any()
-    release = made.release(seed=SEED)
+        assert not diverse.suppressed[:12].any()
+    release = diverse.release(seed=SEED)
     assert af.verify(table, release, ["covers", "guarantee", "boundary", "l-diversity(l=1.5)"], k=3)
 
 
@@ -502,9 +504,9 @@ def test_all_suppressed_is_refused() -> None:
         with pytest.raises(InfeasibleError, match="every record would have to be suppressed"):
             af.diversify(anon, "p-sensitivity", p=2)
         free = af.anonymize(table, algorithm, 3, seed=1, boundaries=False)
-        made = af.diversify(free, "p-sensitivity", p=2)
-        assert not made.suppressed.any()
-        assert af.verify(table, made.release(seed=SEED), ["covers", "p-sensitivity(p=2)"], k=3)
+        diverse = af.diversify(free, "p-sensitivity", p=2)
+        assert not diverse.suppressed.any()
+        assert af.verify(table, diverse.release(seed=SEED), ["covers", "p-sensitivity(p=2)"], k=3)
 
 
 # ------------------------------------------------------------------------------------------------ errors
@@ -514,7 +516,7 @@ def test_what_the_table_does_not_have_is_refused_with_the_largest_value() -> Non
     table = towns(["flu"] * 9 + ["cold"] * 3, ["A"] * 12)
     anon = af.anonymize(table, "mondrian", 3)
     entropy = math.exp(-(0.75 * math.log(0.75) + 0.25 * math.log(0.25)))
-    for asked, words in (
+    for request, words in (
         ({"criterion": "l-diversity", "l": 1.5}, "largest feasible l is 1.3333"),
         ({"criterion": "p-sensitivity", "p": 3}, "largest feasible p is 2"),
         (
@@ -525,13 +527,13 @@ def test_what_the_table_does_not_have_is_refused_with_the_largest_value() -> Non
         ({"criterion": "recursive-l-diversity", "c": 0.5, "l": 2}, "use a larger c"),
     ):
         with pytest.raises(InfeasibleError, match=words):
-            af.diversify(anon, **asked)
-    made = af.diversify(anon, "l-diversity", l=1.3333)
-    assert af.verify(table, made.release(seed=SEED), ["l-diversity(l=1.3333)"], k=3)
+            af.diversify(anon, **request)
+    diverse = af.diversify(anon, "l-diversity", l=1.3333)
+    assert af.verify(table, diverse.release(seed=SEED), ["l-diversity(l=1.3333)"], k=3)
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("parameters", "words"),
     [
         ({"criterion": "l-diversty", "l": 2}, "did you mean 'l-diversity'"),
         ({"criterion": "l-diversity"}, "l-diversity needs l, a number of at least 1"),
@@ -542,16 +544,16 @@ def test_what_the_table_does_not_have_is_refused_with_the_largest_value() -> Non
         ({"criterion": "p-sensitivity", "p": 1.5}, "needs p, a whole number"),
         ({"criterion": "recursive-l-diversity", "l": 2}, "needs c"),
         ({"criterion": "l-diversity", "l": 2, "column": "Salary"}, "did you mean 'Salary-class'"),
-        ({"criterion": "l-diversity", "l": 2, "column": "Age"}, "'Age' is no sensitive column"),
+        ({"criterion": "l-diversity", "l": 2, "column": "Age"}, "'Age' is not a sensitive column"),
         ({"criterion": "l-diversity", "l": 1.1, "way": "both"}, "way is classes or blind"),
         ({"criterion": "l-diversity", "l": 1.1, "w": 2}, "w is a number between 0 and 1"),
         ({"criterion": "l-diversity", "l": 1.1, "risk": 1}, "risk is a number between 0 and 1"),
     ],
 )
-def test_wrong_parameters(asked: dict[str, Any], words: str) -> None:
+def test_wrong_parameters(parameters: dict[str, Any], words: str) -> None:
     anon = af.anonymize(people(), "mondrian", 4)
     with pytest.raises(ParameterError, match=words):
-        af.diversify(anon, **asked)
+        af.diversify(anon, **parameters)
 
 
 def test_only_an_anonymization_will_do() -> None:
@@ -559,19 +561,19 @@ def test_only_an_anonymization_will_do() -> None:
         af.diversify(people(), "l-diversity", l=1.1)  # type: ignore[arg-type]
 
 
-@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.sampled_from(range(len(ASKED))))
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=6), st.sampled_from(range(len(REQUESTS))))
 def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
     """A group has no gap exactly if the verifier passes it."""
-    asked = {key: value for key, value in ASKED[which].items() if key != "criterion"}
-    name = ASKED[which]["criterion"]
+    request = {key: value for key, value in REQUESTS[which].items() if key != "criterion"}
+    name = REQUESTS[which]["criterion"]
     group = np.array(counts)
     overall = np.maximum(group[::-1], 1)
     texts = tuple(f"v{v}" for v in range(len(group)))
     spread = Spread(csr_array(group[None, :]), np.zeros(1, np.int64), "published", texts, overall)
     if not group.sum():
         return
-    good, _ = judged(spread, name, asked)
-    target = Target(name, asked, overall / overall.sum())
+    good, _ = judged(spread, name, request)
+    target = Target(name, request, overall / overall.sum())
     assert bool(good[0]) == (target.gaps(group[None, :])[0] == 0)
 
 
@@ -581,15 +583,59 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
 def test_any_table(algorithm: str, data: st.DataObject) -> None:
     """Whatever its columns: the release keeps the criterion, or what was asked is refused."""
     table = data.draw(tables(min_n=3, kinds=WITHOUT_CODES if algorithm == "pattern-guided" else KINDS))
-    asked = data.draw(st.sampled_from(ASKED))
+    values = data.draw(st.sampled_from(REQUESTS))
     k = data.draw(st.integers(2, table.n))
     try:
         anon = af.anonymize(table, algorithm, k, seed=1)
-        made = af.diversify(anon, **asked, seed=2)
+        diverse = af.diversify(anon, **values, seed=2)
     except InfeasibleError:
         return
-    assert made.generalization.covers(anon.generalization).all()
-    per = "class" if made.classes is not None else "matches"
-    ((name, parameters),) = check_of(asked).items()
+    assert diverse.generalization.covers(anon.generalization).all()
+    per = "class" if diverse.classes is not None else "matches"
+    ((name, parameters),) = check_of(values).items()
     claims = ["covers", "guarantee", {name: {**parameters, "per": per}}]
-    af.verify(table, made.release(seed=SEED), claims, k=k).raise_if_failed()
+    af.verify(table, diverse.release(seed=SEED), claims, k=k).raise_if_failed()
+
+
+ILLNESSES = af.Hierarchy.from_nested(
+    {"any": {"lung": ["flu", "cold"], "stomach": ["ulcer", "gastritis"], "none": None}}
+)
+
+
+def ill(n: int, hierarchy: Any = None) -> Table:
+    rng = np.random.default_rng(n)
+    age, organ = rng.integers(20, 60, n), rng.choice(["lung", "stomach"], n)
+    # what the young and the old have differs, but below the same nodes
+    young = np.where(organ == "lung", "flu", "ulcer")
+    old = np.where(organ == "lung", "cold", "gastritis")
+    illness = np.where(rng.random(n) < 0.1, "none", np.where(age < 40, young, old))
+    frame = pd.DataFrame({"age": age, "illness": illness})
+    declared = {"role": "sensitive", **({} if hierarchy is None else {"hierarchy": hierarchy})}
+    return Table(frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}, "illness": declared})
+
+
+@pytest.mark.parametrize("method", ["mondrian", "greedy"])
+def test_the_hierarchy_of_a_sensitive_column_is_the_distance_of_t_closeness(method: str) -> None:
+    table = ill(120, ILLNESSES)
+    anon = af.diversify(af.anonymize(table, method, 4, seed=1), "t-closeness", t=0.2, seed=2)
+    release = anon.release(seed=3)
+    per = "class" if anon.classes is not None else "matches"
+    request = {"t": 0.2, "per": per}
+    assert af.verify(table, release, {"t-closeness": request}, k=4)
+    # the same as if the tree stood with the criterion; by equal distances it is further
+    plain = ill(120)
+    assert af.verify(plain, release, {"t-closeness": {**request, "hierarchy": ILLNESSES}}, k=4)
+    assert not af.verify(plain, release, {"t-closeness": request}, k=4)
+    assert not af.verify(table, release, {"t-closeness": {**request, "distance": "equal"}}, k=4)
+    # closeness along the tree asks for less than closeness of all values
+    stricter = af.diversify(af.anonymize(plain, method, 4, seed=1), "t-closeness", t=0.2, seed=2)
+    assert anon.loss("gcp") < stricter.loss("gcp")
+
+
+def test_a_value_that_the_tree_of_a_sensitive_column_lacks_is_refused_before_work() -> None:
+    short = af.Hierarchy.from_nested({"any": ["flu", "cold"]})
+    table = ill(60, short)
+    with pytest.raises(DataError, match="3 sensitive values are no leaves"):
+        af.diversify(af.anonymize(table, "mondrian", 4, seed=1), "t-closeness", t=0.2)
+    # other criteria need no distance
+    assert af.diversify(af.anonymize(table, "mondrian", 4, seed=1), "l-diversity", l=1.5).n == 60

@@ -14,7 +14,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from tests.naive import criteria as naive
 
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
-ASKED: list[tuple[str, dict[str, float]]] = [
+REQUESTS: list[tuple[str, dict[str, float]]] = [
     ("beta-likeness", {"beta": 0.6}),
     ("enhanced-beta-likeness", {"beta": 2.0}),
     ("delta-disclosure", {"delta": 1.2}),
@@ -31,7 +31,7 @@ def people(n: int = 90) -> af.Table:
 
 @QUIET
 @pytest.mark.parametrize("algorithm", ["mondrian", "greedy"])
-@pytest.mark.parametrize(("criterion", "parameters"), ASKED)
+@pytest.mark.parametrize(("criterion", "parameters"), REQUESTS)
 def test_what_is_asked_is_made(algorithm: str, criterion: str, parameters: dict[str, float]) -> None:
     table = people()
     anon = af.anonymize(table, algorithm, k=4, seed=1)
@@ -55,7 +55,7 @@ def test_no_gap_exactly_where_the_criterion_holds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     whole = rng.choice(list("abc"), 30)
     overall = np.array([np.mean(whole == v) for v in "abc"])
-    for criterion, parameters in ASKED:
+    for criterion, parameters in REQUESTS:
         target = Target(criterion, parameters, overall)
         for _ in range(10):
             shown = rng.choice(list("abc"), int(rng.integers(1, 9))).tolist()

@@ -23,12 +23,12 @@ def with_the_next(values: tuple[int, ...]) -> tuple[Any, list[list[int]]]:
     pairs = [list(range(at, min(at + 2, len(values)))) for at in range(0, len(values), 2)]
     classes: list[list[int]] = []
     while pairs:
-        one = pairs.pop(0)
-        if len({values[i] for i in one}) == 1 and pairs:
-            one += pairs.pop(0)
-        classes.append(one)
+        item = pairs.pop(0)
+        if len({values[i] for i in item}) == 1 and pairs:
+            item += pairs.pop(0)
+        classes.append(item)
     listed = [next(each for each in classes if i in each) for i in range(len(values))]
-    return tuple((tuple(one), tuple(sorted(values[i] for i in one))) for one in classes), listed
+    return tuple((tuple(label), tuple(sorted(values[i] for i in label))) for label in classes), listed
 
 
 def test_a_union_that_says_who_failed() -> None:
@@ -42,15 +42,15 @@ def test_symmetric_unions_say_nothing() -> None:
         alike = values[0] == values[1] or values[2] == values[3]
         classes = [[0, 1, 2, 3]] if alike else [[0, 1], [2, 3]]
         listed = [next(each for each in classes if i in each) for i in range(4)]
-        return tuple((tuple(one), tuple(sorted(values[i] for i in one))) for one in classes), listed
+        return tuple((tuple(label), tuple(sorted(values[i] for i in label))) for label in classes), listed
 
     assert enumerated_excess((0, 0, 1, 1), symmetric) == 0
 
 
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=6))
 def test_every_permutation(values: list[int]) -> None:
-    found = enumerated_excess(tuple(values), with_the_next)
-    assert found == pytest.approx(float(naive.excess(values, with_the_next)))
+    excess = enumerated_excess(tuple(values), with_the_next)
+    assert excess == pytest.approx(float(naive.excess(values, with_the_next)))
 
 
 def towns(ages: list[int], ill: str) -> af.Table:
@@ -60,16 +60,16 @@ def towns(ages: list[int], ill: str) -> af.Table:
     )
 
 
-def published(anon: Any, values: tuple[int, ...], texts: str, **asked: Any) -> tuple[Any, list[list[int]]]:
+def published(anon: Any, values: tuple[int, ...], texts: str, **request: Any) -> tuple[Any, list[list[int]]]:
     """One run of the step, read off the result as anybody would."""
     table = towns(anon.table.frame["age"].tolist(), "".join(texts[v] for v in values))
     again = af.anonymize(table, anon.algorithm.name, anon.k, seed=1)
-    made = af.diversify(again, **asked, seed=0)
-    rows = made.frame()["age"].tolist()
-    if made.classes is not None:
-        listed = [np.flatnonzero(made.classes == one).tolist() for one in made.classes]
+    diverse = af.diversify(again, **request, seed=0)
+    rows = diverse.frame()["age"].tolist()
+    if diverse.classes is not None:
+        listed = [np.flatnonzero(diverse.classes == label).tolist() for label in diverse.classes]
     else:
-        listed = [sorted(int(i) for i in row if i >= 0) for row in made.matches]
+        listed = [sorted(int(i) for i in row if i >= 0) for row in diverse.matches]
     return tuple(
         sorted((row, tuple(sorted(values[i] for i in people))) for row, people in zip(rows, listed))
     ), listed
@@ -80,11 +80,11 @@ def test_the_steps_own_excess(algorithm: str) -> None:
     """United classes and closed graphs: as every permutation says."""
     ages, ill = [1, 2, 4, 5, 40, 41], "aabbab"
     anon = af.anonymize(towns(ages, ill), algorithm, 2, seed=1)
-    asked = {"criterion": "p-sensitivity", "p": 2, "risk": 0}
-    once = cache(lambda values: published(anon, values, "ab", **asked))  # 20 ways among 720 permutations
+    request = {"criterion": "p-sensitivity", "p": 2, "risk": 0}
+    once = cache(lambda values: published(anon, values, "ab", **request))  # 20 ways among 720 permutations
     expected = naive.excess([0, 0, 1, 1, 0, 1], once)
-    found = minimality_excess(anon, **asked)
-    assert found == pytest.approx(float(expected))
+    excess = minimality_excess(anon, **request)
+    assert excess == pytest.approx(float(expected))
     assert Fraction(0) <= expected <= 1
 
 

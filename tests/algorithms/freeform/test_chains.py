@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms.freeform import chains
-from anonflow.algorithms.freeform.chains import improve_by_chains
+from anonflow.algorithms.freeform.chains import chain_memory, improve_by_chains
 from anonflow.algorithms.freeform.two_phase import two_phase
 from anonflow.algorithms.method import Progress
 from anonflow.errors import ParameterError
@@ -30,28 +31,30 @@ def test_regular_never_worse_and_plain_and_compiled_agree(
 ) -> None:
     k = data.draw(st.integers(2, table.n))
     matches = data.draw(regular_matches(table.n, k))
-    found = []
+    results = []
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         patch.setattr(chains, "LEAST", 4)
         patch.setattr(chains, "LONGEST", 4)
         for compiled in (True, False):
             part = part_of(table, measure)
-            found.append(improve_by_chains(part, matches.copy(), 5, 2, 2, pool, compiled))
-    assert (found[0][0] == found[1][0]).all()
-    assert found[0][1] == found[1][1]
-    assert_regular(found[0][0])
-    assert total(table, found[0][0], measure) <= total(table, matches, measure) + 1e-9
+            results.append(improve_by_chains(part, matches.copy(), 5, 2, 2, pool, compiled))
+    assert (results[0][0] == results[1][0]).all()
+    assert results[0][1] == results[1][1]
+    assert_regular(results[0][0])
+    assert total(table, results[0][0], measure) <= total(table, matches, measure) + 1e-9
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_threads_do_not_show(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reciprocal", [False, True])
+def test_threads_do_not_show(measure: str, reciprocal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "LEAST", 64)
     monkeypatch.setattr(chains, "_PIECE", 32)
-    table = random_table(500)
+    table = random_table(300 if reciprocal else 500)
     results = []
     for threads in (1, 2, 5):
         part = part_of(table, measure)
-        results.append(two_phase(part, 5, rounds=3, kicks=3, threads=threads).matches)
+        outcome = two_phase(part, 5, first=150, rounds=3, kicks=3, reciprocal=reciprocal, threads=threads)
+        results.append(outcome.matches)
     assert (results[0] == results[1]).all()
     assert (results[0] == results[2]).all()
 
@@ -67,6 +70,38 @@ def test_kicks_and_rounds_lower_the_loss() -> None:
     assert losses[1] < 0.97 * losses[0]
     assert losses[3] < 0.99 * losses[2]
     assert [result.facts["chains"] > 0 for result in results] == [False, True, True, True]
+
+
+def test_kicks_of_links_lower_the_loss_further() -> None:
+    table = random_table(300)
+    results = [
+        af.anonymize(table, "two-phase", k=5, seed=1, reciprocal=True, kicks=kicks) for kicks in (0, 10)
+    ]
+    assert results[1].loss() < 0.995 * results[0].loss()
+    assert 0 < results[1].facts["kicks_kept"] <= results[1].facts["kicks_tried"] <= 3000
+    assert results[0].facts["kicks_tried"] == 0
+    budgeted = af.anonymize(table, "two-phase", k=5, seed=1, reciprocal=True, budget=2.0)
+    assert budgeted.parameters["kicks"] >= 0
+
+
+@pytest.mark.parametrize(("kind", "k"), [("categorical", 5), ("numeric", 3), ("suppression", 10)])
+def test_memory_is_what_was_stated(kind: str, k: int) -> None:
+    rng = np.random.default_rng(1)
+    n = 3_000
+    frame = pd.DataFrame({f"q{a}": rng.integers(0, 90, n).astype(str) for a in range(6)})
+    if kind == "numeric":
+        frame = frame.astype(int)
+    table = Table(frame, {name: {"role": "quasi-identifier", "kind": kind} for name in frame})
+    part = part_of(table)
+    stated = chain_memory(table.records.domains, n, k, 32)
+    matches = ((np.arange(n)[:, None] + np.arange(k)) % n).astype(np.int32)
+    with ThreadPoolExecutor(1) as pool:
+        improve_by_chains(part, matches, 32, 1, 0, pool)
+        tracemalloc.start()
+        improve_by_chains(part, matches, 32, 1, 0, pool)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert 0.6 * stated < peak < 1.3 * stated
 
 
 @pytest.mark.parametrize("measure", MEASURES)

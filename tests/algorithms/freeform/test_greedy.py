@@ -140,15 +140,15 @@ def test_a_dead_end_is_resolved_by_backtracking() -> None:
 
 
 def test_a_dead_end_beyond_the_bound_is_resolved_by_an_augmenting_path() -> None:
-    found = 0
+    total = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(5, 9))
         records = cost_cases.table(rng, n, ["numeric", "numeric"], [n, n])
         outcome = greedy(partition(records), n - 1)
         assert_good(records, outcome, n - 1)
-        found += outcome.facts["augmented"]
-    assert found > 0
+        total += outcome.facts["augmented"]
+    assert total > 0
 
 
 @pytest.mark.parametrize("function", [kernels.augment, kernels.augment_jit])

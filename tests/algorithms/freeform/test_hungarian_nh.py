@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
 
+from anonflow.algorithms.freeform import hungarian
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.nh import halves, nh_matches
+from anonflow.kernels.freeform.auction import auction, auction_jit
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.strategies import tables
@@ -24,14 +28,55 @@ def test_each_assignment_is_optimal(table: Table, data: st.DataObject, measure: 
     matches = hungarian_matches(part_of(table, measure), k)
     assert_regular(matches)
     for d in range(1, k):
-        found = total(table, matches[:, : d + 1], measure)
+        result = total(table, matches[:, : d + 1], measure)
         used = [set(row) for row in matches[:, :d].tolist()]
         best = min(
             total(table, np.column_stack([matches[:, :d], to]), measure)
             for to in itertools.permutations(range(n))
             if not any(i in used[j] for j, i in enumerate(to))
         )
-        assert found == pytest.approx(best, abs=1e-9)
+        assert result == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("bid", [auction, auction_jit])
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 12), slack=st.sampled_from([0.01, 0.5, 2.0]))
+def test_an_auction_comes_as_near_as_it_says(bid: Any, seed: int, n: int, slack: float) -> None:
+    """A permutation without forbidden edges, at most n bids above the least sum."""
+    rng = np.random.default_rng(seed)
+    costs = rng.integers(1, 9, (n, n)).astype(float)
+    costs[rng.random((n, n)) < 0.3] = np.inf
+    costs[np.arange(n), rng.permutation(n)] = 5.0
+    to = np.empty(n, np.int64)
+    assert bid(costs, slack, 10**6, to, np.empty(n))
+    assert sorted(to.tolist()) == list(range(n))
+    taken = costs[np.arange(n), to].sum()
+    least = costs[linear_sum_assignment(costs)].sum()
+    smallest = slack * costs.min(axis=0).mean()
+    assert least <= taken <= least + n * smallest + 1e-9
+
+
+@pytest.mark.parametrize("bid", [auction, auction_jit])
+def test_an_auction_that_comes_to_no_end_says_so(bid: Any) -> None:
+    to, price = np.empty(3, np.int64), np.empty(3)
+    assert not bid(np.ones((3, 3)), 0.1, 2, to, price)
+    assert not bid(np.zeros((3, 3)), 0.1, 100, to, price)
+    assert not bid(-np.ones((3, 3)), 0.1, 100, to, price)
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES), st.booleans())
+def test_nearly_optimal_assignments(table: Table, data: st.DataObject, measure: str, short: bool) -> None:
+    """Regular, plain as compiled; without bids they are the optimal ones."""
+    k = data.draw(st.integers(2, table.n))
+    part = part_of(table, measure)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hungarian, "BIDS", 0 if short else 20)
+        matches = hungarian_matches(part, k, slack=0.5)
+        assert (matches == hungarian_matches(part, k, compiled=False, slack=0.5)).all()
+    assert_regular(matches)
+    if short:
+        assert (matches == hungarian_matches(part, k)).all()
 
 
 @settings(deadline=None)

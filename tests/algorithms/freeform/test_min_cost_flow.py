@@ -33,8 +33,8 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
 @given(tables(min_n=2, max_n=9), st.sampled_from(MEASURES))
 def test_k_of_two_is_optimal(table: Table, measure: str) -> None:
     part = part_of(table, measure)
-    found = total(table, min_cost_flow_matches(part, 2), measure)
-    assert found == pytest.approx(total(table, hungarian_matches(part, 2), measure), abs=1e-6)
+    result = total(table, min_cost_flow_matches(part, 2), measure)
+    assert result == pytest.approx(total(table, hungarian_matches(part, 2), measure), abs=1e-6)
 
 
 def test_the_sum_of_pairs_is_least() -> None:

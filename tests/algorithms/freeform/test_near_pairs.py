@@ -74,11 +74,11 @@ def test_sorted_pairs_are_the_nearest_of_all(
     wanted = naive.least_distances(rows, costs.tolist(), count)
     for i in range(n):
         assert len(set(near[i].tolist())) == count
-        found = [
+        results = [
             sum(c for c, a, b in zip(costs, rows[i], rows[j], strict=True) if a != b)
             for j in near[i].tolist()
         ]
-        assert sorted(found) == pytest.approx(wanted[i])
+        assert sorted(results) == pytest.approx(wanted[i])
 
 
 def test_few_records_of_many_columns_do_not_list_all_sets_of_columns(
@@ -154,7 +154,7 @@ def test_two_phase_starts_from_sorted_pairs(k: int) -> None:
         assert_regular(matches)
         # for k = 2 costs do not change between choosing and matching: over all edges both are optima
         whole = [sparse_matches(part_of(table), 2, table.n, pool, pairs=p)[0] for p in ("all", "sorted")]
-    losses = [total(table, found, "ncp") for found in whole]
+    losses = [total(table, result, "ncp") for result in whole]
     assert losses[0] == pytest.approx(losses[1])
     anon = af.anonymize(table, "two-phase", k, start="sparse", pairs="sorted", seed=1)
     assert af.verify(table, anon, ["covers", "k-regular"])

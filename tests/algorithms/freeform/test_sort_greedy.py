@@ -15,7 +15,7 @@ from anonflow import loss as losses
 from anonflow.algorithms.freeform.sort_greedy import sort_greedy_matches, unusual
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.sort_greedy import sorted_assignment, sorted_assignment_jit
+from anonflow.kernels.freeform.sort_greedy import sorted_assignment, sorted_assignment_jit
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import adult
@@ -72,13 +72,13 @@ def test_as_spelled_out(table: Table, data: st.DataObject, measure: str, relativ
             - np.mean([w for (_, b), w in weight.items() if b == j])
             for (i, j), value in weight.items()
         }
-    found, facts = sort_greedy_matches(part, 2, relative=relative)
+    result, facts = sort_greedy_matches(part, 2, relative=relative)
     if facts.any():
         return
-    took = {int(found[j, 1]): j for j in range(n)}
+    took = {int(result[j, 1]): j for j in range(n)}
     # whatever was left out has a dearer or equally dear edge at none of its ends
     for (i, j), value in weight.items():
-        before = min(weight[i, took[i]], weight[int(found[j, 1]), j])
+        before = min(weight[i, took[i]], weight[int(result[j, 1]), j])
         assert before <= value + 1e-9
 
 
@@ -88,15 +88,15 @@ def test_unusual_weights(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     costs = rng.random((n, n))
     costs[np.arange(n), rng.permutation(n)] = np.inf
-    found = unusual(costs)
+    weights = unusual(costs)
     for i in range(n):
         for j in range(n):
             if costs[i, j] == np.inf:
-                assert found[i, j] == np.inf
+                assert weights[i, j] == np.inf
                 continue
             row = [c for c in costs[i] if c < np.inf]
             column = [c for c in costs[:, j] if c < np.inf]
-            assert found[i, j] == pytest.approx(costs[i, j] - np.mean(row) - np.mean(column), abs=1e-9)
+            assert weights[i, j] == pytest.approx(costs[i, j] - np.mean(row) - np.mean(column), abs=1e-9)
 
 
 @pytest.mark.data

@@ -26,7 +26,7 @@ from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
+from anonflow.kernels.freeform.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
@@ -42,15 +42,15 @@ def test_plain_and_compiled_agree_and_start_is_not_beaten(
 ) -> None:
     k = data.draw(st.integers(1, table.n))
     block = data.draw(st.integers(2, 6))
-    found = [
+    results = [
         two_phase_matches(part_of(table, measure), k, 5, block, 1, 2, compiled, restarts=2)
         for compiled in (True, False)
     ]
-    assert (found[0][0] == found[1][0]).all()
-    assert found[0][1] == found[1][1]
-    assert_regular(found[0][0])
+    assert (results[0][0] == results[1][0]).all()
+    assert results[0][1] == results[1][1]
+    assert_regular(results[0][0])
     start = two_phase_matches(part_of(table, measure), k, 5, block, 0)[0]
-    assert total(table, found[0][0], measure) <= total(table, start, measure) + 1e-9
+    assert total(table, results[0][0], measure) <= total(table, start, measure) + 1e-9
 
 
 @settings(deadline=None, max_examples=30)
@@ -78,13 +78,13 @@ def test_slot_costs_are_those_of_the_exchange(table: Table, data: st.DataObject,
             continue
         changed = matches.copy()
         changed[block[b], slot[b]] = i
-        made = Generalization.join_of(table.records, changed)
-        assert costs[a, b] == pytest.approx(losses.record_costs(made, measure)[block[b]], abs=1e-9)
+        boxes = Generalization.join_of(table.records, changed)
+        assert costs[a, b] == pytest.approx(losses.record_costs(boxes, measure)[block[b]], abs=1e-9)
     made_by = [empty_state(part.plan, n) for _ in range(2)]
     cover(part.plan, origin, matches, 0, table.n, made_by[0])
     cover_jit(part.plan, origin, matches, 0, table.n, made_by[1])
-    made = Generalization.join_of(table.records, matches)
-    assert made_by[0].cost == pytest.approx(losses.record_costs(made, measure), abs=1e-9)
+    boxes = Generalization.join_of(table.records, matches)
+    assert made_by[0].cost == pytest.approx(losses.record_costs(boxes, measure), abs=1e-9)
     assert (made_by[0].cost == made_by[1].cost).all()
 
 
@@ -142,7 +142,7 @@ def test_blocks_hold_what_grows_least() -> None:
     rows = np.random.default_rng(1).permutation(60)
     blocks = near_blocks(part.plan, origin, origin, rows, 7)
     assert sorted(np.concatenate(blocks).tolist()) == list(range(60))
-    assert [len(one) for one in blocks] == [7] * 8 + [4]
+    assert [len(block) for block in blocks] == [7] * 8 + [4]
     pair = Generalization.join_of(table.records, np.column_stack([np.full(60, rows[0]), np.arange(60)]))
     growth = losses.record_costs(pair, "ncp")
     assert growth[blocks[0]].max() <= np.delete(growth, blocks[0]).min() + 1e-9

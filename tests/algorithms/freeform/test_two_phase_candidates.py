@@ -28,8 +28,8 @@ from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit, exchange, exchange_jit
-from anonflow.kernels.reassign import cover_jit
+from anonflow.kernels.freeform.cycles import cancel_cycles, cancel_cycles_jit, exchange, exchange_jit
+from anonflow.kernels.freeform.reassign import cover_jit
 from anonflow.kernels.state import State, empty_state, take
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of
@@ -57,8 +57,8 @@ def state_of(part: Partition, matches: np.ndarray | None = None) -> State:
 
 def cost_of(table: Table, measure: str) -> naive.Cost:
     def cost(rows: Any) -> float:
-        one = Generalization.join_of(table.records, np.array([rows]))
-        return float(losses.record_costs(one, measure)[0])
+        boxes = Generalization.join_of(table.records, np.array([rows]))
+        return float(losses.record_costs(boxes, measure)[0])
 
     return cost
 
@@ -87,15 +87,15 @@ def test_a_sparse_assignment_is_the_least_there_is(n: int, seed: int) -> None:
     edges = [edge for edge in itertools.product(range(n), repeat=2) if rng.random() < 0.7]
     costs = rng.integers(0, 64, len(edges)) / 64
     left, right = (np.array([edge[side] for edge in edges], np.int64) for side in (0, 1))
-    found = sparse_assignment(left, right, costs, n)
+    assignment = sparse_assignment(left, right, costs, n)
     by_edge = dict(zip(edges, costs.tolist(), strict=True))
     wanted = naive.least_assignment(n, set(edges), by_edge)
     if wanted is None:
-        assert found is None
+        assert assignment is None
         return
-    assert found is not None
-    assert sorted(found.tolist()) == list(range(n))
-    assert sum(by_edge[i, int(j)] for i, j in enumerate(found)) == wanted
+    assert assignment is not None
+    assert sorted(assignment.tolist()) == list(range(n))
+    assert sum(by_edge[i, int(j)] for i, j in enumerate(assignment)) == wanted
 
 
 @settings(deadline=None, max_examples=30)
@@ -105,10 +105,10 @@ def test_sparse_matches_are_regular_and_greedy(table: Table, data: st.DataObject
     k = data.draw(st.integers(2, n))
     count = data.draw(st.integers(1, n))
     with ThreadPoolExecutor(2) as pool:
-        (found, _), (plain, _) = (sparse_matches(part, k, count, pool, c) for c in (True, False))
+        (result, _), (plain, _) = (sparse_matches(part, k, count, pool, c) for c in (True, False))
         whole = sparse_matches(part, 2, n, pool)[0]
-    np.testing.assert_array_equal(found, plain)
-    assert_regular(found)
+    np.testing.assert_array_equal(result, plain)
+    assert_regular(result)
     # over all edges the first assignment is the least there is: the optimum for k = 2
     cost = cost_of(table, measure)
     edges = {(i, j) for i, j in itertools.product(range(n), repeat=2) if i != j}
@@ -147,14 +147,14 @@ def test_an_exchange_is_priced_as_a_whole(table: Table, data: st.DataObject, mea
     for kernel in (exchange, exchange_jit):
         given_matches, joined = matches.copy(), state_of(part, matches)
         scratch = take(origin, np.array([0]))
-        found = kernel(
+        result = kernel(
             part.plan, origin, given_matches, joined.cost, scratch, record, slot, gained, len(rows)
         )
-        if double or found == 0.0:
+        if double or result == 0.0:
             assert double or change >= -1e-9
             np.testing.assert_array_equal(given_matches, matches)
             continue
-        assert found == pytest.approx(change, abs=1e-9)
+        assert result == pytest.approx(change, abs=1e-9)
         np.testing.assert_array_equal(given_matches, wanted)
         assert joined.cost == pytest.approx([cost(row) for row in wanted.tolist()], abs=1e-9)
 
@@ -194,17 +194,17 @@ def test_cycles_are_found_where_there_are_some() -> None:
     first = before = float(joined.cost.sum())
     near = np.tile(np.arange(36, dtype=np.int32), (36, 1))
     rng = np.random.default_rng(0)
-    found = 0
+    total = 0
     for _ in range(30):
         roots = rng.permutation(36).astype(np.int64)
         cycles = cancel_cycles_jit(part.plan, origin, matches, joined.cost, near, roots, 2, 6000)[0]
-        found += cycles
+        total += cycles
         now = float(joined.cost.sum())
         assert now <= before
         before = now
         if not cycles:
             break
-    assert found > 20
+    assert total > 20
     assert before < 0.8 * first
     assert naive.best_trade(matches, cost) > -0.02 * before
 
@@ -224,16 +224,16 @@ def test_no_negative_cycle_is_left(table: Table, data: st.DataObject, measure: s
             matches = start.copy()
             graph = MatchedRecords(part.plan, state_of(part), matches, state_of(part, start))
             seen: list[Progress] = []
-            found = cancel_all(graph, n, most, np.random.default_rng(1), pool, compiled, seen.append)
+            result = cancel_all(graph, n, most, np.random.default_rng(1), pool, compiled, seen.append)
             assert_regular(matches)
             np.testing.assert_array_equal(matches[:, 0], np.arange(n))
             assert 0 < seen[-1].done <= most
             assert seen[-1].loss == pytest.approx(naive.total(matches, cost_of(table, measure)), abs=1e-9)
             falling = [progress.loss for progress in seen]
             assert falling == sorted(falling, reverse=True)
-            answers.append((matches.tolist(), found))
+            answers.append((matches.tolist(), result))
     assert answers[0] == answers[1]
-    cycles, finished = found
+    cycles, finished = result
     assert (cycles > 0) == (matches.tolist() != start.tolist())
     assert finished or most < 10**6
     if finished:
@@ -291,10 +291,10 @@ def test_nearness_compares_the_nearest(table: Table, data: st.DataObject, measur
     order = np.array(data.draw(st.permutations(range(n))))
     halves, whole = [order[:cut], order[cut:]], [order]
     rng = np.random.default_rng(0)
-    found = [
+    results = [
         nearness(part.plan, state_of(part), halves, whole, k, rng, compiled) for compiled in (True, False)
     ]
-    assert found[0] == found[1]
+    assert results[0] == results[1]
     cost = cost_of(table, measure)
 
     def nearest(parts: list[np.ndarray]) -> float:
@@ -302,7 +302,7 @@ def test_nearness_compares_the_nearest(table: Table, data: st.DataObject, measur
             sum(sorted(cost([int(i), int(j)]) for j in rows)[:k]) for rows in parts for i in rows.tolist()
         )
 
-    assert found[0] == pytest.approx(nearest(whole) / nearest(halves) if nearest(halves) else 1.0)
+    assert results[0] == pytest.approx(nearest(whole) / nearest(halves) if nearest(halves) else 1.0)
 
 
 def test_a_start_is_chosen_by_what_stretches_lose(monkeypatch: pytest.MonkeyPatch) -> None:

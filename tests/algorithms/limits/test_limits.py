@@ -50,11 +50,11 @@ def people(n: int = 120, width: float = 12.0, most: float = 2, seed: int = 4, st
     )
 
 
-def keeps(table: Table, made: Generalization, width: float, most: float) -> np.ndarray:
+def keeps(table: Table, boxes: Generalization, width: float, most: float) -> np.ndarray:
     """Straight from the arrays: no run of ages wider than the limit, no set of jobs larger."""
     points = table.domains[0].points
-    jobs = np.bitwise_count(made.bits[0])
-    return (points[made.hi[0]] - points[made.lo[0]] <= width) & (jobs <= most)
+    jobs = np.bitwise_count(boxes.bits[0])
+    return (points[boxes.hi[0]] - points[boxes.lo[0]] <= width) & (jobs <= most)
 
 
 @pytest.mark.parametrize("name", TAKE_EVERY_KIND)
@@ -142,9 +142,9 @@ def test_runs_leave_the_fewest_records_in_short_ones(
         return short, len(set(run))
 
     best = min(
-        found
+        result
         for cuts in range(1 << (m - 1))
-        if (found := judged(np.cumsum([0, *(cuts >> i & 1 for i in range(m - 1))]).tolist())) is not None
+        if (result := judged(np.cumsum([0, *(cuts >> i & 1 for i in range(m - 1))]).tolist())) is not None
     )
     assert judged(_runs(points, counts, float(limit), k).tolist()) == best
 
@@ -170,8 +170,8 @@ def test_an_edge_that_breaks_a_limit_is_seen() -> None:
         for a in range(12):
             row = matches[block[b]].copy()
             row[slot[b]] = matches[block[a], slot[a]]
-            made = Generalization.join_of(records, row[None, :])
-            assert over[a, b] == (not keeps(table, made, 12, 2)[0])
+            boxes = Generalization.join_of(records, row[None, :])
+            assert over[a, b] == (not keeps(table, boxes, 12, 2)[0])
     assert over.any()
     assert not over.all()
 
@@ -185,7 +185,7 @@ def test_edges_across_blocks_lower_the_loss(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(enforce, "improve_within", lambda part, matches, suppressed: matches)
     part = Partition(table.records, "ncp", np.random.default_rng(0))
     inside = run_within_limits(REGISTRY["greedy"], part, 4, {})
-    lost = [af.measure(table, made, ["gcp"])["gcp"] for made in (crossed, inside)]
+    lost = [af.measure(table, result, ["gcp"])["gcp"] for result in (crossed, inside)]
     assert lost[0] < lost[1]
     assert np.array_equal(crossed.suppressed, inside.suppressed)
 
@@ -215,8 +215,8 @@ def test_where_nothing_can_be_published(name: str) -> None:
 def test_diversity_never_breaks_a_limit() -> None:
     """Widening for diversity is refused where it would; classes that are united in time are fine."""
     table = people(200)
-    made = af.diversify(af.anonymize(table, "mondrian", k=3, seed=1), "p-sensitivity", p=2, seed=1)
-    assert af.verify(table, made, ["covers", "boundary", "k-anonymity"], k=3)
+    diverse = af.diversify(af.anonymize(table, "mondrian", k=3, seed=1), "p-sensitivity", p=2, seed=1)
+    assert af.verify(table, diverse, ["covers", "boundary", "k-anonymity"], k=3)
     with pytest.raises(InfeasibleError, match=r"beyond max-width or max-set of 'age', 'job'"):
         af.diversify(af.anonymize(table, "greedy", k=3, seed=1), "p-sensitivity", p=2, seed=1)
 

@@ -81,15 +81,15 @@ def test_rows_are_placed_as_the_heuristic_says(table: Table, k: int, data: st.Da
     assert (labels == plain[0]).all()
     assert (used == plain[1]).all()
     codes = table.codes.tolist()
-    found = [
+    results = [
         None if u < 0 else tuple(c if p == "0" else None for c, p in zip(row, order[u], strict=True))
         for row, u in zip(codes, used.tolist(), strict=True)
     ]
-    assert found == naive(codes, k, order)
+    assert results == naive(codes, k, order)
     for i in range(table.n):
         for j in range(table.n):
-            if found[i] is not None and labels[i] == labels[j]:
-                assert found[i] == found[j]
+            if results[i] is not None and labels[i] == labels[j]:
+                assert results[i] == results[j]
 
 
 def test_what_is_published() -> None:
@@ -165,18 +165,18 @@ def adult() -> Table:
 @pytest.mark.parametrize("k", TABLE_3)
 def test_nursery_tables_3_and_6(k: int) -> None:
     anon = af.anonymize(nursery(), "pattern-guided", k=k)
-    found = af.measure(nursery(), anon, MEASURES)
-    row = tuple(round(float(found[name]), 3) for name in MEASURES[:4])
+    measures = af.measure(nursery(), anon, MEASURES)
+    row = tuple(round(float(measures[name]), 3) for name in MEASURES[:4])
     assert row == TABLE_3[k]
-    assert anon.facts["suppressed_entries"] == TABLE_6[k] == found["stars"]
+    assert anon.facts["suppressed_entries"] == TABLE_6[k] == measures["stars"]
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("k", TABLE_1)
 def test_adult_table_1(k: int, data_folder: object) -> None:
     anon = af.anonymize(adult(), "pattern-guided", k=k)
-    found = af.measure(adult(), anon, [{"usefulness": {"numeric": ADULT_NUMBERS}}, *MEASURES[1:4]])
-    row = tuple(round(float(found[name]), 3) for name in MEASURES[:4])
+    measures = af.measure(adult(), anon, [{"usefulness": {"numeric": ADULT_NUMBERS}}, *MEASURES[1:4]])
+    row = tuple(round(float(measures[name]), 3) for name in MEASURES[:4])
     assert row == TABLE_1[k]
     assert np.bincount(anon.classes[~anon.suppressed]).max() >= k  # type: ignore[index]
 
@@ -194,10 +194,10 @@ def test_cmc_table_7(k: int, data_folder: object) -> None:
 @pytest.mark.parametrize("k", TABLE_8)
 def test_adult_2_table_8(k: int, data_folder: object) -> None:
     """A list in the order that gives the printed numbers; it has the patterns of the four constraints."""
-    made = adult_2_to_suppress()
-    anon = af.anonymize(made, "pattern-guided", k=k, patterns=SCENARIO_IN_ORDER)
+    result = adult_2_to_suppress()
+    anon = af.anonymize(result, "pattern-guided", k=k, patterns=SCENARIO_IN_ORDER)
     assert anon.facts["suppressed_entries"] == TABLE_8[k][0]
-    listed, meant = (pattern_masks(made.domains, said) for said in (SCENARIO_IN_ORDER, SCENARIO))
+    listed, meant = (pattern_masks(result.domains, text) for text in (SCENARIO_IN_ORDER, SCENARIO))
     assert set(listed.tolist()) == set(meant.tolist())
 
 
@@ -211,9 +211,9 @@ def test_equally_dear_patterns_keep_their_order() -> None:
 
 def test_several_orders_are_never_dearer() -> None:
     frame = datasets.nursery(classification=False).iloc[::7, :5]
-    said: dict[str, Any] = {"k": 9, "patterns": {"at-most": 3}, "seed": 3}
+    parameters: dict[str, Any] = {"k": 9, "patterns": {"at-most": 3}, "seed": 3}
     costs = [
-        af.anonymize(table(frame), "pattern-guided", **said, orders=orders).facts["suppressed_entries"]
+        af.anonymize(table(frame), "pattern-guided", **parameters, orders=orders).facts["suppressed_entries"]
         for orders in (1, 2, 5, 20)
     ]
     assert costs == sorted(costs, reverse=True)
@@ -229,9 +229,9 @@ def test_several_orders_are_never_dearer() -> None:
 
 @pytest.mark.parametrize("orders", [0, 1001, True, "2", 1.5])
 def test_bad_orders(orders: Any) -> None:
-    made = table(pd.DataFrame({"a": ["x", "x"]}))
+    coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="orders must be a whole number of at least 1 and at most 1000"):
-        af.anonymize(made, "pattern-guided", k=2, orders=orders)
+        af.anonymize(coded, "pattern-guided", k=2, orders=orders)
 
 
 @pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
@@ -245,12 +245,12 @@ def test_under_strict_no_row_is_suppressed_beside_the_method(method: str, tmp_pa
     table, patterns = af.Table(frame, columns), [[], ["b"]]
     anon = af.anonymize(table, method, 2, patterns=patterns, fallback="none")
     assert anon.suppressed[6]
-    for asked in (
+    for request in (
         {"patterns": patterns, "fallback": "strict"},
         {"patterns": {"at-most": 1, "fallback": "strict"}},
     ):
         with pytest.raises(InfeasibleError, match="so not every row can follow"):
-            af.anonymize(table, method, 2, **asked)
+            af.anonymize(table, method, 2, **request)
     frame.to_csv(tmp_path / "t.csv", index=False)
     flow = {
         "flow": "strict",

@@ -51,21 +51,21 @@ def test_no_solution_is_better(
 ) -> None:
     if len(rows) < k:
         return
-    made = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
-    said: dict[str, Any] = {"patterns": patterns, "weights": dict(zip("abc", weights, strict=True))}
-    anon = af.anonymize(made, "pattern-guided-optimal", k=k, **said)
+    coded = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
+    parameters: dict[str, Any] = {"patterns": patterns, "weights": dict(zip("abc", weights, strict=True))}
+    anon = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters)
     optimum = best(rows, k, patterns, list(weights))
     assert anon.facts["proven"] is True
     assert anon.facts["cost"] == anon.facts["lower_bound"] == optimum
-    heuristic = af.anonymize(made, "pattern-guided", k=k, **said)
+    heuristic = af.anonymize(coded, "pattern-guided", k=k, **parameters)
     assert heuristic.facts["cost"] == anon.facts["heuristic"] >= optimum
-    assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+    assert af.verify(coded, anon, ["covers", "k-anonymity", "pattern"], k=k)
     for exact in ("row-assignment", "auto", *(["two"] if k == 2 else [])):
-        other = af.anonymize(made, "pattern-guided-optimal", k=k, **said, exact=exact, time_limit=0)
+        other = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, exact=exact, time_limit=0)
         assert other.facts["proven"] is True
         assert other.facts["cost"] == optimum, exact
-        assert af.verify(made, other, ["covers", "k-anonymity", "pattern"], k=k)
-    stopped = af.anonymize(made, "pattern-guided-optimal", k=k, **said, time_limit=0)
+        assert af.verify(coded, other, ["covers", "k-anonymity", "pattern"], k=k)
+    stopped = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, time_limit=0)
     assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
 
 
@@ -90,8 +90,8 @@ def test_no_solution_is_better_where_every_row_follows_a_pattern(
 ) -> None:
     if len(rows) < k:
         return
-    made = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
-    said: dict[str, Any] = {
+    coded = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
+    parameters: dict[str, Any] = {
         "patterns": patterns,
         "weights": dict(zip("abc", weights, strict=True)),
         "fallback": "strict",
@@ -107,24 +107,24 @@ def test_no_solution_is_better_where_every_row_follows_a_pattern(
             with pytest.raises(
                 InfeasibleError, match=r"agree with fewer than k|there is no way for every row"
             ):
-                af.anonymize(made, "pattern-guided-optimal", k=k, **said, **way)
+                af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, **way)
             continue
-        anon = af.anonymize(made, "pattern-guided-optimal", k=k, **said, **way)
+        anon = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, **way)
         assert anon.facts["proven"] is True
         assert anon.facts["cost"] == anon.facts["lower_bound"] == optimum, way
         assert anon.facts["rows_without_pattern"] == 0
         assert anon.suppressed.sum() == 0 or ("111" in patterns and anon.suppressed.sum() >= k)
-        assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+        assert af.verify(coded, anon, ["covers", "k-anonymity", "pattern"], k=k)
     for local_search in (False, True):
         try:
-            heuristic = af.anonymize(made, "pattern-guided", k=k, **said, local_search=local_search)
+            heuristic = af.anonymize(coded, "pattern-guided", k=k, **parameters, local_search=local_search)
         except InfeasibleError:
             assert "111" not in patterns  # else all rows could be suppressed, or join a class
             continue
         assert optimum is not None
         assert heuristic.facts["cost"] >= optimum
         assert heuristic.facts["rows_without_pattern"] == 0
-        assert af.verify(made, heuristic, ["covers", "k-anonymity", "pattern"], k=k)
+        assert af.verify(coded, heuristic, ["covers", "k-anonymity", "pattern"], k=k)
 
 
 def test_what_goes_wrong_in_a_solver_is_not_taken_for_want_of_time() -> None:
@@ -156,18 +156,18 @@ def test_rows_that_no_instance_joins_are_parts_of_their_own() -> None:
     rng = np.random.default_rng(5)
     cells = {"own": np.repeat(list("abcdefgh"), 9), **{name: rng.choice(list("xyz"), 72) for name in "pqr"}}
     frame = pd.DataFrame(cells)
-    said: dict[str, Any] = {"k": 3, "patterns": {"never": ["own"]}}
-    whole = af.anonymize(table(frame), "pattern-guided-optimal", **said).facts
+    parameters: dict[str, Any] = {"k": 3, "patterns": {"never": ["own"]}}
+    whole = af.anonymize(table(frame), "pattern-guided-optimal", **parameters).facts
     costs = []
     for _, part in frame.groupby("own"):
-        made = table(part.reset_index(drop=True))
-        alone = af.anonymize(made, "pattern-guided-optimal", **said).facts
+        coded = table(part.reset_index(drop=True))
+        alone = af.anonymize(coded, "pattern-guided-optimal", **parameters).facts
         assert alone["proven"] is True
         costs.append(alone["cost"])
     assert whole["proven"] is True
     assert whole["cost"] == sum(costs)
     records = table(frame).records
-    masks = pattern_masks(records.domains, said["patterns"])
+    masks = pattern_masks(records.domains, parameters["patterns"])
     parts = choices_of(records, masks, np.bitwise_count(masks).astype(np.int64), None, 3).components()
     own = records.codes[:, 0]
     types = np.unique(records.codes, axis=0)
@@ -200,8 +200,8 @@ def test_nursery_table_6(k: int) -> None:
 )
 def test_cmc_is_solved(k: int, data_folder: object) -> None:
     """57 patterns: Table 7, both columns; the heuristic meets the optimum from k = 25 on."""
-    made, patterns = scenario("cmc")
-    facts = af.anonymize(made, "pattern-guided-optimal", k=k, patterns=patterns, time_limit=120).facts
+    result, patterns = scenario("cmc")
+    facts = af.anonymize(result, "pattern-guided-optimal", k=k, patterns=patterns, time_limit=120).facts
     assert facts["proven"] is True
     assert (facts["heuristic"], facts["cost"]) == TABLE_7[k]
 
@@ -211,24 +211,24 @@ def test_cmc_is_solved(k: int, data_folder: object) -> None:
 @pytest.mark.parametrize("k", [2, 3, 25, 100])
 def test_adult_2_with_its_four_constraints_table_8(k: int, data_folder: object) -> None:
     """Every row follows a pattern. The printed optimum is within a relative gap of 0.0001, its solver's default."""
-    made, predicates = scenario("adult-2")
+    result, predicates = scenario("adult-2")
     patterns = every_row_follows(predicates, ADULT_2)
-    said: dict[str, Any] = {"k": k, "patterns": patterns, "time_limit": 600}
-    anon = af.anonymize(made, "pattern-guided-optimal", **said)
+    parameters: dict[str, Any] = {"k": k, "patterns": patterns, "time_limit": 600}
+    anon = af.anonymize(result, "pattern-guided-optimal", **parameters)
     facts = anon.facts
     assert (1 - 1e-4) * TABLE_8[k][1] <= facts["cost"] <= TABLE_8[k][1]
     assert facts["cost"] == facts["suppressed_entries"]
     assert facts["proven"] is True
     assert facts["lower_bound"] <= facts["cost"] <= facts["local_search"] <= facts["heuristic"]
     assert facts["gap"] == pytest.approx(1 - facts["lower_bound"] / facts["cost"])
-    assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+    assert af.verify(result, anon, ["covers", "k-anonymity", "pattern"], k=k)
 
 
 @pytest.mark.parametrize("limit", [-1, "10", True, float("nan")])
 def test_bad_time_limits(limit: Any) -> None:
-    made = table(pd.DataFrame({"a": ["x", "x"]}))
+    coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="time_limit"):
-        af.anonymize(made, "pattern-guided-optimal", k=2, time_limit=limit)
+        af.anonymize(coded, "pattern-guided-optimal", k=2, time_limit=limit)
 
 
 def test_partitions_add_up() -> None:
@@ -242,22 +242,22 @@ def test_partitions_add_up() -> None:
 @pytest.mark.data
 def test_theorem_2_agrees_with_the_integer_program(data_folder: object) -> None:
     """2-anonymity of 60 rows of CMC, all pairs and triples."""
-    made = table(datasets.cmc().iloc[:60, :6])
-    said: dict[str, Any] = {"patterns": {"at-most": 3, "fallback": "all"}}
-    first = af.anonymize(made, "pattern-guided-optimal", k=2, **said).facts
-    second = af.anonymize(made, "pattern-guided-optimal", k=2, **said, exact="two").facts
+    coded = table(datasets.cmc().iloc[:60, :6])
+    parameters: dict[str, Any] = {"patterns": {"at-most": 3, "fallback": "all"}}
+    first = af.anonymize(coded, "pattern-guided-optimal", k=2, **parameters).facts
+    second = af.anonymize(coded, "pattern-guided-optimal", k=2, **parameters, exact="two").facts
     assert first["proven"] is second["proven"] is True
     assert first["cost"] == second["cost"] < second["heuristic"]
 
 
 def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = table(datasets.theorem4(5))
+    coded = table(datasets.theorem4(5))
     listed = [list(pattern) for pattern in datasets.theorem4_patterns(5)]
-    said: dict[str, Any] = {"patterns": listed, "exact": "row-assignment"}
-    assert af.anonymize(made, "pattern-guided-optimal", k=5, **said).facts["cost"] == 25
+    parameters: dict[str, Any] = {"patterns": listed, "exact": "row-assignment"}
+    assert af.anonymize(coded, "pattern-guided-optimal", k=5, **parameters).facts["cost"] == 25
     monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.INSTANCES", 4)
     with pytest.raises(ParameterError, match="at most 4 instances of patterns, here are"):
-        af.anonymize(made, "pattern-guided-optimal", k=5, **said)
+        af.anonymize(coded, "pattern-guided-optimal", k=5, **parameters)
     frame = pd.DataFrame({"a": list("xxyyxy"), "b": list("uvuvuv")})
     with pytest.raises(ParameterError, match="exact='two' is for k = 2"):
         af.anonymize(table(frame), "pattern-guided-optimal", k=3, patterns=["10", "01"], exact="two")

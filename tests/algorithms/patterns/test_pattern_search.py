@@ -25,8 +25,8 @@ PATTERNS = st.lists(
 )
 
 
-def tried(made: Table, k: int, patterns: Any, compiled: bool) -> tuple[int, int, np.ndarray, Any]:
-    records = made.records
+def tried(coded: Table, k: int, patterns: Any, compiled: bool) -> tuple[int, int, np.ndarray, Any]:
+    records = coded.records
     masks = pattern_masks(records.domains, patterns)
     whole, _ = whole_costs(records.domains, None)
     costs = mask_costs(masks, whole)
@@ -44,37 +44,37 @@ def test_between_the_optimum_and_the_heuristic(
 ) -> None:
     if len(rows) < k:
         return
-    made = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
-    before, after, amount, choices = tried(made, k, patterns, compiled=True)
+    coded = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
+    before, after, amount, choices = tried(coded, k, patterns, compiled=True)
     assert best(rows, k, patterns, [1, 1, 1]) <= after <= before
     assert np.array_equal(np.bincount(choices.kind, amount, minlength=len(choices.rows)), choices.rows)
     inside = choices.instance >= 0
     sizes = np.bincount(choices.instance[inside], amount[inside]) if inside.any() else np.zeros(1)
     assert (sizes[sizes > 0] >= k).all()
-    assert np.array_equal(amount, tried(made, k, patterns, compiled=False)[2])
-    anon = af.anonymize(made, "pattern-guided", k=k, patterns=patterns, local_search=True)
+    assert np.array_equal(amount, tried(coded, k, patterns, compiled=False)[2])
+    anon = af.anonymize(coded, "pattern-guided", k=k, patterns=patterns, local_search=True)
     assert anon.facts["suppressed_entries"] == after
     assert anon.facts["saved"] == before - after
-    assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+    assert af.verify(coded, anon, ["covers", "k-anonymity", "pattern"], k=k)
 
 
 @pytest.mark.parametrize("m", [3, 4, 5, 8])
 def test_theorem_4_is_solved(m: int) -> None:
     """Where the heuristic is m - 1 times the optimum, the local search finds the optimum."""
-    made = table(datasets.theorem4(m))
+    coded = table(datasets.theorem4(m))
     patterns = [list(pattern) for pattern in datasets.theorem4_patterns(m)]
-    plain = af.anonymize(made, "pattern-guided", k=m, patterns=patterns)
-    moved = af.anonymize(made, "pattern-guided", k=m, patterns=patterns, local_search=True)
+    plain = af.anonymize(coded, "pattern-guided", k=m, patterns=patterns)
+    moved = af.anonymize(coded, "pattern-guided", k=m, patterns=patterns, local_search=True)
     assert plain.facts["suppressed_entries"] == (m - 1) * m**2
     assert moved.facts["suppressed_entries"] == m**2
 
 
 @pytest.mark.parametrize("k", [2, 4, 7, 25])
 def test_weights_count(k: int) -> None:
-    made = table(datasets.nursery(classification=False))
-    said: dict[str, Any] = {"patterns": {"at-most": 3}, "weights": {"parents": 2.5, "form": 0.5}}
-    plain = af.anonymize(made, "pattern-guided", k=k, **said)
-    moved = af.anonymize(made, "pattern-guided", k=k, **said, local_search=True)
+    coded = table(datasets.nursery(classification=False))
+    parameters: dict[str, Any] = {"patterns": {"at-most": 3}, "weights": {"parents": 2.5, "form": 0.5}}
+    plain = af.anonymize(coded, "pattern-guided", k=k, **parameters)
+    moved = af.anonymize(coded, "pattern-guided", k=k, **parameters, local_search=True)
     assert moved.facts["cost"] == plain.facts["cost"] - moved.facts["saved"] <= plain.facts["cost"]
 
 
@@ -82,22 +82,24 @@ def test_weights_count(k: int) -> None:
 @pytest.mark.parametrize("k", [5, 10])
 def test_cmc_nearer_to_the_optimum(k: int, data_folder: object) -> None:
     """Optima from the integer program (tests/test_pattern_optimal.py)."""
-    made = table(datasets.cmc())
-    said: dict[str, Any] = {"patterns": {"at-most": 2, "fallback": "all"}}
-    plain = af.anonymize(made, "pattern-guided", k=k, **said).facts["suppressed_entries"]
-    moved = af.anonymize(made, "pattern-guided", k=k, **said, local_search=True).facts["suppressed_entries"]
+    coded = table(datasets.cmc())
+    parameters: dict[str, Any] = {"patterns": {"at-most": 2, "fallback": "all"}}
+    plain = af.anonymize(coded, "pattern-guided", k=k, **parameters).facts["suppressed_entries"]
+    moved = af.anonymize(coded, "pattern-guided", k=k, **parameters, local_search=True).facts[
+        "suppressed_entries"
+    ]
     assert TABLE_7[k][1] <= moved < plain
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
 def test_bad_options(value: Any) -> None:
-    made = table(pd.DataFrame({"a": ["x", "x"]}))
+    coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="local_search must be true or false"):
-        af.anonymize(made, "pattern-guided", k=2, local_search=value)
+        af.anonymize(coded, "pattern-guided", k=2, local_search=value)
 
 
 def test_too_many_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonflow.algorithms.patterns.pattern_guided.LARGEST", 10)
-    made = table(pd.DataFrame({"a": list("xyxy"), "b": list("uvuv"), "c": list("ssss")}))
+    coded = table(pd.DataFrame({"a": list("xyxy"), "b": list("uvuv"), "c": list("ssss")}))
     with pytest.raises(ParameterError, match="too many for a local search"):
-        af.anonymize(made, "pattern-guided", k=2, local_search=True)
+        af.anonymize(coded, "pattern-guided", k=2, local_search=True)

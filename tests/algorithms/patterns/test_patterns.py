@@ -29,15 +29,15 @@ def hidden(masks: np.ndarray, columns: tuple[str, ...] | list[str]) -> list[froz
     return [frozenset(name for a, name in enumerate(columns) if int(mask) >> a & 1) for mask in masks]
 
 
-def meets(pattern: frozenset[str], said: dict[str, Any], columns: list[str]) -> bool:
+def meets(pattern: frozenset[str], settings: dict[str, Any], columns: list[str]) -> bool:
     """The meaning of the predicates, one pattern at a time."""
-    if said.get("fallback") == "all" and len(pattern) == len(columns):
+    if settings.get("fallback") == "all" and len(pattern) == len(columns):
         return True
     return (
-        len(pattern) <= said.get("at-most", len(columns))
-        and not pattern & set(said.get("never", []))
-        and all(pattern >= set(group) or not pattern & set(group) for group in said.get("together", []))
-        and all(len(pattern & set(group)) <= 1 for group in said.get("at-most-one-of", []))
+        len(pattern) <= settings.get("at-most", len(columns))
+        and not pattern & set(settings.get("never", []))
+        and all(pattern >= set(group) or not pattern & set(group) for group in settings.get("together", []))
+        and all(len(pattern & set(group)) <= 1 for group in settings.get("at-most-one-of", []))
     )
 
 
@@ -45,36 +45,36 @@ def meets(pattern: frozenset[str], said: dict[str, Any], columns: list[str]) -> 
 def predicates(draw: st.DrawFn) -> tuple[list[str], dict[str, Any]]:
     columns = [f"c{a}" for a in range(draw(st.integers(2, 6)))]
     some = st.lists(st.sampled_from(columns), min_size=2, max_size=3, unique=True)
-    said: dict[str, Any] = {"fallback": draw(st.sampled_from(["all", "none"]))}
+    settings: dict[str, Any] = {"fallback": draw(st.sampled_from(["all", "none"]))}
     if draw(st.booleans()):
-        said["at-most"] = draw(st.integers(0, 6))
+        settings["at-most"] = draw(st.integers(0, 6))
     if draw(st.booleans()):
-        said["never"] = draw(st.lists(st.sampled_from(columns), max_size=2, unique=True))
-    said["together"] = draw(st.lists(some, max_size=2))
-    said["at-most-one-of"] = draw(st.lists(some, max_size=2))
-    return columns, said
+        settings["never"] = draw(st.lists(st.sampled_from(columns), max_size=2, unique=True))
+    settings["together"] = draw(st.lists(some, max_size=2))
+    settings["at-most-one-of"] = draw(st.lists(some, max_size=2))
+    return columns, settings
 
 
 @given(predicates())
 def test_predicates_mean_what_they_say(case: tuple[list[str], dict[str, Any]]) -> None:
-    columns, said = case
+    columns, text = case
     try:
-        masks = pattern_masks(table(columns).domains, said)
+        masks = pattern_masks(table(columns).domains, text)
     except ParameterError as error:
         assert "contradictory" in str(error)  # noqa: PT017
         # what it refuses: some columns are said to go together, and no pattern but the fallback hides them
-        plain = {**said, "fallback": "none"}
+        plain = {**text, "fallback": "none"}
         marks = list(product([False, True], repeat=len(columns)))
         patterns = [frozenset(c for c, m in zip(columns, row, strict=True) if m) for row in marks]
         reached = frozenset().union(*(p for p in patterns if meets(p, plain, columns)))
-        assert any(not set(group) <= reached for group in said["together"])
+        assert any(not set(group) <= reached for group in text["together"])
         return
-    found = hidden(masks, columns)
-    assert len(set(found)) == len(found)
+    result = hidden(masks, columns)
+    assert len(set(result)) == len(result)
     for row in product([False, True], repeat=len(columns)):
         pattern = frozenset(c for c, mark in zip(columns, row, strict=True) if mark)
-        assert (pattern in found) == meets(pattern, said, columns)
-    assert [len(pattern) for pattern in found] == sorted(len(pattern) for pattern in found)
+        assert (pattern in result) == meets(pattern, text, columns)
+    assert [len(pattern) for pattern in result] == sorted(len(pattern) for pattern in result)
 
 
 def test_the_papers_scenarios() -> None:
@@ -83,12 +83,12 @@ def test_the_papers_scenarios() -> None:
     assert len(pattern_masks(table(ten).domains, {"at-most": 2, "fallback": "all"})) == 57
     masks = pattern_masks(table(ADULT_2).domains, SCENARIO)
     assert len(masks) == 15
-    found = hidden(masks, ADULT_2)
-    assert found[0] == frozenset()
-    assert found[-1] == frozenset(ADULT_2)
-    assert frozenset({"workclass", "occupation"}) in found
-    assert frozenset({"age", "marital"}) in found
-    assert frozenset({"age", "sex"}) not in found
+    result = hidden(masks, ADULT_2)
+    assert result[0] == frozenset()
+    assert result[-1] == frozenset(ADULT_2)
+    assert frozenset({"workclass", "occupation"}) in result
+    assert frozenset({"age", "marital"}) in result
+    assert frozenset({"age", "sex"}) not in result
 
 
 def test_predicates_stand_for_their_patterns_in_the_order_of_combinations() -> None:
@@ -243,26 +243,26 @@ def test_predicates_and_the_list_of_their_patterns_publish_the_same(
     cells = data.draw(
         st.lists(st.lists(st.sampled_from("xyz"), min_size=3, max_size=3), min_size=rows, max_size=rows)
     )
-    made = Table(
+    result = Table(
         pd.DataFrame(cells, columns=columns),
         {name: {"role": "quasi-identifier", "kind": "categorical"} for name in columns},
     )
-    said = {"at-most": 1, "never": ["b"], "fallback": "all"}
-    one = af.anonymize(made, "pattern-guided", k=k, patterns=said)
-    other = af.anonymize(made, "pattern-guided", k=k, patterns=[[], ["a"], ["c"], columns])
-    assert one.frame().equals(other.frame())
-    for anon in (one, other):
-        assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+    texts = {"at-most": 1, "never": ["b"], "fallback": "all"}
+    item = af.anonymize(result, "pattern-guided", k=k, patterns=texts)
+    other = af.anonymize(result, "pattern-guided", k=k, patterns=[[], ["a"], ["c"], columns])
+    assert item.frame().equals(other.frame())
+    for anon in (item, other):
+        assert af.verify(result, anon, ["covers", "k-anonymity", "pattern"], k=k)
 
 
 def test_the_verifier_reads_predicates_on_its_own() -> None:
     frame = pd.DataFrame({"a": ["x", "x", "y"], "b": ["u", "v", "u"], "c": ["w", "w", "z"]})
-    made = Table(frame, {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame})
+    result = Table(frame, {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame})
     shown = frame.assign(b="*")
     shown.loc[2, ["a", "c"]] = "*"
 
     def failed(patterns: Any) -> int:
-        return af.verify(made, shown, [{"pattern": {"patterns": patterns}}])["pattern"].failed
+        return af.verify(result, shown, [{"pattern": {"patterns": patterns}}])["pattern"].failed
 
     # two rows hide b; the third hides all and is a suppressed row, which is always allowed
     assert failed({"at-most": 1}) == 0
@@ -271,7 +271,7 @@ def test_the_verifier_reads_predicates_on_its_own() -> None:
     assert failed([["a"], {"at-most": 0}]) == 2
     assert failed([["b"], {"at-most": 0}]) == failed([{"at-most": 0}, {"never": ["a"]}]) == 0
     # as the method takes them, without a name in between
-    assert af.verify(made, shown, {"pattern": {"at-most": 0}})["pattern"].failed == 2
+    assert af.verify(result, shown, {"pattern": {"at-most": 0}})["pattern"].failed == 2
     for odd in ({"at-most": "x"}, {"never": 5}, {"together": [1]}, {"at-most-one-of": 5}):
         with pytest.raises(ParameterError, match=r"of another form|no quasi-identifier"):
             failed(odd)

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.diversity.target import SensitiveValues, Targets, target_of
+from anonflow.algorithms.diversity.target import SensitiveValues, Target, Targets
 from anonflow.algorithms.method import Partition
 from anonflow.algorithms.recoding.full_domain import search
 from anonflow.errors import InfeasibleError
-from tests.algorithms.recoding.test_full_domain import ROWS, reference
+from tests.cases.city_lattice import ROWS, reference
 from tests.strategies import CITIES, city_tree
 
 QI = {"role": "quasi-identifier"}
@@ -30,7 +30,7 @@ SCHEMA = {
     "code": {**QI, "kind": "positions"},
     "ill": {"role": "sensitive"},
 }
-ASKED: list[dict[str, Any]] = [
+REQUESTS: list[dict[str, Any]] = [
     {"criterion": "l-diversity", "l": 2},
     {"criterion": "l-diversity", "l": 1.4},
     {"criterion": "p-sensitivity", "p": 2},
@@ -47,7 +47,7 @@ def table_of(rows: Sequence[tuple[str, int, str]], ill: Sequence[str]) -> af.Tab
     return af.Table(pd.DataFrame({"city": city, "age": age, "code": code, "ill": ill}), SCHEMA)
 
 
-def as_defined(asked: dict[str, Any], ill: Sequence[str]) -> Callable[[Sequence[str]], bool]:
+def as_defined(parameters: dict[str, Any], ill: Sequence[str]) -> Callable[[Sequence[str]], bool]:
     """The criterion by its definition, for a class that shows some values."""
     whole = Counter(ill)
 
@@ -55,36 +55,38 @@ def as_defined(asked: dict[str, Any], ill: Sequence[str]) -> Callable[[Sequence[
         count, n = Counter(shown), len(shown)
         falling = sorted(count.values(), reverse=True)
         shares = {value: count[value] / n for value in whole}
-        name = asked["criterion"]
+        name = parameters["criterion"]
         if name == "l-diversity":
-            return falling[0] * asked["l"] <= n * (1 + 1e-12)
+            return falling[0] * parameters["l"] <= n * (1 + 1e-12)
         if name == "alpha-k-anonymity":
-            return falling[0] <= asked["alpha"] * n * (1 + 1e-12)
+            return falling[0] <= parameters["alpha"] * n * (1 + 1e-12)
         if name == "p-sensitivity":
-            return len(count) >= asked["p"]
+            return len(count) >= parameters["p"]
         if name == "entropy-l-diversity":
-            return -sum(c / n * np.log(c / n) for c in falling) >= np.log(asked["l"]) - 1e-12
+            return -sum(c / n * np.log(c / n) for c in falling) >= np.log(parameters["l"]) - 1e-12
         if name == "recursive-l-diversity":
-            return falling[0] < asked["c"] * sum(falling[asked["l"] - 1 :])
+            return falling[0] < parameters["c"] * sum(falling[parameters["l"] - 1 :])
         if name == "t-closeness":
-            return sum(abs(shares[v] - whole[v] / len(ill)) for v in whole) / 2 <= asked["t"] + 1e-12
-        return all(shares[v] / (whole[v] / len(ill)) - 1 <= asked["beta"] * (1 + 1e-12) for v in whole)
+            return sum(abs(shares[v] - whole[v] / len(ill)) for v in whole) / 2 <= parameters["t"] + 1e-12
+        return all(shares[v] / (whole[v] / len(ill)) - 1 <= parameters["beta"] * (1 + 1e-12) for v in whole)
 
     return diverse
 
 
 @settings(max_examples=60)
-@given(ROWS, st.data(), st.integers(2, 4), st.sampled_from([0.0, 0.1, 0.3, 0.6, 1.0]), st.sampled_from(ASKED))
+@given(
+    ROWS, st.data(), st.integers(2, 4), st.sampled_from([0.0, 0.1, 0.3, 0.6, 1.0]), st.sampled_from(REQUESTS)
+)
 def test_no_node_whose_classes_are_diverse_loses_less(
-    rows: list[tuple[str, int, str]], data: st.DataObject, k: int, limit: float, asked: dict[str, Any]
+    rows: list[tuple[str, int, str]], data: st.DataObject, k: int, limit: float, request: dict[str, Any]
 ) -> None:
     ill = data.draw(st.lists(st.sampled_from("abc"), min_size=len(rows), max_size=len(rows)))
     table = table_of(rows, ill)
-    diverse = as_defined(asked, ill)
+    diverse = as_defined(request, ill)
     plain = af.anonymize(table, "full-domain", k=k, limit=limit, loss="lm", widths={"age": [2, 4]})
     if not diverse(ill):
         with pytest.raises(InfeasibleError, match="more than column 'ill' of the whole table has"):
-            af.diversify(plain, **asked)
+            af.diversify(plain, **request)
         return
     best = reference(rows, k, limit, ill, diverse)
     assert best is not None
@@ -92,22 +94,22 @@ def test_no_node_whose_classes_are_diverse_loses_less(
         1 + (len({age for _, age, _ in rows}) > 1) + sum(len({c[p] for _, _, c in rows}) > 1 for p in (0, 1))
     ) / 4
     try:
-        anon = af.diversify(plain, **asked)
+        anon = af.diversify(plain, **request)
     except InfeasibleError:  # everything would be hidden
         assert best[0] == pytest.approx(star * len(rows))
         return
     assert anon.loss("lm") * len(rows) == pytest.approx(best[0], abs=1e-9)
     assert anon.facts["optimal"]
-    assert anon.facts["diversity"] == asked["criterion"]
-    parameters = {name: value for name, value in asked.items() if name != "criterion"}
-    assert af.verify(table, anon, ["covers", "k-anonymity", {asked["criterion"]: parameters}], k=k)
+    assert anon.facts["diversity"] == request["criterion"]
+    parameters = {name: value for name, value in request.items() if name != "criterion"}
+    assert af.verify(table, anon, ["covers", "k-anonymity", {request["criterion"]: parameters}], k=k)
 
 
-@given(st.lists(st.integers(0, 4), min_size=2, max_size=4), st.sampled_from(ASKED))
-def test_no_fewer_records_can_go(counts: list[int], asked: dict[str, Any]) -> None:
-    parameters = {name: value for name, value in asked.items() if name != "criterion"}
-    codes = np.repeat(np.arange(len(counts)), [c + 1 for c in counts])
-    target = target_of(asked["criterion"], parameters, codes, len(counts), False)
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=4), st.sampled_from(REQUESTS))
+def test_no_fewer_records_can_go(counts: list[int], wanted: dict[str, Any]) -> None:
+    parameters = {name: value for name, value in wanted.items() if name != "criterion"}
+    everybody = np.array(counts) + 1
+    target = Target(wanted["criterion"], parameters, everybody / everybody.sum())
     group = np.array([counts])
     if not target.gaps(group)[0] > 0:
         return
@@ -115,7 +117,7 @@ def test_no_fewer_records_can_go(counts: list[int], asked: dict[str, Any]) -> No
     fewest = sum(counts) - stay[target.gaps(stay) == 0].sum(axis=1).max()
     bound = int(target.least_removed(group)[0])
     assert 1 <= bound <= fewest
-    if asked["criterion"] in ("p-sensitivity", "l-diversity", "alpha-k-anonymity"):
+    if wanted["criterion"] in ("p-sensitivity", "l-diversity", "alpha-k-anonymity"):
         assert bound == fewest
     assert Targets((target, target)).least_removed(np.concatenate([group, group], axis=1))[0] == bound
 
@@ -134,7 +136,7 @@ def test_a_higher_node_may_suppress_more() -> None:
     low = af.diversify(af.anonymize(table, "full-domain", k=3, limit=0.7), l=2)
     assert low.facts["levels"] == {"town": "values"}
     assert low.suppressed.sum() == 12
-    target = target_of("l-diversity", {"l": 2}, np.array([0, 1]), 2, False)
+    target = Target("l-diversity", {"l": 2}, np.array([0.5, 0.5]))
     values = (table.frame["ill"] == "y").to_numpy(np.int64)[:, None]
     sensitive = SensitiveValues(Targets((target,)), values)
     part = Partition(table.records, "ncp", np.random.default_rng(1), sensitive)
@@ -158,9 +160,9 @@ def test_suppressed_records_are_a_class_to_be_diverse() -> None:
 
 @pytest.mark.parametrize("method", ["full-domain", "local-recoding"])
 @settings(max_examples=30)
-@given(ROWS, st.data(), st.integers(2, 3), st.sampled_from(ASKED))
+@given(ROWS, st.data(), st.integers(2, 3), st.sampled_from(REQUESTS))
 def test_every_class_is_diverse_within_limits(
-    method: str, rows: list[tuple[str, int, str]], data: st.DataObject, k: int, asked: dict[str, Any]
+    method: str, rows: list[tuple[str, int, str]], data: st.DataObject, k: int, request: dict[str, Any]
 ) -> None:
     ill = data.draw(st.lists(st.sampled_from("abc"), min_size=len(rows), max_size=len(rows)))
     schema: dict[str, Any] = dict(SCHEMA)
@@ -170,11 +172,11 @@ def test_every_class_is_diverse_within_limits(
         schema["age"] = {**schema["age"], "max-width": 4}
     table = af.Table(table_of(rows, ill).frame, schema)
     try:
-        anon = af.diversify(af.anonymize(table, method, k=k), **asked)
+        anon = af.diversify(af.anonymize(table, method, k=k), **request)
     except InfeasibleError:
         return
-    parameters = {name: value for name, value in asked.items() if name != "criterion"}
-    wanted = ["covers", "k-anonymity", "boundary", {asked["criterion"]: parameters}]
+    parameters = {name: value for name, value in request.items() if name != "criterion"}
+    wanted = ["covers", "k-anonymity", "boundary", {request["criterion"]: parameters}]
     assert af.verify(table, anon, wanted, k=k)
 
 

@@ -17,18 +17,8 @@ from anonflow.algorithms.recoding.full_domain import search
 from anonflow.algorithms.recoding.lattice import Lattice, column_levels
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
-from tests.naive.lattice import best_node
+from tests.cases.city_lattice import ROWS, reference
 from tests.strategies import CITIES, TREE, city_tree, tables
-
-PARENT = {
-    "San Diego": "West",
-    "Los Angeles": "West",
-    "Wichita": "Kansas",
-    "Topeka": "Kansas",
-    "Lincoln": "Lincoln",
-}
-STATE_LEVEL = {**PARENT, "Wichita": "Midwest", "Topeka": "Midwest", "Lincoln": "Midwest"}
-LEAVES = {"West": 2, "Kansas": 2, "Midwest": 3, "*": 5, **dict.fromkeys(CITIES, 1)}
 
 
 def people(cities: list[str], ages: list[int], codes: list[str]) -> af.Table:
@@ -39,56 +29,6 @@ def people(cities: list[str], ages: list[int], codes: list[str]) -> af.Table:
         "code": {**qi, "kind": "positions"},
     }
     return af.Table(pd.DataFrame({"city": cities, "age": ages, "code": codes}), schema)
-
-
-def reference(
-    rows: list[tuple[str, int, str]], k: int, limit: float, values: Any = (), diverse: Any = bool
-) -> tuple[float, int] | None:
-    """The least sum of LM over the nodes of the lattice of city, age (widths 2 and 4) and code, tried one by one."""
-    _, ages, codes = (list(column) for column in zip(*rows, strict=True))
-    present = sorted(set(ages))
-    first = [{code[p] for code in codes} for p in (0, 1)]
-
-    def interval(width: int) -> Any:
-        def cell(value: str) -> str:
-            inside = [age for age in present if age // width == int(value) // width]
-            whole = len(inside) == len(present) and len(present) > 1
-            return "*" if whole else f"{inside[0]}-{inside[-1]}"
-
-        return cell
-
-    def hidden(count: int) -> Any:
-        def cell(value: str) -> str:
-            # a position with one character is published as it is
-            return "".join("*" if p >= 2 - count and len(first[p]) > 1 else value[p] for p in (0, 1))
-
-        return cell
-
-    def cost(column: int, cell: str) -> float:
-        if column == 0:
-            return (LEAVES[cell] - 1) / 4 / 4
-        if column == 1:
-            if cell == "*":
-                return 1 / 4 if len(present) > 1 else 0.0
-            low, _, high = cell.partition("-")
-            inside = [age for age in present if int(low) <= age <= int(high or low)]
-            return (len(inside) - 1) / max(1, len(present) - 1) / 4
-        return sum((len(first[p]) > 1) * (cell == "*" or cell[p] == "*") for p in (0, 1)) / 4
-
-    levels = [
-        [lambda v: v, PARENT.__getitem__, STATE_LEVEL.__getitem__, lambda v: "*"],
-        [interval(1), interval(2), interval(4), lambda v: "*"],
-        [hidden(0), hidden(1), hidden(2)],
-    ]
-    texts = [(city, str(age), code) for city, age, code in rows]
-    return best_node(texts, levels, cost, k, int(limit * len(rows) + 1e-9), values, diverse)
-
-
-ROWS = st.lists(
-    st.tuples(st.sampled_from(CITIES), st.integers(20, 29), st.sampled_from(["00", "01", "10", "11"])),
-    min_size=4,
-    max_size=24,
-)
 
 
 @given(ROWS, st.integers(2, 4), st.sampled_from([0.0, 0.1, 0.3, 1.0]))
@@ -177,11 +117,11 @@ def test_every_node_that_is_not_counted_loses_no_less() -> None:
         list(rng.choice(CITIES, 50)), list(rng.integers(20, 60, 50)), list(rng.choice(["00", "01", "10"], 50))
     )
     for k, limit in ((3, 0.0), (3, 0.1), (6, 0.0), (10, 0.3)):
-        found = search(Partition(table.records, "ncp", rng), k, limit)
-        nodes = [found.lattice.groups(np.array(node), k) for node in np.ndindex(found.lattice.shape)]
+        report = search(Partition(table.records, "ncp", rng), k, limit)
+        nodes = [report.lattice.groups(np.array(node), k) for node in np.ndindex(report.lattice.shape)]
         feasible = [groups.loss for groups in nodes if groups.suppressed <= int(limit * table.n + 1e-9)]
-        assert found.best.loss == pytest.approx(min(feasible), abs=1e-12)
-        assert found.checked < len(nodes)
+        assert report.best.loss == pytest.approx(min(feasible), abs=1e-12)
+        assert report.checked < len(nodes)
 
 
 def test_widths_are_intervals_at_multiples() -> None:

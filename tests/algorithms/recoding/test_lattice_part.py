@@ -62,14 +62,14 @@ def test_every_node_says_what_running_it_gives() -> None:
 def test_a_large_lattice_shows_the_optimum_and_where_the_run_stands() -> None:
     table = table_of(columns=5)
     free = af.anonymize(table, "full-domain", k=4, limit=0.1, widths=WIDTHS)
-    told = af.anonymize(table, "full-domain", k=4, limit=0.1, widths=WIDTHS, levels={"city": "*", "age": "*"})
-    part = lattice_part(told)
+    anon = af.anonymize(table, "full-domain", k=4, limit=0.1, widths=WIDTHS, levels={"city": "*", "age": "*"})
+    part = lattice_part(anon)
     assert part is not None
     assert part.best is not None
     assert part.here is not None
     assert len(part.nodes) < part.of == 128
     assert part.named(part.nodes[part.best]) == free.facts["levels"]
-    assert part.named(part.nodes[part.here]) == told.facts["levels"]
+    assert part.named(part.nodes[part.here]) == anon.facts["levels"]
     centres = [np.array(part.nodes[at].levels) for at in (part.best, part.here)]
     assert all(min(np.abs(np.array(n.levels) - c).sum() for c in centres) <= 1 for n in part.nodes)
 
@@ -82,7 +82,7 @@ def test_diversity_decides_what_is_anonymous() -> None:
     before = lattice_part(plain)
     assert before is not None
     assert all(
-        one.anonymous or not other.anonymous for one, other in zip(before.nodes, diverse.nodes, strict=True)
+        item.anonymous or not other.anonymous for item, other in zip(before.nodes, diverse.nodes, strict=True)
     )
     assert sum(node.anonymous for node in diverse.nodes) < sum(node.anonymous for node in before.nodes)
 

@@ -20,6 +20,7 @@ from anonflow.drawing.comparisons import heat, intervals, pairs
 from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one
 from anonflow.loss import cell_costs
+from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 
 
@@ -106,9 +107,9 @@ def test_measured_risk_is_that_of_the_attacker_who_knows_everybody(done: Workspa
 
 def test_column_losses_are_the_mean_costs_of_the_cells(done: Workspace) -> None:
     run = done.runs[0]
-    made = run.result.anonymization
+    anon = run.result.anonymization
     expected = dict(
-        zip([d.name for d in made.table.domains], cell_costs(made.generalization).mean(axis=1), strict=True)
+        zip([d.name for d in anon.table.domains], cell_costs(anon.generalization).mean(axis=1), strict=True)
     )
     assert column_losses(run) == pytest.approx(expected)
 
@@ -117,12 +118,18 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     model = CompareModel(done)
     by_name = {run.name: run.id for run in done.runs}
     model.param.update(first=by_name["greedy k=3"], second=by_name["mondrian k=5"])
-    told = {name: (a, b) for name, a, b in model.what_differs()}
-    assert told["method"] == ("greedy", "mondrian")
-    assert told["k"] == ("3", "5")
-    assert told["guarantee"] == ("k-regular", "k-anonymity")
-    assert "information loss (GCP) ↓" in told
-    assert not any(" of " in place for place in told)
+    answers = {name: (a, b) for name, a, b in model.what_differs()}
+    assert answers["method"] == ("greedy", "mondrian")
+    assert answers["k"] == ("3", "5")
+    assert answers["guarantee"] == ("k-regular", "k-anonymity")
+    assert "information loss (GCP) ↓" in answers
+    # every measure that the flow asks for, with the direction that it declares
+    requests = {
+        name for run in model.pair() for name, value in run.result.measures.items() if np.isscalar(value)
+    }
+    assert "usefulness" in requests
+    assert requests - {"gcp"} <= {name.split(" ")[0] for name in answers}
+    assert not any(" of " in place for place in answers)
     names, first, second = model.losses_of_both()
     assert names == list(column_losses(done.runs[0]))
     assert first == pytest.approx(list(column_losses(done.run_of(model.first)).values()))
@@ -211,7 +218,7 @@ def test_the_screen_without_a_table_says_what_to_do() -> None:
     assert not screen.results.visible
     assert screen.run.disabled
     assert screen.cancel.disabled
-    assert "Data" in screen.said.object
+    assert "Data" in screen.notice.object
     workspace.close()
 
 
@@ -223,7 +230,7 @@ def test_controls_and_workspace_say_the_same(small: Workspace) -> None:
     assert (small.algorithms, small.ks) == (["greedy", "nh"], [3, 5])
     assert screen.run.label == "Run 4"
     screen.ks.value = "three"
-    assert "whole number" in screen.said.object
+    assert "whole number" in screen.notice.object
     assert small.ks == [3, 5]
     screen.methods.value = []
     assert screen.methods.value == ["greedy", "nh"], "a flow without a method is none"
@@ -233,7 +240,7 @@ def test_controls_and_workspace_say_the_same(small: Workspace) -> None:
     assert screen.methods.value == ["greedy", "nh"]
     screen.ks.value = "61"
     assert screen.run.disabled
-    assert "This cannot run yet" in screen.said.object
+    assert "This cannot run yet" in screen.notice.object
 
 
 def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
@@ -249,7 +256,9 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     assert screen.pair.visible
     figure = screen.frontier.object
     source = next(
-        one.data_source for one in figure.renderers if "id" in one.data_source.data and one.glyph.size == 13
+        renderer.data_source
+        for renderer in figure.renderers
+        if "id" in renderer.data_source.data and renderer.glyph.size == 13
     )
     other = int(source.data["id"][-1])
     source.selected.indices = [len(source.data["id"]) - 1]
@@ -265,7 +274,7 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
 def test_figures_differ_by_shape_and_survive_the_dark(done: Workspace) -> None:
     screen = CompareScreen(workspace=done)
     before = screen.figures["gcp"].object
-    markers = {one.glyph.marker for one in before.renderers if hasattr(one.glyph, "marker")}
+    markers = {renderer.glyph.marker for renderer in before.renderers if hasattr(renderer.glyph, "marker")}
     assert len(markers - {"circle"}) >= 1
     done.dark = True
     after = screen.figures["gcp"].object
@@ -274,10 +283,41 @@ def test_figures_differ_by_shape_and_survive_the_dark(done: Workspace) -> None:
     assert screen.figures["gcp"].object.xaxis[0].major_label_text_color == LIGHT.ink
 
 
+def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=2)
+    judging = ["c-avg", "row-types", "discernibility"]
+    workspace.draft.set(("steps", "measure"), ["min-class-size", *judging, "gcp"])
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3, 5])
+    screen = CompareScreen(workspace=workspace)
+    workspace.start()
+    workspace.wait(120)
+    labels = screen.model.measures()
+    # in the order of the declarations; the size of the smallest class judges nothing
+    assert list(labels) == ["gcp", "usefulness", "row-types", "c-avg", "discernibility", "seconds"]
+    for name in ("gcp", *judging):
+        assert labels[name].endswith(f", {MEASURES[name].better} is better")
+        assert [point.y for point in screen.model.points(name)] == [
+            run.result.measures[name] for run in workspace.runs
+        ]
+    assert screen.drawn_box.visible
+    assert list(screen.drawn.options) == list(labels)
+    assert list(screen.figures) == screen.drawn.value == ["gcp", "usefulness", "seconds"]
+    screen.drawn.value = ["discernibility", "c-avg"]
+    assert list(screen.figures) == ["c-avg", "discernibility"]
+    assert [pane.object.yaxis[0].axis_label for pane in screen.figure_row] == [
+        labels["c-avg"], labels["discernibility"],
+    ]  # fmt: skip
+    screen.drawn.value = []
+    assert len(screen.figure_row) == 0
+    workspace.close()
+
+
 def test_a_single_k_is_drawn_by_method() -> None:
     points = [Point(1, "a", "greedy", 5.0, 0.1), Point(2, "b", "mondrian", 5.0, 0.2)]
-    made = against_k(points, "GCP", LIGHT)
-    assert list(made.x_range.factors) == ["greedy", "mondrian"]
+    figure = against_k(points, "GCP", LIGHT)
+    assert list(figure.x_range.factors) == ["greedy", "mondrian"]
     several = against_k([*points, Point(3, "c", "greedy", 9.0, 0.3)], "GCP", LIGHT)
     assert several.xaxis[0].ticker.ticks == [5.0, 9.0]
     assert against_k([], "GCP", LIGHT) is not None

@@ -84,15 +84,15 @@ def test_the_users_own_question_is_answered_for_every_run(done: Workspace) -> No
     among.column.value = "sex"
     assert among.values.options == ["f", "m"]
     among.values.value = ["f"]
-    asked = card.form.settings()
-    assert asked == {"where": {"age": {"from": 30, "to": 39}}, "among": {"sex": ["f"]}}
+    settings = card.form.settings()
+    assert settings == {"where": {"age": {"from": 30, "to": 39}}, "among": {"sex": ["f"]}}
     card.start.clicks += 1
     waited(card.model)
-    title = request_title("question", asked)
+    title = request_title("question", settings)
     assert title == "question: where age 30 to 39; among sex = f"
     for run in done.runs:
-        made = run.result.anonymization
-        expected = af.measure(made.table, made, {"question": asked})
+        anon = run.result.anonymization
+        expected = af.measure(anon.table, anon, {"question": settings})
         assert card.model.numbers[title][run.id] == expected
     assert title in card.table.object
     assert "lower is better" in card.table.object
@@ -132,7 +132,7 @@ def test_all_that_needs_no_settings_is_measured_for_every_run(done: Workspace) -
     assert list(card.model.numbers) == wanted
     for name in wanted:
         best = card.model.best(name)
-        values = {id: found[name] for id, found in card.model.numbers[name].items()}
+        values = {id: result[name] for id, result in card.model.numbers[name].items()}
         if len(set(values.values())) > 1:
             top = (min if MEASURES[name].better == "lower" else max)(values.values())
             assert best == {id for id, value in values.items() if value == top}
@@ -159,8 +159,8 @@ def test_the_associations_of_the_chosen_run_are_those_of_the_library(done: Works
     assert card.picture.object == ""
     card.start.clicks += 1
     card.background.wait(WAIT)
-    made = done.chosen_run.result.anonymization
-    expected = associations_of(made.table, made)
+    anon = done.chosen_run.result.anonymization
+    expected = associations_of(anon.table, anon)
     assert card.associations is not None
     assert card.associations.columns == ("age", "sex", "town", "ill")
     assert np.allclose(card.associations.before, expected.before)

@@ -16,13 +16,16 @@ from anonflow.errors import DataError
 from tests.naive.uniqueness import unique_on
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.app import STEPS, App
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.column_form import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
 from anonflow.dashboards.data.screen import OWN, DataScreen
+from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session import workspace as sessions
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
+from tests.dashboards.data.uploading import send
 
 PEOPLE = "id,age,city,zip,born,income\n" + "".join(
     f"{i},{20 + (i % 4 if i < 50 else i)},{['Athens', 'Volos', 'Patras'][i % 3]},104{i % 4}1,19{60 + i % 2}-01-02,"
@@ -126,10 +129,10 @@ def test_what_cannot_be_chosen_is_said_and_changes_nothing(
     choice = opened(workspace, tmp_path)
     before = workspace.draft.document
     assert not choice.choose(column, field, value)
-    assert says in choice.said
+    assert says in choice.refusal
     assert workspace.draft.document == before
     choice.choose("born", "role", "insensitive")
-    assert choice.said == ""
+    assert choice.refusal == ""
 
 
 def test_a_kind_that_the_values_do_not_have_is_a_problem_before_run(
@@ -159,9 +162,9 @@ def test_unique_records_as_columns_are_added(workspace: Workspace, tmp_path: Pat
 
 
 def test_markup_of_bars_holds_no_markup_of_a_header() -> None:
-    made = unique_bars([("<img src=x onerror=alert(1)>", 3, "1%", 0.01)])
-    assert "<img" not in made
-    assert "&lt;img" in made
+    markup = unique_bars([("<img src=x onerror=alert(1)>", 3, "1%", 0.01)])
+    assert "<img" not in markup
+    assert "&lt;img" in markup
 
 
 def test_back_to_the_first_guess(workspace: Workspace, tmp_path: Path) -> None:
@@ -176,9 +179,9 @@ def test_back_to_the_first_guess(workspace: Workspace, tmp_path: Path) -> None:
 
 def test_built_in_tables_are_made_inside_the_caps(workspace: Workspace) -> None:
     workspace.limits = Limits(rows=1_000, columns=20)
-    for asked in ({"n": 1_001}, {"n": 100, "q": 21}):
+    for request in ({"n": 1_001}, {"n": 100, "q": 21}):
         with pytest.raises(DataError, match="at most"):
-            workspace.open_dataset("random_normal", **asked)
+            workspace.open_dataset("random_normal", **request)
     workspace.open_dataset("random_normal", n=100, q=20)
     assert workspace.frame.shape == (100, 20)
 
@@ -193,33 +196,14 @@ def test_types() -> None:
 
 
 def test_tables_that_need_a_download_say_so() -> None:
-    told = about_datasets()
-    assert set(told) == set(datasets.names())
+    descriptions = about_datasets()
+    assert set(descriptions) == set(datasets.names())
     away = datasets.describe().set_index("name")["available"]
-    for name, text in told.items():
+    for name, text in descriptions.items():
         assert ("needs a download" in text) == (not away[name])
 
 
 # ------------------------------------------------------------------------------------------ uploads
-
-
-def send(
-    dropper: DiskDropper, name: str, data: bytes, size: int = 50, chunks: list[int] | None = None
-) -> None:
-    """What a browser sends: events with chunks numbered from 1."""
-    pieces = [data[at : at + size] for at in range(0, len(data), size)] or [b""]
-    for at in chunks or range(1, len(pieces) + 1):
-        event = SimpleNamespace(
-            event_name="upload_event",
-            data={
-                "name": name,
-                "chunk": at,
-                "total_chunks": len(pieces),
-                "type": "text/csv",
-                "data": pieces[at - 1],
-            },
-        )
-        dropper._process_event(event)
 
 
 def dropper_to(
@@ -378,7 +362,7 @@ def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, 
     assert workspace.draft.get(("table", "columns", "city")) == {"role": "sensitive"}
     assert screen.columns.value["role"].iloc[2] == "sensitive"
     screen._edited(SimpleNamespace(row=2, column="role", value="nonsense"))
-    assert screen.said.visible
+    assert screen.refusal.visible
     assert screen.columns.value["role"].iloc[2] == "sensitive"
     workspace.draft.undo()
     assert screen.columns.value["role"].iloc[2] == "quasi-identifier"
@@ -429,26 +413,120 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
         return read(path, *rest, **given)
 
     monkeypatch.setattr(sessions, "read_upload", slowly)
-    one, other = Workspace(), Workspace()
-    screen = DataScreen(workspace=one)
-    path = one.folder / "upload-1"
+    item, other = Workspace(), Workspace()
+    screen = DataScreen(workspace=item)
+    path = item.folder / "upload-1"
     path.write_text("age,city\n" + "".join(f"{20 + i % 50},Athens\n" for i in range(60)))
     screen._open_file("people.csv", path)  # as the drop area does, on the event loop
     assert inside.wait(30)
-    assert one.frame is None
+    assert item.frame is None
     assert screen.reading.busy
     other.open_dataset("census_like", n=40)  # on the same loop, meanwhile
     assert len(other.frame) == 40
     go.set()
     screen.reading.wait(30)
-    assert len(one.frame) == 60
-    assert one.status.startswith("60 records")
-    assert sorted(place.name for place in one.folder.iterdir()) == ["people.csv"]
+    assert len(item.frame) == 60
+    assert item.status.startswith("60 records")
+    assert sorted(place.name for place in item.folder.iterdir()) == ["people.csv"]
     # what is no table is said in a sentence, and nothing of it is kept
     path.write_bytes(b"\x00\xff" * 50)
     screen._open_file("broken.csv", path)
     screen.reading.wait(30)
     assert "broken.csv" in screen.wrong.object
-    assert not list(one.folder.glob("*broken*")) + list(one.folder.glob("upload*"))
-    one.close()
+    assert not list(item.folder.glob("*broken*")) + list(item.folder.glob("upload*"))
+    item.close()
     other.close()
+
+
+def test_while_a_large_table_is_coded_nothing_is_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    go, code = threading.Event(), sessions.code
+
+    def slowly(*given: Any) -> Any:
+        assert go.wait(60)
+        return code(*given)
+
+    monkeypatch.setattr(screen_work, "FEW", 30)
+    monkeypatch.setattr(sessions, "code", slowly)
+    workspace = Workspace(aside=True)
+    screen, app = DataScreen(workspace=workspace), App(workspace=workspace)
+    workspace.open_dataset("census_like", n=60, seed=3)
+    assert not screen.trouble.visible
+    assert "Counting" in screen.sentence.object or "unique" in screen.sentence.object
+    assert app.bar.troubles == 0
+    assert "being coded" in app.bar.status
+    for step in ("Risk", "Protect", "Compare"):
+        app.step = STEPS.index(step)
+    go.set()
+    workspace.wait(60)
+    screen.choice.background.wait(60)
+    assert "unique on these QIs" in screen.sentence.object
+    assert not screen.trouble.visible
+    assert "being coded" not in app.bar.status
+    workspace.close()
+
+
+def test_a_file_in_another_encoding_is_refused_in_the_words_of_the_screen(tmp_path: Path) -> None:
+    workspace = Workspace()
+    screen = DataScreen(workspace=workspace)
+    path = workspace.folder / "upload-1"
+    path.write_bytes(b"town,age\n" + b"Gen\xe8ve,31\n" * 5)
+    screen._open_file("latin.csv", path)
+    screen.reading.wait(30)
+    assert "How the CSV file is written" in screen.wrong.object
+    assert "source" not in screen.wrong.object
+    workspace.close()
+
+
+def coded(workspace: Workspace, tmp_path: Path) -> ColumnChoice:
+    """Incomes of which some are codes, and one is an error."""
+    rows = "".join(
+        f"{20 + i % 30},{'N' if i % 6 == 0 else 'R' if i % 7 == 0 else 100 * i}\n" for i in range(60)
+    )
+    (tmp_path / "wages").write_text(f"age,income\n{rows}", encoding="utf-8")
+    choice = ColumnChoice(workspace)
+    workspace.open_file("wages.csv", tmp_path / "wages")
+    choice.choose("age", "role", "quasi-identifier")
+    choice.choose("income", "role", "quasi-identifier")
+    return choice
+
+
+def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path: Path) -> None:
+    choice = coded(workspace, tmp_path)
+    choice.choose("income", "kind", "categorical")
+    assert not choice.choose("income", "codes", "N, R")
+    assert "choose the kind numeric first" in choice.refusal
+    assert choice.choose("income", "kind", "numeric")  # the codes that are there are proposed with it
+    assert choice.rows.set_index("column").loc["income", "codes"] == "N, R"
+    assert workspace.problems == ()
+    assert choice.choose("income", "codes", "N")
+    assert workspace.draft.get(("table", "columns", "income", "codes")) == ["N"]
+    assert workspace.table is None  # R is no number
+    assert any("income" in problem for problem in workspace.problems)
+    assert choice.choose("income", "codes", " N ,R, ")
+    assert workspace.draft.get(("table", "columns", "income", "codes")) == ["N", "R"]
+    assert [domain.kind for domain in workspace.table.domains] == ["numeric", "numeric", "codes"]
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(60)
+    assert [run.result.ok for run in workspace.runs] == [True]
+    assert choice.choose("income", "codes", "")
+    assert workspace.draft.get(("table", "columns", "income", "codes")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("N, 9", "a code is a number"), ("N, N", "a code is listed twice"), ("-9", "a code is a number")],
+)
+def test_codes_that_cannot_be_are_one_sentence(
+    workspace: Workspace, tmp_path: Path, text: str, says: str
+) -> None:
+    choice = coded(workspace, tmp_path)
+    choice.choose("income", "kind", "numeric")
+    before = workspace.draft.document
+    assert not choice.choose("income", "codes", text)
+    assert says in choice.refusal
+    assert workspace.draft.document == before
+    screen = DataScreen(workspace=workspace)
+    assert screen.columns.value.set_index("column").loc["income", "codes"] == "N, R"
+    assert "codes" in screen.columns.editors

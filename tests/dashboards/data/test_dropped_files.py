@@ -18,7 +18,7 @@ from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.session.hierarchy_files import is_hierarchy_name, matched_column
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.schema import MISSING_RULES
-from tests.dashboards.data.test_data_screen import send
+from tests.dashboards.data.uploading import send
 
 PEOPLE = "age,town,home-town,income\n" + "".join(
     f"{20 + i % 4},{('Volos', 'Patras')[i % 2]},{('Volos', 'Patras')[i % 3 == 0]},{('low', 'high')[i % 2]}\n"
@@ -43,9 +43,9 @@ FILES = {"people.csv": PEOPLE, "people_hierarchy_age.csv": AGE, "town.csv": TOWN
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    one = Workspace()
-    yield one
-    one.close()
+    item = Workspace()
+    yield item
+    item.close()
 
 
 def drop(workspace: Workspace, files: dict[str, str]) -> DataScreen:
@@ -107,7 +107,7 @@ def test_files_that_fit_nothing_are_told(workspace: Workspace) -> None:
     )
     text = screen.dropped.object
     assert "hierarchy_shoe.csv: no column has its name" in text
-    assert "income is sensitive" in text
+    assert "hierarchy_income.csv: column &#x27;income&#x27;" in text, "its values are no leaves"
     assert "hierarchy_town.csv: " in text
     assert "attached" not in text
     assert workspace.problems == ()
@@ -142,7 +142,7 @@ def test_several_columns_are_given_a_role_and_a_kind_in_one_edit(workspace: Work
     assert {columns[name]["kind"] for name in ("town", "home-town")} == {"suppression"}
     assert len(workspace.draft.past) == steps + 2
     screen.many_roles.value = "sensitive"
-    assert "tick" in screen.choice.said
+    assert "tick" in screen.choice.refusal
     assert len(workspace.draft.past) == steps + 2
 
 

@@ -10,6 +10,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 
 from anonflow.dashboards.data.column_form import ColumnChoice
 from anonflow.dashboards.publish.model import PublishModel
+from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.session.workspace import Workspace
 
 VISITS = "patient,age,ward,ill\n" + "".join(
@@ -47,6 +48,45 @@ def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> N
 def test_a_unit_column_with_blanks_is_one_sentence(tmp_path: Path) -> None:
     workspace, choice = opened(tmp_path, VISITS.replace("p3,", ",", 1))
     choice.choose("patient", "role", "unit")
-    said = [str(problem) for problem in workspace.problems]
-    assert any("1 rows have no unit; every row needs one" in text for text in said), said
+    messages = [str(problem) for problem in workspace.problems]
+    assert any("1 rows have no unit; every row needs one" in text for text in messages), messages
+    workspace.close()
+
+
+WEIGHED = "age,ward,w,ill\n" + "".join(
+    f"{20 + i * 7 % 40},{'AB'[i % 2]},{{}},{('flu', 'cold')[i % 5 == 0]}\n" for i in range(20)
+)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ((2, 0), "column 'w': 10 weights are zero or negative"),
+        ((2, -1), "10 weights are zero or negative"),
+        ((2, ""), "10 weights are missing or no number"),
+    ],
+)
+def test_weights_that_none_can_be_are_one_sentence(
+    tmp_path: Path, weights: tuple[object, object], words: str
+) -> None:
+    """On Data and Protect, and on Risk, which computes with them."""
+    workspace, choice = opened(tmp_path, WEIGHED.format(*weights * 10))
+    assert choice.choose("w", "role", "weight")
+    sentences = [str(problem) for problem in workspace.problems]
+    assert sum(words in sentence for sentence in sentences) == 1, sentences
+    model = RiskModel(workspace)
+    model.compute()
+    model.background.wait(60)
+    assert words in model.problem
+    workspace.close()
+
+
+def test_unequal_weights_are_a_sentence_where_a_model_forbids_them(tmp_path: Path) -> None:
+    workspace, choice = opened(tmp_path, WEIGHED.format(*(2, 3) * 10))
+    assert choice.choose("w", "role", "weight")
+    model = RiskModel(workspace)
+    model.compute()
+    model.background.wait(60)
+    assert model.problem == ""
+    assert "the weights are unequal" in model.picture.risk.population.refused
     workspace.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,12 +12,21 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.dashboards.components import figures
-from anonflow.dashboards.explore.model import ATTACKERS, ExploreModel, called, in_plain_words
+from anonflow.dashboards.explore.model import (
+    ATTACKERS,
+    BeforeAfter,
+    ExploreModel,
+    RunView,
+    called,
+    in_plain_words,
+)
 from anonflow.dashboards.explore.screen import ExploreScreen
+from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.neighbours import around_one
-from anonflow.utility.distributions import distribution
+from anonflow.utility.distributions import MISSING, distribution
 from anonflow.utility.neighbourhood import neighbourhood
 
 
@@ -65,8 +76,8 @@ def test_the_heat_map_has_every_run_and_column(done: Workspace) -> None:
 def test_records_before_and_after(done: Workspace, algorithm: str) -> None:
     model = chosen(done, algorithm)
     records = model.records()
-    made = model.run.result.anonymization
-    assert records.after.to_numpy().tolist() == made.frame().to_numpy().tolist()
+    anon = model.run.result.anonymization
+    assert records.after.to_numpy().tolist() == anon.frame().to_numpy().tolist()
     for name in records.before:
         assert records.before[name].tolist() == done.frame[name].astype(str).tolist()
     assert (records.changed == (records.before.to_numpy() != records.after.to_numpy())).all()
@@ -76,7 +87,7 @@ def test_records_before_and_after(done: Workspace, algorithm: str) -> None:
 
 def test_records_are_found_by_text_before_and_after(done: Workspace) -> None:
     records = chosen(done, "mondrian").records()
-    assert records.found("").tolist() == list(range(120))
+    assert records.containing("").tolist() == list(range(120))
     sought = records.before["Marital"].iloc[0]
     expected = [
         at
@@ -87,12 +98,13 @@ def test_records_are_found_by_text_before_and_after(done: Workspace) -> None:
             for cell in frame.iloc[at]
         )
     ]
-    assert records.found(sought.upper()).tolist() == expected
-    assert records.found("no such text anywhere").tolist() == []
+    assert records.containing(sought.upper()).tolist() == expected
+    assert records.containing("no such text anywhere").tolist() == []
     assert (
-        records.found("", only_changed=True).tolist() == np.flatnonzero(records.changed.any(axis=1)).tolist()
+        records.containing("", only_changed=True).tolist()
+        == np.flatnonzero(records.changed.any(axis=1)).tolist()
     )
-    assert records.found("(", only_changed=False) is not None  # a text, not a regular expression
+    assert records.containing("(", only_changed=False) is not None  # a text, not a regular expression
 
 
 def test_distribution_and_neighbourhood_follow_the_choice(done: Workspace) -> None:
@@ -117,15 +129,15 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     model.background.wait(60)
     assert not model.attacking
     assert model.problem == ""
-    found = model.attacks
-    assert {row["attacker"] for row in found.rows} >= {"prosecutor", "marketer", "linker"}
-    assert {row["attacker"] for row in found.rows} <= set(ATTACKERS)
-    linker = next(row for row in found.rows if row["attacker"] == "linker")
+    attacks = model.attacks
+    assert {row["attacker"] for row in attacks.rows} >= {"prosecutor", "marketer", "linker"}
+    assert {row["attacker"] for row in attacks.rows} <= set(ATTACKERS)
+    linker = next(row for row in attacks.rows if row["attacker"] == "linker")
     assert linker["success"] == pytest.approx(1 / 4)
-    assert sum(count for _, count in found.covering) == 120
-    assert min(size for size, _ in found.covering) >= 4
+    assert sum(count for _, count in attacks.covering) == 120
+    assert min(size for size, _ in attacks.covering) >= 4
     assert called(linker) == ATTACKERS["linker"]
-    secret = next(row for row in found.rows if row["attacker"] == "homogeneity")
+    secret = next(row for row in attacks.rows if row["attacker"] == "homogeneity")
     assert called(secret).endswith(": Salary-class")
     words = in_plain_words(linker)
     assert linker["sentence"] in words
@@ -136,7 +148,7 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
     assert model.attacks is None
     done.choose(next(run.id for run in done.runs if run.result.algorithm == "greedy"))
-    assert model.attacks is found
+    assert model.attacks is attacks
 
 
 def test_a_new_table_ends_what_was_explored() -> None:
@@ -200,10 +212,10 @@ def test_changed_cells_are_marked_and_searched(done: Workspace) -> None:
         assert (marked == records.changed[:, number]).all()
     screen.search.value = "female"
     assert 0 < len(screen.table.value) < 120
-    assert screen.table.value["record"].tolist() == records.found("female").tolist()
+    assert screen.table.value["record"].tolist() == records.containing("female").tolist()
     screen.search.value = "no such value"
     assert len(screen.table.value) == 0
-    assert "0 of 120 records" in screen.found.object
+    assert "0 of 120 records" in screen.matching.object
     screen.search.value = ""
     screen.only_changed.value = True
     assert len(screen.table.value) == int(records.changed.any(axis=1).sum())
@@ -219,13 +231,32 @@ def test_a_value_with_markup_stays_text() -> None:
             "age": {"role": "quasi-identifier", "kind": "numeric"},
         },
     )
-    made = af.anonymize(table, "greedy", 3)
-    around = neighbourhood(made, 0)
-    before, _ = around.texts(made)
+    anon = af.anonymize(table, "greedy", 3)
+    around = neighbourhood(anon, 0)
+    before, _ = around.texts(anon)
     drawn = around_one([", ".join(row) for row in before.to_numpy().tolist()], ["x"] * len(around.rows), [])
     assert "<img" not in drawn
-    overlay_labels = distribution(table.records, made.generalization, "name").labels
+    overlay_labels = distribution(table.records, anon.generalization, "name").labels
     assert bad in overlay_labels  # bokeh draws text on a canvas, and escapes it in what floats over it
+
+
+def test_a_missing_original_is_called_missing_beside_those_it_is_hidden_among() -> None:
+    frame = pd.DataFrame({"age": [None, 31, 32, 41, 42, 43], "town": ["a", None, "a", "b", "b", "b"]})
+    table = af.Table(
+        frame,
+        {
+            "age": {"role": "quasi-identifier", "kind": "numeric", "missing": "suppress"},
+            "town": {"role": "quasi-identifier", "kind": "categorical", "missing": "value"},
+        },
+    )
+    anon = af.anonymize(table, "mondrian", 3)
+    for record, column in ((0, "age"), (1, "town")):
+        before, after = neighbourhood(anon, record).texts(anon)
+        assert before[column].iloc[0] == MISSING
+        assert (before.map(lambda text: text in ("*", ""))).sum().sum() == 0
+        assert not (after == "").any().any()
+    _, after = neighbourhood(anon, 0).texts(anon)
+    assert after["age"].iloc[0] == "*", "what is published of it is said as it is published"
 
 
 def test_attack_on_the_screen(done: Workspace) -> None:
@@ -248,12 +279,12 @@ def test_figures_of_dates_have_dates_on_their_axis_and_missing_numbers_have_no_b
         "weight": {"role": "quasi-identifier", "kind": "numeric", "missing": "suppress"},
     }
     table = af.Table(pd.DataFrame({"born": days, "weight": weights}), columns)
-    made = af.anonymize(table, "mondrian", k=5)
-    born = distribution(table.records, made.generalization, "born")
+    anon = af.anonymize(table, "mondrian", k=5)
+    born = distribution(table.records, anon.generalization, "born")
     assert born.dates
     figure = figures.overlay(born, figures.look(False))
     assert type(figure.xaxis[0].formatter).__name__ == "DatetimeTickFormatter"
-    weight = distribution(table.records, made.generalization, "weight")
+    weight = distribution(table.records, anon.generalization, "weight")
     assert not weight.dates
     assert len(weight.labels) == len(weight.edges)
     source = figures.overlay(weight, figures.look(False)).renderers[0].data_source
@@ -298,3 +329,37 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     screen._node_clicked("elsewhere")
     assert not screen.levels_problem.visible
     workspace.close()
+
+
+def test_many_records_are_computed_and_searched_off_the_event_loop(
+    done: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen_work, "FEW", 10)
+    threads: dict[str, set[int]] = {"view": set(), "search": set()}
+    of, containing = RunView.of, BeforeAfter.containing
+
+    def watched_of(anonymization: Anonymization) -> RunView:
+        threads["view"].add(threading.get_ident())
+        return of(anonymization)
+
+    def watched_containing(records: BeforeAfter, *given: Any) -> np.ndarray:
+        threads["search"].add(threading.get_ident())
+        return containing(records, *given)
+
+    monkeypatch.setattr(RunView, "of", watched_of)
+    monkeypatch.setattr(BeforeAfter, "containing", watched_containing)
+    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    screen = ExploreScreen(workspace=done)
+    screen.model.aside.wait(60)
+    screen.model.searching.wait(60)
+    assert "120 of 120 records" in screen.matching.object
+    sought = screen.model.records().before["Marital"].iloc[0]
+    screen.search.value = sought
+    screen.model.searching.wait(60)
+    expected = len(containing(screen.model.records(), sought))
+    assert f"{expected} of 120 records" in screen.matching.object
+    assert threads["view"]
+    assert threads["search"]
+    assert threading.get_ident() not in threads["view"] | threads["search"]
+    assert screen.model.missing_losses() == ()
+    assert 0 <= screen.model.worst_record() < 120

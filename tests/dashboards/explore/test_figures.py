@@ -22,9 +22,9 @@ KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
 
 def drawn_lines(figure: object) -> list[list[object]]:
     return [
-        list(one.data_source.data["x"])
-        for one in figure.renderers
-        if isinstance(one.glyph, Line)  # type: ignore[attr-defined]
+        list(renderer.data_source.data["x"])
+        for renderer in figure.renderers
+        if isinstance(renderer.glyph, Line)  # type: ignore[attr-defined]
     ]
 
 

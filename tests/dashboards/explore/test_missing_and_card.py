@@ -62,15 +62,15 @@ def test_missing_originals_are_shown_as_missing(blanks: Workspace) -> None:
     towns = records.before["town"] == MISSING
     kept = towns & (records.after["town"].astype(str) == MISSING)
     assert not records.changed[kept.to_numpy(), 1].any(), "no value that is published as none has not"
-    assert set(records.found(MISSING)) >= set(np.flatnonzero(ages))
+    assert set(records.containing(MISSING)) >= set(np.flatnonzero(ages))
 
 
 def test_the_loss_of_missing_values_is_told_apart(blanks: Workspace) -> None:
     model = ExploreModel(blanks)
-    made = model.made
-    assert made is not None
+    anon = model.anonymization
+    assert anon is not None
     costs = {
-        d.column: cost for d, cost in zip(made.table.domains, cell_costs(made.generalization), strict=True)
+        d.column: cost for d, cost in zip(anon.table.domains, cell_costs(anon.generalization), strict=True)
     }
     lost = {each.column: each for each in model.missing_losses()}
     assert list(lost) == ["age", "town"]
@@ -99,10 +99,10 @@ def test_the_release_card_stands_on_explore_as_it_does_on_publish(blanks: Worksp
     publish = PublishModel(blanks)
     publish.draw()
     publish.background.wait(300)
-    found = publish.publication
-    assert found is not None
-    assert found.card is not None
-    assert [(line.name, line.verdict, line.says) for line in found.card.lines] == [
+    publication = publish.publication
+    assert publication is not None
+    assert publication.card is not None
+    assert [(line.name, line.verdict, line.says) for line in publication.card.lines] == [
         (line.name, line.verdict, line.says) for line in attacks.card.lines
     ]
 

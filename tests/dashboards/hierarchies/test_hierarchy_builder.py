@@ -21,6 +21,8 @@ from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.hierarchies.tree_picture import ROWS, TreeDrawing
+from anonflow.dashboards.protect.diversity import DiversityChoice
+from anonflow.dashboards.session.hierarchy_files import attach
 from anonflow.dashboards.session.workspace import Workspace
 
 COUNTRIES = ["France", "Spain", "India", "Japan", "Peru", "<i>x</i>"]
@@ -37,15 +39,15 @@ WORLD = {"*": {"Europe": ["France", "Spain"], "Asia": ["India", "Japan"], "Peru"
 
 @pytest.fixture
 def workspace() -> Workspace:
-    one = Workspace()
-    path = one.folder / "given.csv"
+    item = Workspace()
+    path = item.folder / "given.csv"
     PEOPLE.to_csv(path, index=False)
-    one.open_file("people.csv", path)
+    item.open_file("people.csv", path)
     for name, kind in (("age", "numeric"), ("country", "categorical"), ("zip", "categorical")):
-        one.set_column(name, role="quasi-identifier", kind=kind)
-    one.set_column("illness", role="sensitive")
-    assert one.problems == ()
-    return one
+        item.set_column(name, role="quasi-identifier", kind=kind)
+    item.set_column("illness", role="sensitive")
+    assert item.problems == ()
+    return item
 
 
 def key_of(choice: HierarchyChoice, label: str) -> str:
@@ -71,9 +73,9 @@ def test_small_trees_are_drawn_whole(leaves: int) -> None:
     assert drawing.whole
     assert drawing.rows == leaves
     svg = svg_of(drawing)
-    nodes = [one.get("data-key") for one in svg.iter() if (one.get("data-key") or "").startswith("node:")]
+    nodes = [item.get("data-key") for item in svg.iter() if (item.get("data-key") or "").startswith("node:")]
     assert sorted(nodes) == sorted(f"node:{node}" for node in range(tree.n_nodes))
-    edges = [one for one in svg.iter() if (one.get("class") or "").startswith("edge")]
+    edges = [element for element in svg.iter() if (element.get("class") or "").startswith("edge")]
     assert len(edges) == tree.n_nodes - 1
 
 
@@ -91,7 +93,7 @@ def test_large_trees_are_drawn_as_far_as_it_helps_and_opened(tree: Hierarchy) ->
     assert not drawing.whole
     assert drawing.rows <= ROWS + 1
     svg = svg_of(drawing)
-    keys = [one.get("data-key") for one in svg.iter()]
+    keys = [element.get("data-key") for element in svg.iter()]
     opens = [key for key in keys if key and key.startswith("open:")]
     assert opens
     node = int(opens[0].partition(":")[2])
@@ -110,15 +112,15 @@ def test_no_two_nodes_are_drawn_over_each_other() -> None:
 def test_limits_are_told_from_what_is_beyond() -> None:
     tree = Hierarchy.from_nested(WORLD)
     drawing = TreeDrawing(tree, ["Europe"], counts=[3, 4, 5, 6, 7])
-    said = {label: drawing.status(tree.node(label)) for label in tree.labels}
-    assert said == {
+    texts = {label: drawing.status(tree.node(label)) for label in tree.labels}
+    assert texts == {
         "*": "beyond", "Europe": "limit", "France": "allowed", "Spain": "allowed",
         "Asia": "allowed", "India": "allowed", "Japan": "allowed", "Peru": "allowed",
     }  # fmt: skip
-    assert drawing.told(tree.node("Europe")).startswith("Europe: 2 values, 7 records; limit")
-    made = drawing.svg()
-    assert "◆ Europe" in made  # text besides colour
-    assert made.count('aria-pressed="true"') == 1
+    assert drawing.description_of(tree.node("Europe")).startswith("Europe: 2 values, 7 records; limit")
+    result = drawing.svg()
+    assert "◆ Europe" in result  # text besides colour
+    assert result.count('aria-pressed="true"') == 1
     with pytest.raises(HierarchyError):
         TreeDrawing(tree, ["Atlantis"])
 
@@ -130,7 +132,7 @@ def test_a_node_is_allowed_exactly_if_each_of_its_leaves_may_be_it(limits: set[s
     for node in range(tree.n_nodes):
         allowed = True
         for leaf in range(int(tree.first[node]), int(tree.last[node]) + 1):
-            path = [tree.labels[one] for one in tree.ancestors(leaf).tolist()]
+            path = [tree.labels[ancestor] for ancestor in tree.ancestors(leaf).tolist()]
             stop = next((label for label in path if label in limits), "*")
             allowed &= path.index(stop) >= path.index(tree.labels[node])
         says = drawing.status(node)
@@ -139,11 +141,11 @@ def test_a_node_is_allowed_exactly_if_each_of_its_leaves_may_be_it(limits: set[s
 
 def test_labels_are_escaped_and_cut() -> None:
     tree = Hierarchy.from_nested({"*": {'"><script>alert(1)</script>': ["a" * 100, ""], "b&b": ["c"]}})
-    made = TreeDrawing(tree).svg()
-    assert "<script" not in made
-    assert "a" * 30 + "<" not in made  # cut on the picture
-    assert "a" * 100 in made  # whole in the tooltip
-    assert "(missing)" in made
+    drawing = TreeDrawing(tree).svg()
+    assert "<script" not in drawing
+    assert "a" * 30 + "<" not in drawing  # cut on the picture
+    assert "a" * 100 in drawing  # whole in the tooltip
+    assert "(missing)" in drawing
     assert "data-key" not in TreeDrawing(tree, clicked=False).svg()
 
 
@@ -152,9 +154,9 @@ def test_labels_are_escaped_and_cut() -> None:
 
 def test_groups_are_made_renamed_and_dissolved() -> None:
     flat = Grouping.flat(["a", "b", "c", "d"])
-    one = flat.group(["b", "d"], "bd")
-    assert one.spec() == {"nested": {"*": ["a", {"bd": ["b", "d"]}, "c"]}}
-    two = one.group(["a", "bd"], "left").rename("bd", "pair")
+    grouped = flat.group(["b", "d"], "bd")
+    assert grouped.spec() == {"nested": {"*": ["a", {"bd": ["b", "d"]}, "c"]}}
+    two = grouped.group(["a", "bd"], "left").rename("bd", "pair")
     assert two.spec() == {"nested": {"*": [{"left": ["a", {"pair": ["b", "d"]}]}, "c"]}}
     assert two.dissolve("left").dissolve("pair").children["*"] == ["a", "b", "d", "c"]
     assert flat.children == {"*": ["a", "b", "c", "d"]}  # an edit changes nothing of what was
@@ -407,7 +409,53 @@ def test_the_builder_shows_what_is_chosen(workspace: Workspace) -> None:
 
 def test_messages_of_a_browser_are_not_believed() -> None:
     heard: list[str] = []
-    one = Clickable(html="<div></div>", on_click=heard.append)
+    part = Clickable(html="<div></div>", on_click=heard.append)
     for message in ({"key": "a"}, {"key": 3}, {}, None, [], "a", {"key": None}):
-        one._handle_msg(message)
+        part._handle_msg(message)
     assert heard == ["a"]
+
+
+def test_a_sensitive_column_has_a_hierarchy_for_t_closeness(workspace: Workspace, tmp_path: Path) -> None:
+    choice = HierarchyChoice(workspace)
+    builder = HierarchyBuilder(choice=choice)
+    assert "illness" in builder.column.options
+    choice.column = "illness"
+    assert "this column is sensitive" in builder.state.object
+    tree = tmp_path / "illness.csv"
+    tree.write_text("flu;lung;any\ncough;lung;any\n", encoding="utf-8")
+    choice.take_file(tree)
+    choice.bound("lung")
+    assert "has no limit" in choice.problem
+    choice.use()
+    entry = workspace.draft.get(("table", "columns", "illness"))
+    assert entry == {"role": "sensitive", "hierarchy": {"nested": {"any": [{"lung": ["flu", "cough"]}]}}}
+    assert workspace.problems == ()
+    assert choice.used
+    assert "t-closeness measures along" in builder.state.object
+    diversity = DiversityChoice(workspace)
+    diversity.param.update(criterion="t-closeness", column="illness", t=0.2)
+    assert "below one node" in diversity.distance
+    assert diversity.problem == ""
+    # it goes with the flow, and is taken away as it came
+    assert workspace.problems == ()
+    choice.drop()
+    assert workspace.draft.get(("table", "columns", "illness")) == {"role": "sensitive"}
+    assert "equally far" in diversity.distance
+    choice.copy_to("country")
+    assert "country" in choice.problem  # other values
+
+
+def test_a_hierarchy_file_named_for_a_sensitive_column_is_attached(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    tree = tmp_path / "hierarchy_illness.csv"
+    tree.write_text("flu;lung;any\ncough;lung;any\n", encoding="utf-8")
+    assert attach(workspace, {tree.name: tree}).sentences() == ["1 hierarchy was attached: illness"]
+    assert workspace.draft.get(("table", "columns", "illness")) == {
+        "role": "sensitive",
+        "hierarchy": tree.name,
+    }
+    assert workspace.problems == ()
+    short = tmp_path / "illness.csv"
+    short.write_text("flu;any\n", encoding="utf-8")
+    assert "illness" in attach(workspace, {short.name: short}).refusals[0]

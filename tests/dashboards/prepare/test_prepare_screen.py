@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.prepare.steps_before import StepsBefore
+from anonflow.dashboards.session import screen_work
+from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.table.prepare import Preparation
 
 FRAME = pd.DataFrame(
     {
@@ -98,3 +104,39 @@ def test_a_link_keeps_steps_of_a_built_in_table_and_no_text_of_somebody() -> Non
 def test_a_file_of_codes_is_not_asked_for(form: StepsBefore) -> None:
     form.step.value = "recode"
     assert list(form.fields) == ["values", "others"]
+
+
+def test_many_records_are_prepared_off_the_event_loop(
+    form: StepsBefore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen_work, "FEW", 3)
+    threads = set()
+    changes, code = Preparation.changes, workspace_module.code
+
+    def watched_changes(steps: Preparation, frame: pd.DataFrame) -> pd.DataFrame:
+        threads.add(threading.get_ident())
+        return changes(steps, frame)
+
+    def watched_code(*given: Any) -> Any:
+        threads.add(threading.get_ident())
+        return code(*given)
+
+    monkeypatch.setattr(Preparation, "changes", watched_changes)
+    monkeypatch.setattr(workspace_module, "code", watched_code)
+    form.step.value, form.column.value = "top-code", "age"
+    form.fields["at"].value = 90.0
+    form.add.clicks += 1
+    form.background.wait(30)
+    assert form.workspace.table.frame["age"].max() == 90
+    assert "top-code age: at 90" in form.changes.object
+    assert not form.add.disabled
+    assert not form.remove.disabled
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+    # what cannot be done is refused as it is of few
+    form.fields["at"].value, form.column.value = 5.0, "town"
+    form.add.clicks += 1
+    form.background.wait(30)
+    assert "not numbers" in form.wrong.object
+    assert len(form.workspace.draft.get(("table", "prepare"))) == 1
+    assert "top-code age: at 90" in form.changes.object

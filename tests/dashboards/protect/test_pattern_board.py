@@ -125,13 +125,37 @@ def test_patterns_of_a_flow_are_read(workspace: Workspace) -> None:
     assert choice.form in ("all", "list")
 
 
+def test_patterns_with_levels_are_shown_and_stay_as_the_flow_has_them(workspace: Workspace) -> None:
+    place = ("steps", "anonymize", "options", "pattern-guided", "patterns")
+    choice = PatternChoice(workspace)
+    view = PatternBoard(choice=choice)
+    choice.form = "levels"
+    assert "no patterns with levels" in choice.problem
+    choice.form = "all"
+    patterns = [["city"], {"levels": {"age": ["width 10", "*"]}}]
+    workspace.draft.set_all([(place, patterns)])
+    assert choice.form == "levels"
+    assert choice.grid.equals(pattern_grid(workspace.table, patterns))
+    assert "width 10</div>" in view.grid.html
+    for click in (lambda: view._click("cell:0:1"), choice.add, lambda: choice.remove(0)):
+        click()
+        assert patterns_of(workspace) == patterns
+        assert "are changed in the flow" in choice.problem
+    choice.weights = {"age": 2}
+    assert patterns_of(workspace) == patterns
+    choice.form = "predicates"
+    assert patterns_of(workspace) != patterns
+    workspace.draft.undo()
+    assert choice.value() == patterns
+
+
 def test_too_many_patterns_are_said() -> None:
-    one = Workspace()
+    item = Workspace()
     frame = pd.DataFrame({f"q{a}": list("abab") * 5 for a in range(14)})
-    path = one.folder / "given.csv"
+    path = item.folder / "given.csv"
     frame.to_csv(path, index=False)
-    one.open_file("wide.csv", path)
-    choice = PatternChoice(one)
+    item.open_file("wide.csv", path)
+    choice = PatternChoice(item)
     assert "too many to show" in choice.problem
     assert board(choice) == ""
     choice.param.update(form="predicates", at_most=4)
@@ -142,8 +166,8 @@ def test_too_many_patterns_are_said() -> None:
 
 
 def test_the_board_escapes_headers(tmp_path: object) -> None:
-    one = Workspace()
-    path = one.folder / "given.csv"
+    item = Workspace()
+    path = item.folder / "given.csv"
     path.write_text('"<img src=x>",b\n' + "".join(f"{'xy'[i % 2]},{i % 3}\n" for i in range(30)))
-    one.open_file("x.csv", path)
-    assert "<img" not in board(PatternChoice(one))
+    item.open_file("x.csv", path)
+    assert "<img" not in board(PatternChoice(item))

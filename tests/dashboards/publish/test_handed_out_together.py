@@ -20,7 +20,7 @@ from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
 from tests import ROOT
-from tests.dashboards.publish.test_publish_screen import drawn
+from tests.dashboards.publish.drawing import drawn
 
 
 @pytest.fixture(scope="module")

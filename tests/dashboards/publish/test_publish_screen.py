@@ -18,6 +18,7 @@ from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.release import Certificate
+from tests.dashboards.publish.drawing import drawn
 
 
 @pytest.fixture
@@ -40,13 +41,6 @@ def ready_to_draw(owner: Path) -> Workspace:
     workspace.start()
     workspace.wait(60)
     return workspace
-
-
-def drawn(workspace: Workspace) -> PublishModel:
-    model = PublishModel(workspace)
-    model.draw()
-    model.background.wait(60)
-    return model
 
 
 def test_nothing_is_handed_out_before_the_draw(done: Workspace) -> None:
@@ -85,10 +79,10 @@ def test_the_flow_and_the_seed_repeat_the_release(done: Workspace, tmp_path: Pat
     seed.write_bytes(model.content("seed"))
     from typer.testing import CliRunner
 
-    from anonflow.cli.commands import app
+    from anonflow.cli.command_line import app
 
-    told = CliRunner().invoke(app, ["run", str(flow), "--seed-file", str(seed), "--quiet"])
-    assert told.exit_code == 0, told.output
+    answer = CliRunner().invoke(app, ["run", str(flow), "--seed-file", str(seed), "--quiet"])
+    assert answer.exit_code == 0, answer.output
     name = strict_yaml.loads(model.content("flow").decode()).data["publish"]["table"]
     assert (tmp_path / name).read_bytes() == model.content("csv")
 
@@ -129,7 +123,9 @@ def test_a_release_of_people_who_were_released_before_needs_agreement(tmp_path: 
     try:
         model = drawn(first)
         assert model.publication.ok
-        assert not any("forgotten" in said or "remembers" in said for said in model.publication.warnings)
+        assert not any(
+            "forgotten" in warning or "remembers" in warning for warning in model.publication.warnings
+        )
         screen = PublishScreen(workspace=second)
         again = screen.model
         assert again.drawn == []
@@ -173,8 +169,8 @@ def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.M
     assert all(screen.model.content(what) == b"" for what in PUBLIC | OWNER)
     assert not screen.public.visible
     assert not screen.owner.visible
-    assert "A check failed" in screen.said.object
-    assert "✗" in screen.said.object
+    assert "A check failed" in screen.state.object
+    assert "✗" in screen.state.object
     assert screen.model.drawn == []
 
 
@@ -226,7 +222,7 @@ def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace, 
     screen.model.background.wait(60)
     assert screen.public.visible
     assert screen.owner.visible
-    assert "✓" in screen.said.object
+    assert "✓" in screen.state.object
     assert not screen.seed.visible, "the seed is offered apart"
     screen.show_seed.value = True
     assert screen.seed.visible
@@ -258,13 +254,13 @@ def test_checks_never_stand_alone_beside_a_failing_line(done: Workspace) -> None
     screen = PublishScreen(done)
     screen.model.draw()
     screen.model.background.wait(120)
-    found = screen.model.publication
-    assert found is not None
-    assert found.card is not None
-    assert "Release card" in screen.said.object
-    assert ("this release may be published" in screen.said.object) is found.card.ok
-    for line in found.card.failing:
-        assert all(remedy.sentence().split(" (")[0] in screen.said.object for remedy in line.remedies)
+    publication = screen.model.publication
+    assert publication is not None
+    assert publication.card is not None
+    assert "Release card" in screen.state.object
+    assert ("this release may be published" in screen.state.object) is publication.card.ok
+    for line in publication.card.failing:
+        assert all(remedy.sentence().split(" (")[0] in screen.state.object for remedy in line.remedies)
     page = screen.model.content("review").decode()
     assert "Signatures" in page
     assert "0.09" in page

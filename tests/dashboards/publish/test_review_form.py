@@ -124,9 +124,9 @@ def test_a_server_that_was_lost_left_it(tmp_path: Path) -> None:
     home = tmp_path / "sessions"
     folders = SessionFolders(home=home)
     place = folders.begin("key")
-    one = Workspace(place=place)
-    one.open_dataset("census_like", n=60, seed=2)
-    one.fill_in("purpose", "research")
+    workspace = Workspace(place=place)
+    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.fill_in("purpose", "research")
     os.close(place._lock)  # as if the process were gone
     other = Workspace(place=SessionFolders(home=home).begin("key"))
     assert other.is_resumed

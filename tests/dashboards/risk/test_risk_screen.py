@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterator
+from html import unescape
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -10,20 +14,22 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow import datasets
 from anonflow.dashboards import Workspace
+from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel, set_sizes
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.risk import population_risk
 from anonflow.table.infer import advise
+from tests.dashboards.data.uploading import send
 
 WAIT = 60.0
 
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    one = Workspace()
-    yield one
-    one.close()
+    item = Workspace()
+    yield item
+    item.close()
 
 
 def shown(workspace: Workspace) -> RiskScreen:
@@ -90,12 +96,12 @@ def test_the_population_is_shown_for_a_fraction(workspace: Workspace, names: lis
     screen.model.background.wait(WAIT)
     assert not screen.unsampled.visible
     text = screen.parts["population"].object
-    told = population_risk(workspace.table, fraction=0.05)
-    for each in told.estimates:
+    risk = population_risk(workspace.table, fraction=0.05)
+    for each in risk.estimates:
         assert each.model in text
         if each.is_there:
             assert f"{each.uniques:,.1f}" in text
-    assert f"<b>{told.expected:,.1f}</b>" in text
+    assert f"<b>{risk.expected:,.1f}</b>" in text
     assert words in text
 
 
@@ -103,7 +109,7 @@ def test_people_households_and_weights_are_those_of_the_schema(workspace: Worksp
     frame = datasets.census_like(60, seed=1)[["Age", "Gender"]].copy()
     frame["person"] = [f"p{at // 2}" for at in range(60)]
     frame["home"] = [f"h{at // 4}" for at in range(60)]
-    frame["stands for"] = [10.0 + at % 3 for at in range(60)]
+    frame["stands for"] = [10.0 + at // 2 % 3 for at in range(60)]
     columns = {
         "Age": {"role": "quasi-identifier", "kind": "numeric"},
         "Gender": {"role": "quasi-identifier", "kind": "suppression"},
@@ -119,6 +125,11 @@ def test_people_households_and_weights_are_those_of_the_schema(workspace: Worksp
     assert not screen.fraction.visible
     assert "stands for" in screen.sampled.object
     assert "weights are unequal" in screen.parts["population"].object
+    frame["stands for"] = [10.0 + at % 3 for at in range(60)]
+    workspace.open_frame(frame, columns, "people")
+    screen.model.compute()
+    screen.model.background.wait(WAIT)
+    assert "30 units have rows of different weights" in screen.status.object
 
 
 def test_nothing_is_computed_while_nobody_looks(workspace: Workspace) -> None:
@@ -180,3 +191,107 @@ def test_names_and_values_are_escaped(workspace: Workspace) -> None:
     screen = shown(workspace)
     for name, pane in (*screen.parts.items(), ("known", screen.known)):
         assert "<img" not in pane.object, name
+
+
+REGISTER = ("steps", "attack")
+
+
+def sampled(workspace: Workspace) -> pd.DataFrame:
+    """People of whom every second one is in the open table."""
+    everybody = datasets.census_like(120, seed=1)[["Age", "Gender", "Salary-class"]]
+    columns = {
+        "Age": {"role": "quasi-identifier", "kind": "numeric"},
+        "Gender": {"role": "quasi-identifier", "kind": "categorical"},
+        "Salary-class": {"role": "sensitive"},
+    }
+    workspace.open_frame(everybody[::2].reset_index(drop=True), columns, "people")
+    return everybody
+
+
+def dropped(screen: RiskScreen, name: str, frame: pd.DataFrame) -> None:
+    send(screen.dropper, name, frame.to_csv(index=False).encode(), size=10**6)
+    screen.register.background.wait(WAIT)
+
+
+def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspace) -> None:
+    everybody = sampled(workspace)
+    screen = shown(workspace)
+    assert not screen.forget.visible
+    dropped(screen, "people.csv", everybody[["Gender", "Age"]])
+    assert screen.register.problem == ""
+    figures = screen.register.figures
+    keys = everybody["Age"].astype(str) + everybody["Gender"]
+    fits = keys[::2].map(keys.value_counts())
+    assert figures.people == 120
+    assert figures.fits.tolist() == fits.tolist()
+    assert figures.single == int((fits == 1).sum())
+    assert figures.average == pytest.approx((1 / fits).mean())
+    assert f"<b>{figures.single:,}</b>" in screen.of_register.object
+    named = workspace.draft.get(REGISTER)
+    assert {"journalist": {"population": "register-people.csv"}} in named
+    assert workspace.problems == ()
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(WAIT)
+    model = PublishModel(workspace)
+    model.draw()
+    model.background.wait(WAIT)
+    assert model.publication is not None, model.problem
+    attacks = model.publication.attacks.set_index("attacker")
+    assert attacks.loc["presence", "targets"] == 120
+    assert "journalist" in attacks.index
+    assert b"a register of the population" in model.publication.review
+    # a register is a table about people: it leaves with the table only
+    files = {
+        with_table: zipfile.ZipFile(io.BytesIO(workspace.save_project(with_table)))
+        for with_table in (False, True)
+    }
+    assert not any("register" in name for name in files[False].namelist())
+    assert all(b"register-people" not in files[False].read(name) for name in files[False].namelist())
+    assert "files/register-people.csv" in files[True].namelist()
+    # undone and done again, it is the draft's; taken away, it is in no flow
+    workspace.draft.undo()
+    screen.forget.clicks += 1
+    assert workspace.draft.get(REGISTER) is None
+    assert screen.register.figures is None
+    assert not screen.forget.visible
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda frame: frame.drop(columns="Age"), "the population lacks the columns 'Age'"),
+        (lambda frame: frame.iloc[:0], "the population has no people"),
+        (lambda frame: frame.assign(Age="old"), "Age"),
+    ],
+)
+def test_a_register_that_cannot_be_used_is_one_sentence(workspace: Workspace, change: Any, says: str) -> None:
+    everybody = sampled(workspace)
+    screen = shown(workspace)
+    dropped(screen, "voters.csv", change(everybody))
+    assert says in screen.register.problem
+    assert screen.register.problem in html_of(screen)
+    assert workspace.draft.get(REGISTER) is None
+    assert not (workspace.folder / "register-voters.csv").exists()
+    dropped(screen, "voters.pdf", everybody)
+    assert "a table is a .csv, .parquet or .xlsx file" in screen.register.problem
+    # one that can be used takes the sentence away
+    dropped(screen, "voters.csv", everybody)
+    assert screen.register.problem == ""
+    assert screen.register.figures.people == 120
+
+
+def html_of(screen: RiskScreen) -> str:
+    return unescape(str(screen.of_register.object))
+
+
+def test_another_table_has_no_register(workspace: Workspace) -> None:
+    everybody = sampled(workspace)
+    screen = shown(workspace)
+    dropped(screen, "voters.csv", everybody)
+    assert screen.register.figures is not None
+    workspace.open_dataset("census_like", n=60, seed=2)
+    screen.model.background.wait(WAIT)
+    assert screen.register.figures is None
+    assert screen.register.file is None

@@ -29,8 +29,8 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
         return servers[-1]
 
     yield start
-    for one in servers:
-        one.stop()
+    for item in servers:
+        item.stop()
     with warnings.catch_warnings():  # tornado leaves sockets to the collector when its loop ends
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

@@ -76,9 +76,9 @@ class Running:
         status, answered, page = self.ask(**headers)
         assert status == 200
         self.cookie = re.match(r"anonflow-session=[0-9a-f]{64}", answered["Set-Cookie"])[0]
-        found = re.search(r'"token":"([^"]+)"', page)
-        assert found is not None
-        return found[1]
+        report = re.search(r'"token":"([^"]+)"', page)
+        assert report is not None
+        return report[1]
 
     def websocket(self, token: str, port: int | None = None, **headers: str) -> str:
         """Whether a websocket opens: "open", or the status it is refused with. The last session's cookie goes along."""
@@ -113,6 +113,6 @@ def until(true: Callable[[], Any]) -> None:
         time.sleep(0.05)
 
 
-def sign_in(one: Running, name: str = "anna", password: str = PASSWORD, **headers: str) -> Any:
-    headers.setdefault("Origin", f"http://127.0.0.1:{one.port}")
-    return one.ask("POST", "/login", urlencode({"name": name, "password": password}), **headers)
+def sign_in(server: Running, name: str = "anna", password: str = PASSWORD, **headers: str) -> Any:
+    headers.setdefault("Origin", f"http://127.0.0.1:{server.port}")
+    return server.ask("POST", "/login", urlencode({"name": name, "password": password}), **headers)

@@ -19,9 +19,9 @@ PASSWORD = "correct horse battery"
 def scrypt(password: str, n: int = 1 << 14) -> str:
     """A hash as earlier versions wrote it."""
     salt = b"0123456789abcdef"
-    made = hashlib.scrypt(password.encode(), salt=salt, n=n, r=8, p=1, maxmem=1 << 26, dklen=32)
+    digest = hashlib.scrypt(password.encode(), salt=salt, n=n, r=8, p=1, maxmem=1 << 26, dklen=32)
     return "$".join(
-        ["scrypt", str(n), "8", "1", *(base64.urlsafe_b64encode(raw).decode() for raw in (salt, made))]
+        ["scrypt", str(n), "8", "1", *(base64.urlsafe_b64encode(raw).decode() for raw in (salt, digest))]
     )
 
 
@@ -58,11 +58,14 @@ def test_files_of_earlier_versions_still_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kinds", ["ss", "aa", "ssa", "saa"])
 def test_nobody_is_compared_with_what_most_have(tmp_path: Path, kinds: str) -> None:
     """So that an unknown name takes as long as a known one."""
-    made = {"s": scrypt(PASSWORD), "a": argon2.PasswordHasher(time_cost=2, memory_cost=8192).hash(PASSWORD)}
-    accounts = Accounts(file_of(tmp_path, *(f"u{at}:{made[kind]}" for at, kind in enumerate(kinds))))
+    results = {
+        "s": scrypt(PASSWORD),
+        "a": argon2.PasswordHasher(time_cost=2, memory_cost=8192).hash(PASSWORD),
+    }
+    accounts = Accounts(file_of(tmp_path, *(f"u{at}:{results[kind]}" for at, kind in enumerate(kinds))))
     most = max("sa", key=kinds.count)
-    assert accounts._nobody.rsplit("$", 2)[0] == made[most].rsplit("$", 2)[0]
-    assert accounts._nobody not in made.values()
+    assert accounts._nobody.rsplit("$", 2)[0] == results[most].rsplit("$", 2)[0]
+    assert accounts._nobody not in results.values()
     assert not accounts.allow("nobody", PASSWORD)
 
 

@@ -35,47 +35,47 @@ def test_no_cookie_stands_in_a_page(
     users: Path,
 ) -> None:
     """A page's token is in its HTML: a copy of the page must not sign anybody in, nor open what a lost server left."""
-    one = running(users=users, workers=0)
-    signed = sign_in(one)[1]["Set-Cookie"].partition(";")[0]
-    token = one.token(Cookie=f"{signed}; another-app=its-secret", Authorization="Basic c2VjcmV0")
+    server = running(users=users, workers=0)
+    signed = sign_in(server)[1]["Set-Cookie"].partition(";")[0]
+    token = server.token(Cookie=f"{signed}; another-app=its-secret", Authorization="Basic c2VjcmV0")
     payload = json.dumps(get_token_payload(token))
-    key = one.cookie.partition("=")[2]
+    key = server.cookie.partition("=")[2]
     for secret in (key, signed.partition("=")[2].strip('"'), "its-secret", "c2VjcmV0"):
         assert secret not in payload
     assert get_token_payload(token)["cookies"]["anonflow-user"] == "anna"
-    here = f"http://127.0.0.1:{one.port}"
-    assert one.websocket(token, Origin=here, Cookie=signed) == "open"
-    bert = sign_in(one, "bert")[1]["Set-Cookie"].partition(";")[0]
-    assert one.websocket(token, Origin=here, Cookie=bert) == "403"  # the same browser, and another user
+    here = f"http://127.0.0.1:{server.port}"
+    assert server.websocket(token, Origin=here, Cookie=signed) == "open"
+    bert = sign_in(server, "bert")[1]["Set-Cookie"].partition(";")[0]
+    assert server.websocket(token, Origin=here, Cookie=bert) == "403"  # the same browser, and another user
 
 
 def test_a_user_is_who_the_proxy_says(running: Callable[..., Running], stay: None, tmp_path: Path) -> None:
-    one = running(**SSO, owner=tmp_path / "owner")
-    here = f"http://127.0.0.1:{one.port}"
-    assert one.ask()[0] == 403
-    assert "proxy" in one.ask()[2]
-    assert one.ask(path="/login")[0] == 403
-    assert one.ask(path="/health")[0] == 200
-    token = one.token(X_Forwarded_User="anna@example.org")
+    server = running(**SSO, owner=tmp_path / "owner")
+    here = f"http://127.0.0.1:{server.port}"
+    assert server.ask()[0] == 403
+    assert "proxy" in server.ask()[2]
+    assert server.ask(path="/login")[0] == 403
+    assert server.ask(path="/health")[0] == 200
+    token = server.token(X_Forwarded_User="anna@example.org")
     assert get_token_payload(token)["cookies"]["anonflow-user"] == "anna@example.org"
-    (workspace,) = one.server._workspaces
+    (workspace,) = server.server._workspaces
     assert workspace.owner == tmp_path / "owner" / "anna@example.org"
-    assert one.websocket(token, Origin=here) == "403"
-    assert one.websocket(token, Origin=here, X_Forwarded_User="ben") == "403"
-    assert one.websocket(token, Origin=here, X_Forwarded_User="anna@example.org") == "open"
+    assert server.websocket(token, Origin=here) == "403"
+    assert server.websocket(token, Origin=here, X_Forwarded_User="ben") == "403"
+    assert server.websocket(token, Origin=here, X_Forwarded_User="anna@example.org") == "open"
     for name in ("", "..", "../x", "a/b", "a, b", "a b", "é", "x" * 200, "-a", "a\tb"):
-        assert one.ask(X_Forwarded_User=name)[0] in (400, 403), name
+        assert server.ask(X_Forwarded_User=name)[0] in (400, 403), name
 
 
 def test_from_another_address_no_header_is_believed(running: Callable[..., Running]) -> None:
-    one = running(**SSO, proxies=("10.0.0.7", "192.0.2.0/24"))
-    assert one.ask(X_Forwarded_User="anna")[0] == 403
+    server = running(**SSO, proxies=("10.0.0.7", "192.0.2.0/24"))
+    assert server.ask(X_Forwarded_User="anna")[0] == 403
     two = running(**SSO, proxies=("127.0.0.0/8",))
     assert two.ask(X_Forwarded_User="anna")[0] == 200
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "text"),
     [
         ({"trust_header": HEADER}, "--behind-proxy"),
         ({"trust_header": "Cookie", "proxied": True}, "names no user"),
@@ -83,23 +83,26 @@ def test_from_another_address_no_header_is_believed(running: Callable[..., Runni
         ({"trust_header": "", "proxied": True}, "names no user"),
         ({"trust_header": HEADER, "proxied": True, "users": Path("x")}, "take one of them"),
         ({"trust_header": "X-Forwarded-Proto", "proxied": True}, "names no user"),
-        ({"proxied": True, "proxies": ("10.0.0.300",)}, "no address or network"),
-        ({"proxied": True, "proxies": ("0.0.0.0/0",)}, "--proxy-address '0.0.0.0/0' is every address"),
-        ({"proxied": True, "proxies": ("::/0",)}, "is every address"),
-        ({"metrics": True, "metrics_readers": ("everybody",)}, "--metrics-from 'everybody' is no address"),
+        ({"proxied": True, "proxies": ("10.0.0.300",)}, "not an address or network"),
+        ({"proxied": True, "proxies": ("0.0.0.0/0",)}, "--proxy-address '0.0.0.0/0' covers every address"),
+        ({"proxied": True, "proxies": ("::/0",)}, "covers every address"),
+        (
+            {"metrics": True, "metrics_readers": ("everybody",)},
+            "--metrics-from 'everybody' is not an address",
+        ),
     ],
 )
-def test_what_cannot_be_said_of_a_proxy(settings: dict[str, object], said: str) -> None:
-    with pytest.raises(ParameterError, match=said):
+def test_what_cannot_be_said_of_a_proxy(settings: dict[str, object], text: str) -> None:
+    with pytest.raises(ParameterError, match=text):
         Running(**settings)
 
 
 def test_figures_for_the_operator(running: Callable[..., Running], stay: None, users: Path) -> None:
     """How many and how much, without a name; only for who asks the server itself."""
     assert running(workers=0).ask(path="/metrics")[0] == 404
-    one = running(users=users, workers=0, metrics=True, proxied=True)
-    one.token(Cookie=sign_in(one)[1]["Set-Cookie"].partition(";")[0])
-    status, headers, text = one.ask(path="/metrics")
+    server = running(users=users, workers=0, metrics=True, proxied=True)
+    server.token(Cookie=sign_in(server)[1]["Set-Cookie"].partition(";")[0])
+    status, headers, text = server.ask(path="/metrics")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert "anna" not in text
@@ -114,19 +117,19 @@ def test_figures_for_the_operator(running: Callable[..., Running], stay: None, u
         assert f"# HELP {name} " in text
         assert re.search(rf"# TYPE {name} (gauge|counter)\n", text)
     ended = figures["anonflow_runs_ended_total"]
-    one.server.line.join("anna", lambda: None, lambda: None)
-    until(lambda: f"anonflow_runs_ended_total {ended + 1:.15g}\n" in one.ask(path="/metrics")[2])
+    server.server.line.join("anna", lambda: None, lambda: None)
+    until(lambda: f"anonflow_runs_ended_total {ended + 1:.15g}\n" in server.ask(path="/metrics")[2])
     for header in ("X_Real_IP", "X_Forwarded_For", "Via", "Forwarded"):
-        assert one.ask(path="/metrics", **{header: "192.0.2.1"})[0] == 403
-    assert one.ask(path="/metrics", Host="evil.test")[0] == 421
+        assert server.ask(path="/metrics", **{header: "192.0.2.1"})[0] == 403
+    assert server.ask(path="/metrics", Host="evil.test")[0] == 421
 
 
 def test_figures_are_for_named_addresses(running: Callable[..., Running], users: Path) -> None:
     """Who reaches a server that listens to a network is not told how many use it."""
     assert running(users=users, workers=0, metrics=True).ask(path="/metrics")[0] == 200
-    one = running(users=users, workers=0, metrics=True, metrics_readers=("10.0.0.7",))
-    assert one.ask(path="/metrics")[0] == 403
-    assert one.ask(path="/metrics", X_Forwarded_For="10.0.0.7")[0] == 403
+    server = running(users=users, workers=0, metrics=True, metrics_readers=("10.0.0.7",))
+    assert server.ask(path="/metrics")[0] == 403
+    assert server.ask(path="/metrics", X_Forwarded_For="10.0.0.7")[0] == 403
 
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -141,13 +144,13 @@ def free_port() -> int:
 @pytest.mark.skipif(NGINX is None, reason="there is no nginx here")
 def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_path: Path) -> None:
     """The configuration that is delivered, with nginx' own passwords in the place of a single sign-on."""
-    one = running(**SSO, hosts=("anonflow.test",), metrics=True)
+    server = running(**SSO, hosts=("anonflow.test",), metrics=True)
     port = free_port()
     text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
     for old, new in {
         "/tmp/": f"{tmp_path}/",  # first: the others' paths have it, too
         "listen 8080;": f"listen 127.0.0.1:{port};",
-        "http://dashboard:5006": f"http://127.0.0.1:{one.port}",
+        "http://dashboard:5006": f"http://127.0.0.1:{server.port}",
         "/etc/nginx/users": str(tmp_path / "users"),
     }.items():
         assert old in text, old
@@ -182,7 +185,7 @@ def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_pa
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request("GET", path, headers={"Host": "anonflow.test", **sent})
         answer = connection.getresponse()
-        one.cookie = (answer.headers["Set-Cookie"] or one.cookie).partition(";")[0]
+        server.cookie = (answer.headers["Set-Cookie"] or server.cookie).partition(";")[0]
         try:
             return answer.status, answer.read().decode("utf-8", "replace")
         finally:
@@ -206,9 +209,9 @@ def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_pa
         assert ask("/metrics", Authorization=basic)[0] in (403, 404)
         assert ask("/health")[0] == 200
         origin = f"http://127.0.0.1:{port}"
-        assert one.websocket(token[1], port, Origin=origin, Authorization=basic) == "open"
-        assert one.websocket(token[1], port, Origin=origin) == "401"
-        assert one.websocket(token[1], port, Origin="http://evil.test", Authorization=basic) == "403"
+        assert server.websocket(token[1], port, Origin=origin, Authorization=basic) == "open"
+        assert server.websocket(token[1], port, Origin=origin) == "401"
+        assert server.websocket(token[1], port, Origin="http://evil.test", Authorization=basic) == "403"
     finally:
         process.terminate()
         process.wait(20)

@@ -27,20 +27,20 @@ def gone(document: Any) -> None:
 
 
 @pytest.fixture
-def made() -> Iterator[list[Workspace]]:
+def workspaces() -> Iterator[list[Workspace]]:
     workspaces: list[Workspace] = []
     yield workspaces
-    for one in workspaces:
-        one.close()
+    for workspace in workspaces:
+        workspace.close()
 
 
 def at_once(change: Callable[[], None]) -> None:
     change()
 
 
-def begun(seats: Seats, made: list[Workspace], key: str, document: Any, with_work: bool = True) -> Seat:
+def begun(seats: Seats, workspaces: list[Workspace], key: str, document: Any, with_work: bool = True) -> Seat:
     workspace = Workspace()
-    made.append(workspace)
+    workspaces.append(workspace)
     seat = seats.add(key, workspace, document, {})
     seat.seen = True
     if with_work:
@@ -48,35 +48,37 @@ def begun(seats: Seats, made: list[Workspace], key: str, document: Any, with_wor
     return seat
 
 
-def test_a_browsers_next_page_takes_up_what_its_last_one_left(made: list[Workspace]) -> None:
+def test_a_browsers_next_page_takes_up_what_its_last_one_left(workspaces: list[Workspace]) -> None:
     seats = Seats(60.0, at_once)
     first, second = page(), page()
-    one = begun(seats, made, "anna", first)
-    begun(seats, made, "ben", second)
+    seat = begun(seats, workspaces, "anna", first)
+    begun(seats, workspaces, "ben", second)
     assert seats.free_of("anna") is None  # its page is there: another tab gets a session of its own
-    assert seats.free_of("anna", one.number) is one  # it is about to go
-    assert seats.free_of("ben", one.number) is None  # which others cannot say of it
-    assert seats.free_of("", one.number) is None
+    assert seats.free_of("anna", seat.number) is seat  # it is about to go
+    assert seats.free_of("ben", seat.number) is None  # which others cannot say of it
+    assert seats.free_of("", seat.number) is None
     gone(first)
-    assert seats.free_of("anna") is one
+    assert seats.free_of("anna") is seat
     assert seats.free_of("") is None
-    told = []
-    one.moved = lambda: told.append("moved")
-    number, again = one.number, page()
-    seats.take_up(one, again, at_once)
-    assert told == ["moved"]
-    assert one.number != number
+    messages = []
+    seat.moved = lambda: messages.append("moved")
+    number, again = seat.number, page()
+    seats.take_up(seat, again, at_once)
+    assert messages == ["moved"]
+    assert seat.number != number
     assert seats.leave(first) is None  # the page that is gone has nothing any more
     assert seats.shown == 2
 
 
-def test_only_work_is_kept_and_not_for_ever(made: list[Workspace], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_work_is_kept_and_not_for_ever(
+    workspaces: list[Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [100.0]
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
     seats = Seats(60.0, at_once)
     empty, full = page(), page()
-    nothing = begun(seats, made, "anna", empty, with_work=False)
-    work = begun(seats, made, "anna", full)
+    nothing = begun(seats, workspaces, "anna", empty, with_work=False)
+    work = begun(seats, workspaces, "anna", full)
     assert seats.leave(empty) is nothing.workspace
     assert seats.leave(full) is None
     assert (seats.shown, seats.kept) == (0, 1)
@@ -91,43 +93,43 @@ def test_only_work_is_kept_and_not_for_ever(made: list[Workspace], monkeypatch: 
     none = Seats(0.0, at_once)
     last = page()
     assert none.leave(last) is None
-    left = begun(none, made, "anna", last)
+    left = begun(none, workspaces, "anna", last)
     assert none.leave(last) is left.workspace
 
 
-def test_a_revoked_key_opens_nothing(made: list[Workspace]) -> None:
+def test_a_revoked_key_opens_nothing(workspaces: list[Workspace]) -> None:
     seats = Seats(60.0, at_once)
     shown, left = page(), page()
-    one, other = begun(seats, made, "anna", shown), begun(seats, made, "anna", left)
+    seat, other = begun(seats, workspaces, "anna", shown), begun(seats, workspaces, "anna", left)
     assert seats.leave(left) is None
     seats.revoke("anna")
     assert not other.workspace.folder.exists()
     gone(shown)
     assert seats.free_of("anna") is None
-    assert seats.leave(shown) is one.workspace
+    assert seats.leave(shown) is seat.workspace
 
 
 def test_room_is_made_by_the_one_that_was_left_first(
-    made: list[Workspace], monkeypatch: pytest.MonkeyPatch
+    workspaces: list[Workspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
     seats = Seats(60.0, at_once)
     pages = [page(), page()]
-    one, two = (begun(seats, made, "anna", document) for document in pages)
+    seat, two = (begun(seats, workspaces, "anna", document) for document in pages)
     assert not seats.make_room()
     for document in reversed(pages):
         seats.leave(document)
         now[0] += 1
     assert seats.make_room()
-    assert one.workspace.folder.exists()
+    assert seat.workspace.folder.exists()
     assert not two.workspace.folder.exists()
 
 
-def test_runs_go_on_without_a_page_and_no_change_is_lost(made: list[Workspace]) -> None:
+def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Workspace]) -> None:
     seats = Seats(60.0, at_once)
     document = page()
-    seat = begun(seats, made, "anna", document)
+    seat = begun(seats, workspaces, "anna", document)
     workspace = seat.workspace
     lost: list[Any] = []
     workspace._schedule = lost.append  # a page that is gone makes no changes any more

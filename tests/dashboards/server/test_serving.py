@@ -25,8 +25,8 @@ from tests.dashboards.server.running import PASSWORD, Running, sign_in, until
 
 
 def test_only_who_asks_under_a_known_name_gets_anything(running: Callable[..., Running]) -> None:
-    one = running(hosts=("anon.example",), open_to_all=True, workers=0)
-    port = one.port
+    item = running(hosts=("anon.example",), open_to_all=True, workers=0)
+    port = item.port
     for host in (
         "127.0.0.1",
         f"127.0.0.1:{port}",
@@ -35,7 +35,7 @@ def test_only_who_asks_under_a_known_name_gets_anything(running: Callable[..., R
         "ANON.example:8443",
         "[::1]:5",
     ):
-        assert one.ask(path="/health", Host=host)[0] == 200, host
+        assert item.ask(path="/health", Host=host)[0] == 200, host
     for host in (
         "evil.test",
         f"evil.test:{port}",
@@ -44,70 +44,70 @@ def test_only_who_asks_under_a_known_name_gets_anything(running: Callable[..., R
         "x@127.0.0.1",
     ):
         for path in ("/", "/health", "/static/js/bokeh.min.js", "/autoload.js", "/nothing"):
-            assert one.ask(path=path, Host=host)[0] in (400, 421), (host, path)
-    assert one.server.sessions == 0
+            assert item.ask(path=path, Host=host)[0] in (400, 421), (host, path)
+    assert item.server.sessions == 0
 
 
 def test_a_rebound_name_opens_no_websocket(running: Callable[..., Running]) -> None:
-    one = running()
-    port = one.port
-    token = one.token()
+    item = running()
+    port = item.port
+    token = item.token()
     for host, origin in (
         (f"evil.test:{port}", f"http://evil.test:{port}"),
         (f"evil.test:{port}", f"http://127.0.0.1:{port}"),
         (f"127.0.0.1:{port}", f"http://evil.test:{port}"),
         (f"127.0.0.1:{port}", "null"),
     ):
-        assert one.websocket(token, Host=host, Origin=origin) in ("403", "421"), (host, origin)
-    assert one.websocket(token, Host=f"127.0.0.1:{port}", Sec_Fetch_Site="cross-site") == "403"
-    assert one.websocket(token, Host=f"127.0.0.1:{port}", Origin=f"http://127.0.0.1:{port}") == "open"
+        assert item.websocket(token, Host=host, Origin=origin) in ("403", "421"), (host, origin)
+    assert item.websocket(token, Host=f"127.0.0.1:{port}", Sec_Fetch_Site="cross-site") == "403"
+    assert item.websocket(token, Host=f"127.0.0.1:{port}", Origin=f"http://127.0.0.1:{port}") == "open"
 
 
 def test_every_answer_has_the_headers_that_keep_others_out(running: Callable[..., Running]) -> None:
-    one = running()
+    item = running()
     for path in ("/", "/health", "/nothing", "/static/js/bokeh.min.js"):
-        _, headers, body = one.ask(path=path)
+        _, headers, body = item.ask(path=path)
         assert headers["X-Frame-Options"] == "DENY"
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
         assert "default-src 'self'" in headers["Content-Security-Policy"]
         assert "Server" not in headers
         assert "Traceback" not in body
-    assert one.ask(path="/nothing")[0] == 404
+    assert item.ask(path="/nothing")[0] == 404
 
 
 # --------------------------------------------------------------------------------------------- signing in
 
 
 def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running], users: Path) -> None:
-    one = running(users=users, workers=0)
+    item = running(users=users, workers=0)
     token = "any"
-    assert one.ask(path="/health")[::2] == (200, '{"ok": true}')
-    assert one.ask(path="/login")[0] == 200
-    status, headers, _ = one.ask()
+    assert item.ask(path="/health")[::2] == (200, '{"ok": true}')
+    assert item.ask(path="/login")[0] == 200
+    status, headers, _ = item.ask()
     assert (status, headers["Location"]) == (302, "/login")
     for path in ("/static/js/bokeh.min.js", "/autoload.js", "/ws", "/metadata", "/components/x/y/z/w"):
-        assert one.ask(path=path)[0] == 403, path
-    assert one.websocket(token, Origin=f"http://127.0.0.1:{one.port}") == "403"
-    status, headers, _ = sign_in(one)
+        assert item.ask(path=path)[0] == 403, path
+    assert item.websocket(token, Origin=f"http://127.0.0.1:{item.port}") == "403"
+    status, headers, _ = sign_in(item)
     assert status == 303
     cookie = headers["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
     signed = cookie.partition(";")[0]
-    token = one.token(Cookie=signed)
-    assert one.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
-    assert one.websocket(token, Cookie=signed, Origin=f"http://127.0.0.1:{one.port}") == "open"
+    token = item.token(Cookie=signed)
+    assert item.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
+    assert item.websocket(token, Cookie=signed, Origin=f"http://127.0.0.1:{item.port}") == "open"
     forged = signed.replace("|", "|0", 1)
-    assert one.ask(Cookie=forged)[0] == 302
-    assert one.ask(Cookie='anonflow-user="anna"')[0] == 302
-    here = f"http://127.0.0.1:{one.port}"
+    assert item.ask(Cookie=forged)[0] == 302
+    assert item.ask(Cookie='anonflow-user="anna"')[0] == 302
+    here = f"http://127.0.0.1:{item.port}"
     assert (
-        one.ask(path="/logout", Cookie=signed)[0] == 200
+        item.ask(path="/logout", Cookie=signed)[0] == 200
     )  # a page with a button: looking at it changes nothing
-    assert one.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
-    assert one.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
-    status, headers, _ = one.ask("POST", "/logout", "", Cookie=signed, Origin=here)
+    assert item.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
+    assert item.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
+    status, headers, _ = item.ask("POST", "/logout", "", Cookie=signed, Origin=here)
     assert status == 303
     assert 'anonflow-user=""' in headers["Set-Cookie"]
 
@@ -115,15 +115,15 @@ def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running
 def test_a_wrong_password_says_nothing_and_makes_one_wait(
     running: Callable[..., Running], users: Path
 ) -> None:
-    one = running(users=users, workers=0, https=True)
-    wrong = sign_in(one, password="wrong")
-    unknown = sign_in(one, name="nobody", password="wrong")
+    item = running(users=users, workers=0, https=True)
+    wrong = sign_in(item, password="wrong")
+    unknown = sign_in(item, name="nobody", password="wrong")
     assert wrong[0] == unknown[0] == 403
     assert wrong[2] == unknown[2]
-    assert sign_in(one, Origin="http://evil.test")[0] == 403
-    assert "Secure" in sign_in(one)[1]["Set-Cookie"]
-    assert [sign_in(one, password=f"guess {n}")[0] for n in range(7)] == [403] * 6 + [429]
-    status, headers, text = sign_in(one)
+    assert sign_in(item, Origin="http://evil.test")[0] == 403
+    assert "Secure" in sign_in(item)[1]["Set-Cookie"]
+    assert [sign_in(item, password=f"guess {n}")[0] for n in range(7)] == [403] * 6 + [429]
+    status, headers, text = sign_in(item)
     assert status == 429  # also the right one: guessing costs
     assert int(headers["Retry-After"]) >= 1
     assert "Try again" in text
@@ -132,25 +132,25 @@ def test_a_wrong_password_says_nothing_and_makes_one_wait(
 
 def test_spaces_at_its_ends_are_part_of_a_password(running: Callable[..., Running], tmp_path: Path) -> None:
     add_account(tmp_path / "users", "anna", " two spaces  ")
-    one = running(users=tmp_path / "users", workers=0)
-    assert sign_in(one, password="two spaces")[0] == 403
-    assert sign_in(one, password=" two spaces  ")[0] == 303
+    item = running(users=tmp_path / "users", workers=0)
+    assert sign_in(item, password="two spaces")[0] == 403
+    assert sign_in(item, password=" two spaces  ")[0] == 303
 
 
 @pytest.mark.parametrize("proxied", [True, False])
 def test_a_proxy_is_believed_only_where_there_is_one(
     running: Callable[..., Running], users: Path, proxied: bool
 ) -> None:
-    one = running(users=users, workers=0, proxied=proxied)
-    assert sign_in(one, password="wrong", X_Real_IP="192.0.2.7")[0] == 403
-    waiting = one.server._gateway.throttles["address"]._wrong
+    item = running(users=users, workers=0, proxied=proxied)
+    assert sign_in(item, password="wrong", X_Real_IP="192.0.2.7")[0] == 403
+    waiting = item.server._gateway.throttles["address"]._wrong
     assert list(waiting) == ["192.0.2.7" if proxied else "127.0.0.1"]
 
 
 def test_a_request_has_no_large_body(running: Callable[..., Running], users: Path) -> None:
-    one = running(users=users, workers=0)
+    item = running(users=users, workers=0)
     # announced, not sent: what arrives after the answer would reset the connection, and the answer with it
-    assert one.ask("POST", "/login", "", Content_Length=str(2 << 20))[0] == 400
+    assert item.ask("POST", "/login", "", Content_Length=str(2 << 20))[0] == 400
 
 
 def test_accounts_are_hashes_that_only_their_owner_reads(tmp_path: Path) -> None:
@@ -209,28 +209,28 @@ def test_patience_doubles_and_forgets() -> None:
 def test_sessions_are_counted_capped_and_leave_nothing_behind(
     running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = running(limits=Limits(sessions=2))
+    item = running(limits=Limits(sessions=2))
     seen: list[Workspace] = []
-    original = one.server._workspace
+    original = item.server._workspace
 
     def remember() -> Workspace:
         seen.append(original())
         return seen[-1]
 
-    one.server._workspace = remember  # type: ignore[method-assign]
+    item.server._workspace = remember  # type: ignore[method-assign]
     with monkeypatch.context() as patched:  # however long the three take, none is lost before the next
         patched.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
         for _ in range(3):
-            one.token()
-        assert one.server.sessions == 2
+            item.token()
+        assert item.server.sessions == 2
     assert len(seen) == 2
     assert seen[0].folder != seen[1].folder
     assert all(workspace.folder.is_dir() for workspace in seen)
     (seen[0].folder / "upload.csv").write_text("a person's cell")
-    until(lambda: one.server is not None and one.server.sessions == 0)  # nobody opened their websockets
+    until(lambda: item.server is not None and item.server.sessions == 0)  # nobody opened their websockets
     assert not any(workspace.folder.exists() for workspace in seen)
-    one.token()
-    assert one.server.sessions == 1
+    item.token()
+    assert item.server.sessions == 1
 
 
 @pytest.mark.parametrize("opened", [False, True], ids=["never opened", "opened"])
@@ -242,61 +242,61 @@ def test_nothing_of_a_session_stays_in_memory(
     monkeypatch.setattr(server, "LOST", 0.2)
     monkeypatch.setattr(server, "LOOK", 0.1)
     datasets.census_like(40, seed=1).to_csv(tmp_path / "people.csv", index=False)
-    one = running(start=tmp_path / "people.csv")
+    item = running(start=tmp_path / "people.csv")
     for _ in range(3):
-        token = one.token()
+        token = item.token()
         if opened:
-            assert one.websocket(token, Origin=f"http://127.0.0.1:{one.port}") == "open"
-    until(lambda: one.server.sessions == 0)
+            assert item.websocket(token, Origin=f"http://127.0.0.1:{item.port}") == "open"
+    until(lambda: item.server.sessions == 0)
 
     def are_gone() -> bool:
         gc.collect()
-        return len(one.server._workspaces) == 0
+        return len(item.server._workspaces) == 0
 
     until(are_gone)
 
 
 def test_an_address_opens_no_session_of_somebody_else(running: Callable[..., Running], stay: None) -> None:
-    one = running()
-    here = f"http://127.0.0.1:{one.port}"
-    token = one.token()
+    item = running()
+    here = f"http://127.0.0.1:{item.port}"
+    token = item.token()
     session = get_session_id(token)
     for path in (
         f"/?bokeh-session-id={session}",
         f"/?bokeh-token={token}",
         f"/?%62okeh-session-id={session}",
     ):
-        assert one.ask(path=path)[0] == 403
-        assert one.ask(path=path, Cookie=one.cookie)[0] == 403
-    assert one.ask(Bokeh_Session_Id=session)[0] == 403
-    assert one.server.sessions == 1
-    own, one.cookie = one.cookie, ""
-    assert one.websocket(token, Origin=here) == "403"  # the token alone, as from a page that was sent on
-    one.cookie = f"anonflow-session={'0' * 64}"
-    assert one.websocket(token, Origin=here) == "403"
+        assert item.ask(path=path)[0] == 403
+        assert item.ask(path=path, Cookie=item.cookie)[0] == 403
+    assert item.ask(Bokeh_Session_Id=session)[0] == 403
+    assert item.server.sessions == 1
+    own, item.cookie = item.cookie, ""
+    assert item.websocket(token, Origin=here) == "403"  # the token alone, as from a page that was sent on
+    item.cookie = f"anonflow-session={'0' * 64}"
+    assert item.websocket(token, Origin=here) == "403"
     forged = generate_jwt_token(
         session, extra_payload={"cookies": {"anonflow-session": "0" * 64}}, expiration=600
     )
-    assert one.websocket(forged, Origin=here) in ("403", "closed")
-    one.cookie = own
-    assert one.websocket(token, Origin=here) == "open"
+    assert item.websocket(forged, Origin=here) in ("403", "closed")
+    item.cookie = own
+    assert item.websocket(token, Origin=here) == "open"
 
 
 def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     running: Callable[..., Running], stay: None, users: Path, tmp_path: Path
 ) -> None:
     folders = SessionFolders(home=tmp_path / "sessions")
-    one = running(users=users, workers=0)
-    one.server.folders = folders
-    one.server._gateway._revoke = folders.revoke
+    item = running(users=users, workers=0)
+    item.server.folders = folders
+    item.server._gateway._revoke = folders.revoke
 
     def signed_in() -> str:
-        return sign_in(one)[1]["Set-Cookie"].partition(";")[0]
+        return sign_in(item)[1]["Set-Cookie"].partition(";")[0]
 
     def begun(cookie: str) -> Workspace:
-        before = set(one.server._workspaces)
-        one.token(Cookie=cookie)
-        (workspace,) = set(one.server._workspaces) - before
+        before = set(item.server._workspaces)
+        item.token(Cookie=cookie)
+        (workspace,) = set(item.server._workspaces) - before
         return workspace
 
     def lost() -> str:
@@ -305,19 +305,19 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
         first.open_dataset("nursery")
         first.set_ks([7])
         fcntl.flock(first._place._lock, fcntl.LOCK_UN)
-        return one.cookie
+        return item.cookie
 
     key = lost()
     assert begun(signed_in()).frame is None  # another browser
     assert begun(f"{signed_in()}; anonflow-session={'0' * 64}").frame is None
-    assert begun(f"{sign_in(one, 'bert')[1]['Set-Cookie'].partition(';')[0]}; {key}").frame is None
+    assert begun(f"{sign_in(item, 'bert')[1]['Set-Cookie'].partition(';')[0]}; {key}").frame is None
     resumed = begun(f"{signed_in()}; {key}")
     assert len(resumed.frame) == 12_960
     assert resumed.ks == [7]
     assert "open again" in resumed.status
     assert begun(f"{signed_in()}; {key}").frame is None  # it is held
     key, cookie = lost(), signed_in()
-    one.ask("POST", "/logout", "", Cookie=f"{cookie}; {key}", Origin=f"http://127.0.0.1:{one.port}")
+    item.ask("POST", "/logout", "", Cookie=f"{cookie}; {key}", Origin=f"http://127.0.0.1:{item.port}")
     assert begun(f"{signed_in()}; {key}").frame is None
 
 
@@ -335,23 +335,23 @@ def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
     def broken() -> None:
         raise ValueError("Jane Doe")
 
-    one = running()
-    one.token()
-    (workspace,) = one.server._workspaces
+    item = running()
+    item.token()
+    (workspace,) = item.server._workspaces
     workspace.later(broken)
     until(lambda: "ValueError at test_serving.py" in caplog.text)
-    one.server.line.join("somebody", broken, lambda: None)
+    item.server.line.join("somebody", broken, lambda: None)
     until(lambda: caplog.text.count("ValueError at test_serving.py") == 2)
     assert "Jane Doe" not in caplog.text
 
 
 def test_a_server_that_ends_ends_its_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Running()
-    one.token()
-    workspaces = list(one.server._workspaces)
+    item = Running()
+    item.token()
+    workspaces = list(item.server._workspaces)
     assert len(workspaces) == 1
     folder = workspaces[0].folder
-    one.stop()
+    item.stop()
     assert not folder.exists()
 
 
@@ -361,9 +361,9 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
     from anonflow import datasets
 
     datasets.census_like(40, seed=1).to_csv(tmp_path / "people.csv", index=False)
-    one = running(start=tmp_path / "people.csv")
-    one.token()
-    (workspace,) = one.server._workspaces
+    item = running(start=tmp_path / "people.csv")
+    item.token()
+    (workspace,) = item.server._workspaces
     assert len(workspace.frame) == 40
     assert (tmp_path / "people.csv").exists()  # a copy was taken
     text = workspace.draft.text()
@@ -386,6 +386,6 @@ def test_a_server_that_others_reach_needs_a_login_or_a_word() -> None:
 
 
 def test_a_taken_port_is_said(running: Callable[..., Running]) -> None:
-    one = running()
+    item = running()
     with pytest.raises(ParameterError, match="choose another --port"):
-        Running(port=one.port)
+        Running(port=item.port)

@@ -29,37 +29,37 @@ def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None
         Workspace(line=line, scheduler=cluster.address, freed=cluster.sweep, limits=Limits(seconds=300.0))
         for _ in range(SESSIONS)
     ]
-    said: list[list[str]] = [[] for _ in users]
+    lists: list[list[str]] = [[] for _ in users]
     ended: list[int] = []
     try:
-        for number, one in enumerate(users):
-            one.open_dataset("census_like", n=3000, seed=number)
-            one.param.watch(lambda event, number=number: said[number].append(event.new), "status")
-            one.param.watch(lambda event, number=number: ended.append(number), "runs")
+        for number, user in enumerate(users):
+            user.open_dataset("census_like", n=3000, seed=number)
+            user.param.watch(lambda event, number=number: lists[number].append(event.new), "status")
+            user.param.watch(lambda event, number=number: ended.append(number), "runs")
         begin = time.monotonic()
-        for one in users:
-            one.start()
-        for one in users:
-            one.wait(900)
+        for user in users:
+            user.start()
+        for user in users:
+            user.wait(900)
         seconds = time.monotonic() - begin
         print(
             f"\n{SESSIONS} sessions, {workers} workers: {seconds:.1f} s, {seconds / SESSIONS:.2f} s for each"
         )
-        assert [len(one.runs) for one in users] == [1] * SESSIONS
-        assert all(one.runs[0].ok for one in users), [one.runs[0].result.problem for one in users]
+        assert [len(user.runs) for user in users] == [1] * SESSIONS
+        assert all(item.runs[0].ok for item in users), [element.runs[0].result.problem for element in users]
         # everybody who had to wait was told so; who came first was served first
         waited = [
-            number for number in range(SESSIONS) if any("in the queue" in text for text in said[number])
+            number for number in range(SESSIONS) if any("in the queue" in text for text in lists[number])
         ]
         assert len(waited) >= SESSIONS - 2 * workers
         late = max(abs(place - number) for place, number in enumerate(ended))
         assert late <= 2 * workers + 2, ended
         # their results are their own: each has the data of its own seed
-        assert len({one.frame.to_csv() for one in users}) == SESSIONS
-        assert all(one.runs[0].result.anonymization.table is one.table for one in users)
+        assert len({entry.frame.to_csv() for entry in users}) == SESSIONS
+        assert all(user.runs[0].result.anonymization.table is user.table for user in users)
     finally:
-        for one in users:
-            one.close()
+        for user in users:
+            user.close()
         cluster.close()
 
 
@@ -69,14 +69,14 @@ def test_a_user_with_many_runs_does_not_keep_the_others_waiting() -> None:
     greedy_user, other = (Workspace(line=line, scheduler=cluster.address) for _ in range(2))
     ended: list[str] = []
     try:
-        for one, name in ((greedy_user, "many"), (other, "one")):
-            one.open_dataset("census_like", n=500, seed=1)
-            one.param.watch(lambda event, name=name: ended.append(name), "runs")
+        for item, name in ((greedy_user, "many"), (other, "one")):
+            item.open_dataset("census_like", n=500, seed=1)
+            item.param.watch(lambda event, name=name: ended.append(name), "runs")
         greedy_user.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
         greedy_user.start()
         other.start()
-        for one in (greedy_user, other):
-            one.wait(300)
+        for item in (greedy_user, other):
+            item.wait(300)
         assert len(ended) == 11
         assert ended.index("one") <= 2, ended
     finally:

@@ -39,10 +39,10 @@ def test_the_first_run_takes_the_seconds_of_the_second(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=environment, cwd=ROOT, check=True
     )
-    said = json.loads(done.stdout.splitlines()[-1])
-    first, second = said["seconds"]
-    assert first < 10 * second + 0.5, said
-    assert any("compiling" in words for words in said["words"]), said
+    document = json.loads(done.stdout.splitlines()[-1])
+    first, second = document["seconds"]
+    assert first < 10 * second + 0.5, document
+    assert any("compiling" in words for words in document["words"]), document
 
 
 def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -
         return handle
 
     monkeypatch.setattr(jobs.engine, "start", slow)
-    one = Workspace()
+    workspace = Workspace()
     words: list[str] = []
     enough = threading.Event()
 
@@ -75,18 +75,18 @@ def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -
         if any("compiling" in word for word in words):
             enough.set()
 
-    one.param.watch(look, "doing")
-    one.open_dataset("census_like", n=200, seed=3)
-    one.set_algorithms(["mondrian"])
-    one.start()
+    workspace.param.watch(look, "doing")
+    workspace.open_dataset("census_like", n=200, seed=3)
+    workspace.set_algorithms(["mondrian"])
+    workspace.start()
     assert enough.wait(300)
-    assert "compiling" in one.status
+    assert "compiling" in workspace.status
     go.set()
-    one.wait(300)
+    workspace.wait(300)
     assert len(started) == 2, "a few records first, then all"
     assert started[0][0].table.n < started[1][0].table.n == 200
-    assert one.runs[0].ok
-    one.start()
-    one.wait(300)
+    assert workspace.runs[0].ok
+    workspace.start()
+    workspace.wait(300)
     assert len(started) == 3, "compiled once"
-    one.close()
+    workspace.close()

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.session.diff import changes
+from anonflow.dashboards.session.diff import changes, differences
 
 TREE = {"nested": {"*": ["Male", {"other": ["Female"]}]}}
 
@@ -57,3 +57,9 @@ def test_every_edit_is_told_in_words(at: int, words: str) -> None:
     assert not set("{}[]'") & set(words)
     assert changes(before, before) == "nothing that runs differently"
     workspace.close()
+
+
+def test_what_a_search_wanted_and_tried_is_no_difference() -> None:
+    first = {"flow": "a", "steps": [{"anonymize": {"k": 5}}], "target": {"loss": 0.1, "tried": [{"k": 5}]}}
+    second = {"flow": "b", "steps": [{"anonymize": {"k": 6}}], "target": {"loss": 0.1, "tried": []}}
+    assert differences(first, second) == [("k", "5", "6")]

@@ -66,48 +66,48 @@ def test_every_example_flow_goes_through_a_draft_unchanged(path: Path) -> None:
 
 
 def test_edits_are_told_to_watchers_and_undone() -> None:
-    one = draft()
-    told = []
-    one.param.watch(lambda event: told.append(event.new), "document")
-    before = one.document
-    one.set(("steps", "anonymize", "k"), 25)
-    one.set(("steps", "anonymize", "k"), 25)  # nothing changed: no step
-    one.set(("table", "columns", "finance", "role"), "insensitive")
-    assert len(told) == 2
+    item = draft()
+    messages = []
+    item.param.watch(lambda event: messages.append(event.new), "document")
+    before = item.document
+    item.set(("steps", "anonymize", "k"), 25)
+    item.set(("steps", "anonymize", "k"), 25)  # nothing changed: no step
+    item.set(("table", "columns", "finance", "role"), "insensitive")
+    assert len(messages) == 2
     assert before["steps"][0]["anonymize"]["k"] == 5  # an edit never changes what others hold
-    one.undo()
-    assert one.get(("table", "columns", "finance", "role")) == "quasi-identifier"
-    assert one.get(("steps", "anonymize", "k")) == 25
-    one.undo()
-    assert one.document == before
-    assert not one.can_undo
-    one.redo()
-    assert one.get(("steps", "anonymize", "k")) == 25
-    one.set(("steps", "anonymize", "k"), 7)
-    assert not one.can_redo
+    item.undo()
+    assert item.get(("table", "columns", "finance", "role")) == "quasi-identifier"
+    assert item.get(("steps", "anonymize", "k")) == 25
+    item.undo()
+    assert item.document == before
+    assert not item.can_undo
+    item.redo()
+    assert item.get(("steps", "anonymize", "k")) == 25
+    item.set(("steps", "anonymize", "k"), 7)
+    assert not item.can_redo
 
 
 def test_steps_and_matrix_are_added_and_taken_away() -> None:
-    one = draft()
-    one.set(("matrix", "anonymize.k"), [5, 10])
-    assert [run.anonymize.k for run in one.flow().runs] == [5, 10]
-    one.set(("matrix",), None)
-    one.set(("steps", "draw"), None)
-    assert one.get(("steps", "draw")) is None
-    assert one.problems == ()
-    assert one.get(("no", "such", "place"), "x") == "x"
+    item = draft()
+    item.set(("matrix", "anonymize.k"), [5, 10])
+    assert [run.anonymize.k for run in item.flow().runs] == [5, 10]
+    item.set(("matrix",), None)
+    item.set(("steps", "draw"), None)
+    assert item.get(("steps", "draw")) is None
+    assert item.problems == ()
+    assert item.get(("no", "such", "place"), "x") == "x"
 
 
 def test_what_cannot_run_is_said() -> None:
-    one = draft()
-    one.set(("steps", "anonymize", "algorithm"), "gredy")
-    assert any("greedy" in problem for problem in one.problems)
+    item = draft()
+    item.set(("steps", "anonymize", "algorithm"), "gredy")
+    assert any("greedy" in problem for problem in item.problems)
     with pytest.raises(FlowError):
-        one.flow()
+        item.flow()
     with pytest.raises(FlowError, match="single value"):
-        one.set(("flow", "inside"), 1)
+        item.set(("flow", "inside"), 1)
     with pytest.raises(FlowError, match="empty"):
-        one.set((), 1)
+        item.set((), 1)
     with pytest.raises(FlowError):
         Draft.read("flow: x\n")
 

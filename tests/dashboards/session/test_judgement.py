@@ -18,29 +18,29 @@ from anonflow.table import Schema, Table
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    one = Workspace()
-    one.open_dataset("census_like", n=120, seed=3)
-    yield one
-    one.close()
+    item = Workspace()
+    item.open_dataset("census_like", n=120, seed=3)
+    yield item
+    item.close()
 
 
 def test_whoever_looks_never_sees_a_frame_without_its_columns() -> None:
-    one = Workspace()
+    item = Workspace()
     seen: list[tuple[Any, ...]] = []
 
     def look(*events: Any) -> None:
-        seen.append((one.frame is None, one.table is None, len(one.algorithms), one.problems))
+        seen.append((item.frame is None, item.table is None, len(item.algorithms), item.problems))
 
     for owner, names in (
-        (one, ["frame", "table", "problems", "algorithms", "ks"]),
-        (one.draft, ["document"]),
+        (item, ["frame", "table", "problems", "algorithms", "ks"]),
+        (item.draft, ["document"]),
     ):
         owner.param.watch(look, names)
-    one.open_dataset("census_like", n=60, seed=1)
-    one.open_dataset("patients_example")  # other columns than those of the table before
+    item.open_dataset("census_like", n=60, seed=1)
+    item.open_dataset("patients_example")  # other columns than those of the table before
     assert seen
     assert [state for state in seen if not state[0] and (state[1] or state[2] == 0 or state[3])] == []
-    one.close()
+    item.close()
 
 
 def test_an_impossible_run_does_not_keep_the_others_from_theirs(workspace: Workspace) -> None:
@@ -88,15 +88,15 @@ def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
     columns = {"age": {"role": "quasi-identifier", "kind": "numeric", "missing": "refuse"}}
     with pytest.raises(AnonflowError, match="say missing:"):
         Table(frame, Schema(columns))
-    one = Workspace()
-    one.open_frame(frame, columns)
-    assert "under Without a value" in one.problems[0]
-    assert "missing: " not in one.problems[0]
-    one.close()
+    item = Workspace()
+    item.open_frame(frame, columns)
+    assert "under Without a value" in item.problems[0]
+    assert "missing: " not in item.problems[0]
+    item.close()
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("text", "shown"),
     [
         (
             "say missing: value or suppress",
@@ -106,5 +106,5 @@ def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
         ("nothing of a file", "nothing of a file"),
     ],
 )
-def test_words(said: str, shown: str) -> None:
-    assert on_screen(said) == shown
+def test_words(text: str, shown: str) -> None:
+    assert on_screen(text) == shown

@@ -27,16 +27,16 @@ WAIT = 120.0
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    one = Workspace()
-    yield one
-    one.close()
+    item = Workspace()
+    yield item
+    item.close()
 
 
 @pytest.fixture
 def other() -> Iterator[Workspace]:
-    one = Workspace(limits=Limits(upload_bytes=200_000))
-    yield one
-    one.close()
+    item = Workspace(limits=Limits(upload_bytes=200_000))
+    yield item
+    item.close()
 
 
 def people(folder: Path, name: str = "people.csv") -> Path:
@@ -45,11 +45,11 @@ def people(folder: Path, name: str = "people.csv") -> Path:
     return path
 
 
-def run_once(one: Workspace) -> None:
-    one.set_algorithms(["mondrian"])
-    one.set_ks([4])
-    one.start()
-    one.wait(WAIT)
+def run_once(item: Workspace) -> None:
+    item.set_algorithms(["mondrian"])
+    item.set_ks([4])
+    item.start()
+    item.wait(WAIT)
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -133,28 +133,28 @@ def test_a_flow_waits_for_its_table(workspace: Workspace, tmp_path: Path) -> Non
     workspace.open_file("people.csv", people(tmp_path))
     workspace.set_ks([3, 5])
     text = workspace.draft.text()
-    one = Workspace()
-    one.open_flow_file(text)
-    assert one.waits_for == "people.csv"
-    one.open_file("people.csv", people(tmp_path))
-    assert one.ks == [3, 5]
-    assert one.waits_for == ""
-    one.close()
+    item = Workspace()
+    item.open_flow_file(text)
+    assert item.waits_for == "people.csv"
+    item.open_file("people.csv", people(tmp_path))
+    assert item.ks == [3, 5]
+    assert item.waits_for == ""
+    item.close()
 
 
 DEEP = b"[" * 5000 + b"]" * 5000
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
+    ("members", "text"),
     [
         ({"project__json": None}, "is missing"),
-        ({"project__json": b"\xff\xfe"}, "no JSON"),
-        ({"project__json": DEEP}, "no JSON"),
+        ({"project__json": b"\xff\xfe"}, "not JSON"),
+        ({"project__json": DEEP}, "not JSON"),
         ({"project__json": b"[]"}, "project.json: is no mapping"),
         ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version is no part"),
-        ({"flow__yaml": b"\xff\xfe"}, "no text"),
-        ({"flow__yaml": b"- 1\n"}, "no flow"),
+        ({"flow__yaml": b"\xff\xfe"}, "is not text"),
+        ({"flow__yaml": b"- 1\n"}, "not a flow"),
         ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: /etc/passwd}}\nsteps: []\n"}, "outside"),
         ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: ../../secret}}\nsteps: []\n"}, "outside"),
         ({"files/../../evil__csv": b"x"}, "a file that no project has"),
@@ -164,13 +164,13 @@ DEEP = b"[" * 5000 + b"]" * 5000
     ],
 )  # fmt: skip
 def test_what_is_no_project_is_refused_in_a_sentence(
-    workspace: Workspace, other: Workspace, tmp_path: Path, members: dict[str, bytes | None], said: str
+    workspace: Workspace, other: Workspace, tmp_path: Path, members: dict[str, bytes | None], text: str
 ) -> None:
     workspace.open_file("people.csv", people(tmp_path))
     before = sorted(other.folder.rglob("*"))
     with pytest.raises((DataError, FlowError)) as error:
         other.open_project(written(tmp_path, changed(workspace.save_project(), **members)))
-    assert said in " ".join([error.value.message, *error.value.problems])
+    assert text in " ".join([error.value.message, *error.value.problems])
     assert "\n" not in error.value.problems[0]
     assert other.frame is None
     assert sorted(other.folder.rglob("*")) == before
@@ -180,9 +180,9 @@ def test_what_is_no_project_is_refused_in_a_sentence(
 def entry_of(workspace: Workspace, folder: Path) -> dict[str, Any]:
     workspace.open_file("people.csv", people(folder))
     run_once(workspace)
-    found = json.loads(zipfile.ZipFile(io.BytesIO(workspace.save_project())).read("project.json"))
-    assert isinstance(found, dict)
-    return found
+    document = json.loads(zipfile.ZipFile(io.BytesIO(workspace.save_project())).read("project.json"))
+    assert isinstance(document, dict)
+    return document
 
 
 def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
     outside["table"]["columns"]["Age"] = {
         "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "../../../etc/passwd"
     }  # fmt: skip
-    for change, said in (
+    for change, text in (
         ({"algorithm": "evil"}, "a method that there is not"),
         ({"k": "5"}, "run 1 of this project: k is no part"),
         ({"k": 1}, "run 1 of this project: k is no part"),
@@ -213,7 +213,7 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
         with pytest.raises(AnonflowError) as error:
             other.open_project(written(tmp_path, content))
-        assert said in " ".join([error.value.message, *error.value.problems]), change
+        assert text in " ".join([error.value.message, *error.value.problems]), change
         assert "evil" not in " ".join(error.value.problems)
     # a run whose flow is none is refused when its table is there
     bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": "none"}}]}
@@ -246,7 +246,7 @@ def test_a_damaged_project_is_refused_in_a_sentence(
             archive.writestr(name, saved.read(name))
     content = stream.getvalue()
     if packing in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        with pytest.raises(DataError, match="no anonflow project"):
+        with pytest.raises(DataError, match="not an anonflow project"):
             project.read_project(written(tmp_path, content), tmp_path)
     else:
         assert project.read_project(written(tmp_path, content), tmp_path).records == 40
@@ -261,19 +261,19 @@ def test_a_damaged_project_is_refused_in_a_sentence(
 
 
 def test_runs_are_named_noted_pinned_and_deleted(tmp_path: Path) -> None:
-    one = Workspace(limits=Limits(runs=2))
-    one.open_file("people.csv", people(tmp_path))
-    run_once(one)
-    one.edit_run(1, pinned=True, label="keep")
-    run_once(one)
-    run_once(one)
-    assert [run.id for run in one.runs] == [1, 3]
-    one.choose(3)
-    one.delete_run(3)
-    assert one.chosen == 1
+    item = Workspace(limits=Limits(runs=2))
+    item.open_file("people.csv", people(tmp_path))
+    run_once(item)
+    item.edit_run(1, pinned=True, label="keep")
+    run_once(item)
+    run_once(item)
+    assert [run.id for run in item.runs] == [1, 3]
+    item.choose(3)
+    item.delete_run(3)
+    assert item.chosen == 1
     with pytest.raises(AnonflowError, match="no run 3"):
-        one.delete_run(3)
-    one.close()
+        item.delete_run(3)
+    item.close()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
@@ -291,14 +291,14 @@ def test_encodings_that_a_file_says_it_has_are_recognized(
 
 
 @pytest.mark.parametrize(
-    ("begins", "said"), [(b"\x89PNG\r\n", "a picture"), (b"PK\x03\x04", "Excel"), (b"%PDF-1.7", "PDF")]
+    ("begins", "text"), [(b"\x89PNG\r\n", "a picture"), (b"PK\x03\x04", "Excel"), (b"%PDF-1.7", "PDF")]
 )
 def test_files_of_another_kind_get_their_own_sentence(
-    workspace: Workspace, tmp_path: Path, begins: bytes, said: str
+    workspace: Workspace, tmp_path: Path, begins: bytes, text: str
 ) -> None:
     path = tmp_path / "people.csv"
     path.write_bytes(begins + b"x" * 50)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=text):
         workspace.open_file("people.csv", path)
     with pytest.raises(DataError, match="workbook"):
         workspace.open_file("people.xlsx", path)

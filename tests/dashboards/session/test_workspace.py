@@ -19,6 +19,8 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
+from anonflow.dashboards.session import screen_work
+from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.fair_queue import FairQueue
 
 WAIT = 60.0
@@ -26,14 +28,14 @@ WAIT = 60.0
 
 @pytest.fixture
 def workspace() -> Any:
-    one = Workspace()
-    yield one
-    one.close()
+    item = Workspace()
+    yield item
+    item.close()
 
 
-def opened(one: Workspace, n: int = 200, **more: Any) -> Workspace:
-    one.open_dataset("census_like", n=n, seed=3, **more)
-    return one
+def opened(item: Workspace, n: int = 200, **more: Any) -> Workspace:
+    item.open_dataset("census_like", n=n, seed=3, **more)
+    return item
 
 
 def upload(folder: Path, frame: pd.DataFrame, name: str = "people.csv") -> Path:
@@ -120,7 +122,7 @@ def test_an_uploaded_file_is_moved_into_the_session(workspace: Workspace, tmp_pa
     path = upload(tmp_path, frame, "people.parquet" if name.endswith("parquet") else "people.csv")
     workspace.open_file(name, path)
     assert not path.exists()
-    kept = [one for one in workspace.folder.iterdir() if one.is_file()]
+    kept = [item for item in workspace.folder.iterdir() if item.is_file()]
     assert len(kept) == 1
     assert kept[0].name == next(iter(workspace.source.values()))
     assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
@@ -140,26 +142,26 @@ def test_semicolons_are_found(workspace: Workspace, tmp_path: Path) -> None:
 
 
 def test_caps_on_uploads_and_rows(tmp_path: Path) -> None:
-    one = Workspace(limits=Limits(upload_bytes=4000, rows=60))
+    item = Workspace(limits=Limits(upload_bytes=4000, rows=60))
     try:
         frame = datasets.census_like(200, seed=1)
         with pytest.raises(DataError, match="MB"):
-            one.open_file("people.csv", upload(tmp_path, frame))
+            item.open_file("people.csv", upload(tmp_path, frame))
         with pytest.raises(DataError, match=r"200 records.*at most 60"):
-            one.open_file("people.parquet", upload(tmp_path, frame[["Gender"]], "people.parquet"))
+            item.open_file("people.parquet", upload(tmp_path, frame[["Gender"]], "people.parquet"))
         with pytest.raises(DataError, match="200 records"):
-            one.open_dataset("census_like", n=200)
+            item.open_dataset("census_like", n=200)
         with pytest.raises(DataError, match="1,000,000,000 records"):
-            one.open_dataset("census_like", n=1_000_000_000)  # refused before it is made
+            item.open_dataset("census_like", n=1_000_000_000)  # refused before it is made
         packed = tmp_path / "bomb.csv.gz"
         packed.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000))
         assert packed.stat().st_size < 4000
         with pytest.raises(DataError, match="MB"):
-            one.open_file("bomb.csv.gz", packed)
-        assert one.frame is None
-        assert list(one.folder.iterdir()) == []
+            item.open_file("bomb.csv.gz", packed)
+        assert item.frame is None
+        assert list(item.folder.iterdir()) == []
     finally:
-        one.close()
+        item.close()
 
 
 def test_errors_name_no_path_of_the_server(workspace: Workspace, tmp_path: Path) -> None:
@@ -229,25 +231,25 @@ def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "text"),
     [
-        (lambda one: one.set_ks([500]), "500"),
-        (lambda one: one.set_algorithms(["gredy"]), "gredy"),
-        (lambda one: one.set_column("Age", kind="hierarchy"), "hierarchy"),
-        (lambda one: one.draft.set(("partition", "size"), 5), "smaller than k"),
+        (lambda item: item.set_ks([500]), "500"),
+        (lambda entry: entry.set_algorithms(["gredy"]), "gredy"),
+        (lambda element: element.set_column("Age", kind="hierarchy"), "hierarchy"),
+        (lambda space: space.draft.set(("partition", "size"), 5), "smaller than k"),
         (
-            lambda one: one.draft.set(
+            lambda space: space.draft.set(
                 ("steps", "diversify"), {"criterion": "l-diversity", "column": "Salary-class", "l": 60}
             ),
             "60",
         ),
-        (lambda one: one.draft.set(("table", "source", "n"), 10), "another table"),
+        (lambda space: space.draft.set(("table", "source", "n"), 10), "another table"),
     ],
 )
-def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: Any, said: str) -> None:
+def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: Any, text: str) -> None:
     opened(workspace)
     edit(workspace)
-    assert any(said in problem for problem in workspace.problems), workspace.problems
+    assert any(text in problem for problem in workspace.problems), workspace.problems
     with pytest.raises(AnonflowError):
         workspace.start()
     workspace.draft.undo()
@@ -307,13 +309,13 @@ def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace:
     assert workspace.chosen == fine.id
 
 
-def slow(one: Workspace) -> Workspace:
+def slow(item: Workspace) -> Workspace:
     """A run that takes longer than a test may."""
-    opened(one, 6000)
-    one.draft.set(("partition",), {"size": 500})
-    one.set_algorithms(["two-phase", "min-cost-flow", "hungarian"])
-    one.set_ks([20])
-    return one
+    opened(item, 6000)
+    item.draft.set(("partition",), {"size": 500})
+    item.set_algorithms(["two-phase", "min-cost-flow", "hungarian"])
+    item.set_ks([20])
+    return item
 
 
 def test_cancel_keeps_what_is_done(workspace: Workspace) -> None:
@@ -342,66 +344,66 @@ def test_cancel_keeps_what_is_done(workspace: Workspace) -> None:
 
 
 def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
-    one = Workspace(limits=Limits(seconds=0.3))
+    item = Workspace(limits=Limits(seconds=0.3))
     try:
-        slow(one)
-        one.set_algorithms(["hungarian"])
-        one.start()
-        one.wait(WAIT)
-        assert "stopped after 0.3 s" in one.runs[0].result.problem
-        assert not one.runs[0].ok
-        assert one.chosen is None
+        slow(item)
+        item.set_algorithms(["hungarian"])
+        item.start()
+        item.wait(WAIT)
+        assert "stopped after 0.3 s" in item.runs[0].result.problem
+        assert not item.runs[0].ok
+        assert item.chosen is None
         with pytest.raises(ParameterError, match="no result"):
-            one.publish(1)
+            item.publish(1)
     finally:
-        one.close()
+        item.close()
 
 
 def test_a_queue_is_fair_and_says_where_one_stands() -> None:
     line = FairQueue(1)
     users = [Workspace(line=line) for _ in range(3)]
-    said: list[str] = []
+    messages: list[str] = []
     order: list[int] = []
     try:
-        for number, one in enumerate(users):
-            opened(one, 120)
-            one.set_ks([2, 3, 4])
-            one.param.watch(lambda event, number=number: order.append(number), "runs")
-        users[2].param.watch(lambda event: said.append(event.new), "status")
+        for number, item in enumerate(users):
+            opened(item, 120)
+            item.set_ks([2, 3, 4])
+            item.param.watch(lambda event, number=number: order.append(number), "runs")
+        users[2].param.watch(lambda event: messages.append(event.new), "status")
         gate = threading.Event()
         line.join("somebody", lambda: gate.wait(WAIT), lambda: None)
-        for one in users:
-            one.start()
+        for item in users:
+            item.start()
         time.sleep(0.2)
         users[2]._show(users[2]._batch)
         gate.set()
-        for one in users:
-            one.wait(WAIT)
+        for item in users:
+            item.wait(WAIT)
         # three runs each, and nobody waits for more than one run of each of the others
         assert [sorted(order[at : at + 3]) for at in (0, 3, 6)] == [[0, 1, 2]] * 3
-        assert any("you are 3rd in the queue" in text for text in said)
+        assert any("you are 3rd in the queue" in text for text in messages)
         assert line.waiting == line.busy == 0
     finally:
-        for one in users:
-            one.close()
+        for item in users:
+            item.close()
 
 
 def test_changes_reach_params_through_schedule_alone() -> None:
     waiting: list[Any] = []
-    one = Workspace(schedule=waiting.append)
+    item = Workspace(schedule=waiting.append)
     try:
-        opened(one)
-        one.start()
+        opened(item)
+        item.start()
         until = time.monotonic() + WAIT
-        while not one._batch.wait(0) and time.monotonic() < until:
-            assert len(one.runs) <= 1
+        while not item._batch.wait(0) and time.monotonic() < until:
+            assert len(item.runs) <= 1
             if waiting:
                 waiting.pop(0)()
             else:
                 time.sleep(0.01)
-        assert len(one.runs) == 1
+        assert len(item.runs) == 1
     finally:
-        one.close()
+        item.close()
 
 
 # ---------------------------------------------------------------------------------------- publishing
@@ -418,26 +420,26 @@ def test_the_flow_file_and_the_seed_repeat_the_release_bit_by_bit(
     workspace.start()
     workspace.wait(WAIT)
     run = next(run for run in workspace.runs if run.name == f"{algorithm} k=6")
-    made = workspace.publish(run.id)
-    assert made.ok
-    assert {finding.criterion for finding in made.findings} >= {"covers"}
-    assert "seed" not in made.flow
-    assert made.seed.strip() not in made.flow + made.report.decode()
+    publication = workspace.publish(run.id)
+    assert publication.ok
+    assert {finding.criterion for finding in publication.findings} >= {"covers"}
+    assert "seed" not in publication.flow
+    assert publication.seed.strip() not in publication.flow + publication.report.decode()
     home = tmp_path / "elsewhere"
     home.mkdir()
     (home / "people.csv").write_bytes((workspace.folder / "people.csv").read_bytes())
-    (home / "flow.yaml").write_text(made.flow, encoding="utf-8")
-    (home / "seed").write_text(made.seed, encoding="ascii")
+    (home / "flow.yaml").write_text(publication.flow, encoding="utf-8")
+    (home / "seed").write_text(publication.seed, encoding="ascii")
     with pytest.raises(SystemExit) as end:
         main(["run", str(home / "flow.yaml"), "--seed-file", str(home / "seed"), "--quiet"])
     assert end.value.code == 0
-    assert (home / "out" / "people.csv").read_bytes() == made.table_csv
+    assert (home / "out" / "people.csv").read_bytes() == publication.table_csv
     again = workspace.publish(run.id)
-    assert again.table_csv == made.table_csv
-    assert again.warnings == made.warnings
-    assert pd.read_parquet(io.BytesIO(made.table_parquet)).shape == (300, 9)
-    proof = home / "owner" / strict_yaml.loads(made.flow).data["flow"] / "certificate.npz"
-    (home / "theirs.npz").write_bytes(made.certificate)
+    assert again.table_csv == publication.table_csv
+    assert again.warnings == publication.warnings
+    assert pd.read_parquet(io.BytesIO(publication.table_parquet)).shape == (300, 9)
+    proof = home / "owner" / strict_yaml.loads(publication.flow).data["flow"] / "certificate.npz"
+    (home / "theirs.npz").write_bytes(publication.certificate)
     from anonflow.release.certificate import Certificate
 
     ours, theirs = Certificate.load(proof), Certificate.load(home / "theirs.npz")
@@ -451,10 +453,16 @@ def test_nothing_is_handed_out_when_a_check_fails(workspace: Workspace) -> None:
     )
     workspace.start()
     workspace.wait(WAIT)
-    made = workspace.publish(workspace.runs[0].id)
-    assert not made.ok
-    assert made.table_csv == made.table_parquet == made.report == made.certificate == b""
-    assert any(not finding.holds for finding in made.findings)
+    publication = workspace.publish(workspace.runs[0].id)
+    assert not publication.ok
+    assert (
+        publication.table_csv
+        == publication.table_parquet
+        == publication.report
+        == publication.certificate
+        == b""
+    )
+    assert any(not finding.holds for finding in publication.findings)
 
 
 # ------------------------------------------------------------------------------- flows from strangers
@@ -525,3 +533,108 @@ def test_a_flow_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> No
         assert other.frame is None
     finally:
         other.close()
+
+
+# --------------------------------------------------------------------------------------- coded aside
+
+
+class HeldCoding:
+    """Coding that waits until it is let go, and remembers in which threads it was done."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go, self.threads, self.code = threading.Event(), set[int](), workspace_module.code
+        monkeypatch.setattr(screen_work, "FEW", 30)
+        monkeypatch.setattr(workspace_module, "code", self)
+
+    def __call__(self, *given: Any) -> Any:
+        self.threads.add(threading.get_ident())
+        assert self.go.wait(WAIT)
+        return self.code(*given)
+
+
+def test_many_records_are_coded_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = HeldCoding(monkeypatch)
+    opened = Workspace(aside=True)
+    opened.open_dataset("census_like", n=60, seed=3)
+    assert opened.coding
+    assert opened.table is None
+    assert opened.problems == (workspace_module.CODING,)
+    assert opened.algorithms == ["greedy"]
+    with pytest.raises(FlowError, match="being coded"):
+        opened.start()
+    held.go.set()
+    opened.wait(WAIT)
+    assert not opened.coding
+    assert opened.problems == ()
+    first = opened.table
+    assert first.n == 60
+
+    # an edit of the columns: what was coded is shown until the new one is there
+    held.go.clear()
+    opened.set_column("Education", role="insensitive")
+    assert opened.coding
+    assert opened.table is first
+    opened.set_ks([3])  # an edit of something else meanwhile
+    assert opened.ks == [3]
+    assert opened.problems == (workspace_module.CODING,)
+    opened.set_column(
+        "Gender", role="insensitive"
+    )  # and another of the columns: the first is not shown any more
+    held.go.set()
+    opened.wait(WAIT)
+    assert set(first.qi_columns) - set(opened.table.qi_columns) == {"Education", "Gender"}
+    assert not opened.problems
+
+    # what is undone is coded aside, too
+    held.go.clear()
+    opened.draft.undo()
+    assert opened.coding
+    held.go.set()
+    opened.wait(WAIT)
+    assert set(first.qi_columns) - set(opened.table.qi_columns) == {"Education"}
+
+    # columns that cannot be used are said when they are known
+    opened.set_column("Marital", kind="numeric")
+    opened.wait(WAIT)
+    assert opened.table is None
+    assert "Marital" in opened.problems[0]
+    assert threading.get_ident() not in held.threads
+    opened.close()
+    assert not opened.coding
+
+
+def test_few_records_are_coded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = HeldCoding(monkeypatch)
+    held.go.set()
+    opened = Workspace(aside=True)
+    opened.open_dataset("census_like", n=30, seed=3)
+    assert not opened.coding
+    assert opened.table.n == 30
+    assert held.threads == {threading.get_ident()}
+    opened.close()
+
+
+def test_a_table_that_is_closed_while_it_is_coded_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = HeldCoding(monkeypatch)
+    opened = Workspace(aside=True)
+    opened.open_dataset("census_like", n=60, seed=3)
+    opened.close()
+    held.go.set()
+    opened.wait(WAIT)
+    assert opened.table is None
+    assert opened.frame is None
+
+
+def test_what_coding_does_not_foresee_is_a_problem_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen_work, "FEW", 30)
+
+    def fails(*given: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(workspace_module, "code", fails)
+    opened = Workspace(aside=True)
+    opened.open_dataset("census_like", n=60, seed=3)
+    opened.wait(WAIT)
+    assert not opened.coding
+    assert "not enough memory" in opened.problems[0]
+    opened.close()

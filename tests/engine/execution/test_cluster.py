@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,52 +39,6 @@ HEAVY = {
     "publish": "{table: out/release.csv}",
 }
 """Ten partitions, about a third of a second each."""
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and two worker processes, started from the shell; the address and the three processes."""
-    home = tmp_path / "cluster"
-    home.mkdir()
-    file = home / "scheduler.json"
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "DASK_DISTRIBUTED__WORKER__DAEMON": "false"}
-    quiet: dict[str, Any] = {
-        "env": env,
-        "cwd": home,
-        "stdout": subprocess.DEVNULL,
-        "stderr": subprocess.DEVNULL,
-    }
-    started = [
-        subprocess.Popen(
-            [
-                sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--host", "127.0.0.1",
-                "--no-dashboard", "--scheduler-file", str(file),
-            ],
-            **quiet,
-        )
-    ]  # fmt: skip
-    try:
-        for _ in range(200):
-            if file.exists() and file.stat().st_size:
-                break
-            time.sleep(0.1)
-        started += [
-            subprocess.Popen(
-                [
-                    sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file),
-                    "--nthreads", "1", "--no-nanny", "--no-dashboard", "--name", str(number),
-                ],
-                **quiet,
-            )
-            for number in range(2)
-        ]  # fmt: skip
-        import json
-
-        yield json.loads(file.read_text())["address"], started
-    finally:
-        for process in started:
-            process.kill()
-            process.wait(20)
 
 
 def released(folder: Path, **settings: Any) -> bytes:
@@ -158,9 +111,10 @@ def test_local_workers_that_are_killed_twice_lose_nothing(tmp_path: Path) -> Non
 
     def listen(event: Event) -> None:
         if isinstance(event, PartitionDone) and event.done in (2, 5):
-            workers = worker_processes()
-            os.kill(workers[0], signal.SIGKILL)
-            killed.append(workers[0])
+            # a killed one is listed until its parent has waited for it
+            alive = next(worker for worker in worker_processes() if worker not in killed)
+            os.kill(alive, signal.SIGKILL)
+            killed.append(alive)
 
     assert released(tmp_path, scheduler="processes", workers=2, on_event=listen) == threads
     assert len(set(killed)) == 2
@@ -195,7 +149,7 @@ def hosts(process: int) -> set[str]:
 
 def worker_processes() -> list[int]:
     """The processes below this one that run a worker."""
-    found = []
+    results = []
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
@@ -203,8 +157,8 @@ def worker_processes() -> list[int]:
         except (OSError, ValueError):
             continue
         if lines.get("PPid", "").strip() == str(os.getpid()) and b"spawn_main" in command:
-            found.append(int(lines["Pid"]))
-    return sorted(found)
+            results.append(int(lines["Pid"]))
+    return sorted(results)
 
 
 def test_a_lost_cluster_publishes_nothing_and_is_picked_up(

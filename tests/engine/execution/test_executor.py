@@ -39,12 +39,12 @@ def out_of_memory(*_: Any) -> None:
 def test_results_and_failures_arrive_with_their_calls() -> None:
     calls = [Call(added, (i, 1), key=i) for i in range(40)] + [Call(out_of_memory, (), key="bad")]
     with Executor("threads", 3, EventStream()) as executor:
-        found = {call.key: result for call, result in executor.stream(calls, 0.5)}
+        results = {call.key: result for call, result in executor.stream(calls, 0.5)}
         again = executor.all([Call(added, (1, 2)), Call(added, (3,))])
-    bad = found.pop("bad")
+    bad = results.pop("bad")
     assert isinstance(bad, tasks.Failed)
     assert "not enough memory" in bad.message
-    assert found == {i: i + 1.5 for i in range(40)}
+    assert results == {i: i + 1.5 for i in range(40)}
     assert again == [3, 3]
 
 
@@ -65,18 +65,18 @@ def test_the_first_failure_ends_them_all_and_says_which_it_is() -> None:
 
 def test_calls_are_made_when_there_is_room() -> None:
     """Whoever takes no results is sent none: a million tasks are no more in memory than some."""
-    made: list[int] = []
+    numbers: list[int] = []
 
     def calls() -> Iterator[Call]:
         for number in range(10_000):
-            made.append(number)
+            numbers.append(number)
             yield Call(added, (number,), key=number)
 
     with Executor("threads", 2, EventStream()) as executor:
         stream = executor.stream(calls())
         first, _ = next(stream)
         time.sleep(0.3)
-        assert len(made) <= 1 + 3 * schedulers.AHEAD * 2
+        assert len(numbers) <= 1 + 3 * schedulers.AHEAD * 2
         assert {first.key} | {call.key for call, _ in stream} == set(range(10_000))
 
 
@@ -115,8 +115,8 @@ def test_small_calls_are_sent_together_and_long_ones_alone(monkeypatch: pytest.M
     monkeypatch.setattr(schedulers._Sent, "send", noted)
     with Executor("processes", 2, EventStream()) as executor:
         calls = (Call(added, (i,), "match-verify", i) for i in range(600))
-        found = {call.key: result for call, result in executor.stream(calls, 0.5, count=600)}
-        assert found == {i: 0.5 + i for i in range(600)}
+        results = {call.key: result for call, result in executor.stream(calls, 0.5, count=600)}
+        assert results == {i: 0.5 + i for i in range(600)}
         assert sent[:4] == [1] * 4
         assert max(sent) > 1
         assert len(sent) >= 16  # each worker has several to do
@@ -143,10 +143,10 @@ def test_an_argument_that_cannot_be_sent_hangs_nothing() -> None:
     environment = dict(os.environ)
     with Executor("processes", 1, EventStream()) as executor:
         calls = [Call(added, (1,), key=0), Call(added, (threading.Lock(),), key=1)]
-        found = {call.key: result for call, result in executor.stream(calls)}
-        assert found[0] == 1
-        assert isinstance(found[1], tasks.Failed)
-        assert found[1].message == (
+        results = {call.key: result for call, result in executor.stream(calls)}
+        assert results[0] == 1
+        assert isinstance(results[1], tasks.Failed)
+        assert results[1].message == (
             "what added needs cannot be sent to other processes (TypeError); use the scheduler threads"
         )
         assert executor.all([Call(added, (2,))]) == [2]
@@ -190,13 +190,13 @@ def test_batches_have_every_row_once_and_every_partition_whole(
     monkeypatch.setattr(batches, "ROWS", rows)
     monkeypatch.setattr(batches, "SHARE", 1.0)
     cuts = cut_classes(np.array(sizes), ("age",), size, 4)
-    made = list(batches.batches_of(cuts, 100))
-    assert [batch.number for batch in made] == list(range(len(made)))
-    assert [batch.start for batch in made] == [0, *(batch.stop for batch in made[:-1])]
-    assert made[-1].stop == 100
-    assert [bound for batch in made for bound in batch.bounds] == [(one.start, one.stop) for one in cuts]
+    result = list(batches.batches_of(cuts, 100))
+    assert [batch.number for batch in result] == list(range(len(result)))
+    assert [batch.start for batch in result] == [0, *(batch.stop for batch in result[:-1])]
+    assert result[-1].stop == 100
+    assert [bound for batch in result for bound in batch.bounds] == [(cut.start, cut.stop) for cut in cuts]
     first = 0
-    for batch in made:
+    for batch in result:
         assert batch.first == first
         first += len(batch.bounds)
         assert batch.bounds

@@ -92,10 +92,10 @@ def test_a_partition_that_needs_too_much_memory(
     assert not list(owner.glob("pieces-*"))
     assert list((owner / "checkpoints").glob("*.npz"))
     hog.unlink()
-    said: list[Event] = []
-    assert engine.run(flow, on_event=said.append).ok
-    found = f"{9 if pieces == '300' else 11} of 12 partitions are there"
-    assert any(found in getattr(event, "message", "") for event in said)
+    events: list[Event] = []
+    assert engine.run(flow, on_event=events.append).ok
+    text = f"{9 if pieces == '300' else 11} of 12 partitions are there"
+    assert any(text in getattr(event, "message", "") for event in events)
     assert (flow.parent / "out" / "release.csv").read_bytes() == (
         quiet.parent / "out" / "release.csv"
     ).read_bytes()
@@ -111,14 +111,14 @@ def test_only_the_hungry_partition_of_a_sweep_is_given_up(
     flow = flow_in(
         tmp_path / "sweep", "false", publish="", more=MEMORY + "matrix: {anonymize.k: [2, 3, 4, 5, 6]}\n"
     )
-    said: list[Event] = []
+    events: list[Event] = []
     with pytest.raises(AnonflowError, match=r"partition 3 of run .*3"):
-        engine.run(flow, seed=SEED, on_event=said.append)
-    assert sum(getattr(event, "level", "") == "error" for event in said) == 1
+        engine.run(flow, seed=SEED, on_event=events.append)
+    assert sum(getattr(event, "level", "") == "error" for event in events) == 1
     hog.unlink()
-    said.clear()
-    assert engine.run(flow, on_event=said.append).ok
-    assert any("59 of 60 partitions are there" in getattr(event, "message", "") for event in said)
+    events.clear()
+    assert engine.run(flow, on_event=events.append).ok
+    assert any("59 of 60 partitions are there" in getattr(event, "message", "") for event in events)
 
 
 @pytest.mark.parametrize("bad", [1, 4])
@@ -131,8 +131,8 @@ def test_what_waits_on_a_worker_that_ends_is_not_given_up_with_it(
     with Executor("processes", 1, EventStream()) as executor:
         arrived = {call.key: result for call, result in executor.stream(calls)}
     problems = [arrived[i] for i in range(bad)]
-    assert all(isinstance(one, tasks.Failed) and one.error is not None for one in problems)
-    alone = [one for one in problems if "every worker that it was given to" in one.message]
+    assert all(isinstance(item, tasks.Failed) and item.error is not None for item in problems)
+    alone = [problem for problem in problems if "every worker that worked on it" in problem.message]
     assert len(alone) == min(bad, schedulers.TRIED)
     if bad < schedulers.TRIED:
         assert [arrived[i] for i in range(bad, 6)] == list(range(bad, 6))

@@ -29,9 +29,8 @@ from anonflow.engine.storage import pieces as source_pieces
 from anonflow.engine.storage.memory import HeldRelease
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.errors import DataError, FlowError
-from anonflow.table.read import read_csv, read_parquet
+from anonflow.table.files.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
-from tests.engine.execution.test_cluster import cluster  # noqa: F401
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 N = 200
@@ -328,7 +327,7 @@ def test_workers_of_their_own_notice_it(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_cluster_notices_it(
     tmp_path: Path,
-    cluster: tuple[str, list[subprocess.Popen[bytes]]],  # noqa: F811
+    cluster: tuple[str, list[subprocess.Popen[bytes]]],
 ) -> None:
     """Workers that a scheduler elsewhere has read the pieces; a change there, and at the client's last step."""
     for form, storage, step in (

@@ -57,9 +57,9 @@ def test_all_problems_in_one_go(tmp_path: Path) -> None:
     )
     with pytest.raises(FlowError) as caught:
         load_flow(path)
-    said = "\n".join(caught.value.problems)
+    text = "\n".join(caught.value.problems)
     for part in ("delimeter", "gredy", "'k'", "sise", "coverz", "'table'"):
-        assert part in said
+        assert part in text
     lines = [int(re.match(r".*?:(\d+):", problem)[1]) for problem in caught.value.problems]  # type: ignore[index]
     assert lines == sorted(lines)
 
@@ -77,7 +77,7 @@ def test_a_matrix_is_every_combination(tmp_path: Path) -> None:
     )
     flow = load_flow(path)
     assert len(flow.runs) == 6
-    assert [(one.anonymize.k, one.partition.size) for one in flow.runs[:3]] == [(2, 10), (2, 20), (2, 30)]
+    assert [(run.anonymize.k, run.partition.size) for run in flow.runs[:3]] == [(2, 10), (2, 20), (2, 30)]
     assert flow.runs[0].name == "greedy k=2 size=10"
     assert flow.published is None
 
@@ -86,7 +86,7 @@ def test_a_matrix_gives_what_the_step_leaves_out(tmp_path: Path) -> None:
     path = write_flow(
         tmp_path, publish="", anonymize="{algorithm: greedy}", more="matrix: {anonymize.k: [2, 3]}\n"
     )
-    assert [one.anonymize.k for one in load_flow(path).runs] == [2, 3]
+    assert [run.anonymize.k for run in load_flow(path).runs] == [2, 3]
 
 
 def test_options_of_one_method_go_for_it_alone(tmp_path: Path) -> None:
@@ -98,13 +98,13 @@ def test_options_of_one_method_go_for_it_alone(tmp_path: Path) -> None:
         more="matrix: {anonymize.algorithm: [greedy, mondrian, k-concealment]}\n",
     )
     runs = load_flow(path).runs
-    assert [one.anonymize.options for one in runs] == [{"reciprocal": True}, {}, {"randomized": False}]
+    assert [run.anonymize.options for run in runs] == [{"reciprocal": True}, {}, {"randomized": False}]
     swept = path.read_text().replace(
         "matrix: {anonymize.algorithm: [greedy, mondrian, k-concealment]}",
         "matrix: {anonymize.reciprocal: [false, true]}",
     )
     path.write_text(swept)
-    assert [one.anonymize.options["reciprocal"] for one in load_flow(path).runs] == [False, True]
+    assert [item.anonymize.options["reciprocal"] for item in load_flow(path).runs] == [False, True]
 
 
 def test_a_matrix_has_a_limit(tmp_path: Path) -> None:
@@ -177,4 +177,4 @@ def test_a_columns_problem_stands_where_its_key_does(tmp_path: Path) -> None:
         load_flow(path)
     column = entry.index("weight") + 1
     assert any(f"flow.yaml:{line}:{column}: " in problem for problem in caught.value.problems)
-    assert ("table", "columns", name, "weight") in [one for one, _ in caught.value.found]
+    assert ("table", "columns", name, "weight") in [item for item, _ in caught.value.found]

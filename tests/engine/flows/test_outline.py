@@ -8,7 +8,6 @@ import pytest
 
 from anonflow import cli, engine
 from anonflow.engine.execution import events
-from anonflow.engine.flows.planned_steps import outline
 from tests.cases.flow_files import write_flow
 
 STEPS = (
@@ -20,10 +19,10 @@ STEPS = (
 def test_the_plan_names_every_step_in_its_order(tmp_path: Path) -> None:
     flow = engine.load_flow(write_flow(tmp_path, steps=STEPS, source="{csv: people.csv, pieces: 30}"))
     page = flow._repr_html_()
-    told: list[events.Event] = []
-    report = engine.run(flow, on_event=told.append)
+    heard: list[events.Event] = []
+    report = engine.run(flow, on_event=heard.append)
     assert report.ok
-    first = told[0]
+    first = heard[0]
     assert isinstance(first, events.FlowStarted)
     assert [step for step, _ in first.plan] == [
         "load", "cut", "match", "verify", "measure", "diversify", "draw", "verify", "attack", "publish",
@@ -38,7 +37,7 @@ def test_the_plan_names_every_step_in_its_order(tmp_path: Path) -> None:
         assert step in page
         assert what in page
     # what was planned is what was done, and timed
-    done = {event.step for event in told if isinstance(event, events.StepDone)}
+    done = {event.step for event in heard if isinstance(event, events.StepDone)}
     assert {"load", "cut", "diversify", "draw", "attack", "publish"} <= done
 
 
@@ -50,8 +49,8 @@ def test_the_plan_says_no_value_of_a_column(tmp_path: Path) -> None:
         "{key-sets: {sets: [[city, income], [zip]]}}]\n"
     )
     flow = engine.load_flow(write_flow(tmp_path, anonymize="{algorithm: mondrian, k: 3}", steps=steps))
-    told = [what for step, what in outline(flow) if step == "verify"]
-    assert told[0] == (
+    messages = [what for step, what in flow.outline() if step == "verify"]
+    assert messages[0] == (
         "each partition: covers, t-closeness(t=0.9, column=income, hierarchy=...), key-sets(sets=[['city', 'income'], ['zip']])"
     )
 
@@ -62,6 +61,6 @@ def test_the_shell_prints_the_plan_before_anything_is_read(
     path = write_flow(tmp_path, data=b"age,city,zip,income\nold,Volos,1,rich\n")
     with pytest.raises(SystemExit):
         cli.main(["run", str(path)])
-    said = capsys.readouterr().err
-    assert "  match     each partition: greedy k=3" in said
-    assert said.index("  publish   ") < said.index("not numbers" if "not numbers" in said else "column")
+    text = capsys.readouterr().err
+    assert "  match     each partition: greedy k=3" in text
+    assert text.index("  publish   ") < text.index("not numbers" if "not numbers" in text else "column")

@@ -42,7 +42,7 @@ def test_an_environment_variable_is_read_where_it_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "text"),
     [
         ("k", "takes KEY=VALUE"),
         ("=5", "takes KEY=VALUE"),
@@ -50,18 +50,18 @@ def test_an_environment_variable_is_read_where_it_is_named() -> None:
         ("steps.\x1b[2J=5", "takes KEY=VALUE"),
         ("steps.draw.seed=5", "the flow has no 'steps.draw'"),
         ("steps.9=5", "no step or entry '9'"),
-        ("flow.name=5", "leads nowhere"),
+        ("flow.name=5", "is not a key of this flow"),
         ("flow.name.more=5", "the flow has no 'flow.name'"),
         ("flow=${env:NOT_THERE}", "no environment variable NOT_THERE"),
         ("flow=[1", "--set flow"),
         ("flow=&a b", "--set flow"),
     ],
 )
-def test_what_cannot_be_set_is_said_in_a_sentence(setting: str, said: str) -> None:
+def test_what_cannot_be_set_is_said_in_a_sentence(setting: str, text: str) -> None:
     document = strict_yaml.loads("flow: test\nsteps:\n- anonymize: {k: 5}\n")
     with pytest.raises(ParameterError) as caught:
         overridden(document, [setting], {})
-    assert said in str(caught.value)
+    assert text in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -110,9 +110,9 @@ def test_a_killed_run_in_pieces_is_picked_up(tmp_path: Path, monkeypatch: pytest
     owner = flow.parent / "owner" / "test"
     assert list(owner.glob("pieces-*"))  # nobody was left to remove them
     assert not (flow.parent / "out").exists()
-    said: list[str] = []
-    assert engine.run(flow, on_event=lambda event: said.append(getattr(event, "message", ""))).ok
-    assert any("partitions are there from an earlier run" in one for one in said)
+    messages: list[str] = []
+    assert engine.run(flow, on_event=lambda event: messages.append(getattr(event, "message", ""))).ok
+    assert any("partitions are there from an earlier run" in item for item in messages)
     assert not list(owner.glob("pieces-*"))
     assert (flow.parent / "out" / "release.csv").read_bytes() == undisturbed(tmp_path / "quiet")
 
@@ -138,7 +138,7 @@ def test_workers_that_are_killed_twice_lose_no_piece(tmp_path: Path, monkeypatch
 
 def workers_of(parent: int) -> list[int]:
     """The processes that a process started to work for it."""
-    found = []
+    results = []
     for task in Path("/proc").glob("[0-9]*/stat"):
         try:
             rest = task.read_text(encoding="utf-8").rpartition(")")[2].split()
@@ -146,5 +146,5 @@ def workers_of(parent: int) -> list[int]:
         except OSError:
             continue
         if int(rest[1]) == parent and b"spawn_main" in command:
-            found.append(int(task.parent.name))
-    return sorted(found)
+            results.append(int(task.parent.name))
+    return sorted(results)

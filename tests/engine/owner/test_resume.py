@@ -40,11 +40,11 @@ def test_a_cancelled_run_is_picked_up_with_the_same_bits(tmp_path: Path, counted
     assert not (tmp_path / "out").exists()
     before = len(counted)
     assert before < 10
-    said = []
-    engine.run(tmp_path / "flow.yaml", on_event=said.append)
+    messages = []
+    engine.run(tmp_path / "flow.yaml", on_event=messages.append)
     assert published(tmp_path) == published(quiet)
     assert len(counted) <= 10 + 2
-    assert any("partitions are there from an earlier run" in str(event.to_mapping()) for event in said)
+    assert any("partitions are there from an earlier run" in str(event.to_mapping()) for event in messages)
     folder = OwnerFolder(tmp_path / "owner" / "test")
     assert folder.seed() == SEED
     assert folder.unfinished() is None

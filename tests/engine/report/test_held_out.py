@@ -47,7 +47,7 @@ def test_a_control_has_no_row_in_the_release(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         anonymization = af.anonymize(af.Table(frame, SCHEMA | more), k=3, seed=2**100)
-        room.held_out(anonymization, 2**100)
+        room.held_out(anonymization, anonymization.release(seed=2**101), 2**100)
     inside, outside = sides
     assert len(inside) == len(outside) == 60
     assert not set(inside) & set(outside)

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.engine.report.card import LINES, Prices, ReleaseCard, _plausible, cards_of, smallest_k
-from anonflow.errors import ParameterError
+from anonflow.engine.execution.events import Cancelled
+from anonflow.engine.report.card import LINES, Prices, ReleaseCard, cards_of, plausible, smallest_k
+from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from anonflow.risk.attack import OF_THE_ROW
 from anonflow.risk.attack_context import AttackContext
 
@@ -45,13 +46,13 @@ def card(
 
 
 def test_every_line_is_there_and_in_order() -> None:
-    found = card(table())
-    assert tuple(line.name for line in found.lines) == LINES
-    assert list(found.frame()["line"]) == list(LINES)
-    verdicts = {line.name: line.verdict for line in found.lines}
+    result = card(table())
+    assert tuple(line.name for line in result.lines) == LINES
+    assert list(result.frame()["line"]) == list(LINES)
+    verdicts = {line.name: line.verdict for line in result.lines}
     assert verdicts["promise"] == verdicts["measured"] == "passed"
     assert verdicts["utility"] == "–"
-    assert found.worst >= 1 / 3
+    assert result.worst >= 1 / 3
 
 
 def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> None:
@@ -60,8 +61,8 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release = anonymization.release(seed=SEED)
-    found = af.release_card(anonymization, release, seed=SEED)
-    line = next(each for each in found.lines if each.name == "homogeneity")
+    result = af.release_card(anonymization, release, seed=SEED)
+    line = next(each for each in result.lines if each.name == "homogeneity")
     assert line.verdict == "failed"
     assert [each.what for each in line.remedies] == ["p = 2", "l = 2"]
     price = line.remedies[0].price
@@ -70,17 +71,20 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     from anonflow.algorithms.seeds import derived_seed
 
     context = af.risk.AttackContext.of(people, release, 3, seed=derived_seed(SEED, "attackers"))
-    plausible = _plausible(anonymization, context, SEED).table
-    assert af.verify(plausible, release.frame, ["covers", "k-regular"], k=3, certificate=release.certificate)
-    assert not plausible.frame["ill"].equals(people.frame["ill"])
+    dealt = plausible(anonymization, context, SEED)
+    assert dealt is not None
+    assert af.verify(
+        dealt.table, release.frame, ["covers", "k-regular"], k=3, certificate=release.certificate
+    )
+    assert not dealt.table.frame["ill"].equals(people.frame["ill"])
     own = derived_seed(SEED, "prices")
-    made = af.anonymize(plausible, "greedy", k=3, seed=own)
-    diverse = af.diversify(made, "p-sensitivity", p=2, seed=own)
-    assert price == pytest.approx(diverse.loss() - made.loss())
+    anon = af.anonymize(dealt.table, "greedy", k=3, seed=own)
+    diverse = af.diversify(anon, "p-sensitivity", p=2, seed=own)
+    assert price == pytest.approx(diverse.loss() - anon.loss())
     assert f"p = 2 costs {price:+.3f} GCP" in line.sentence()
     assert "cannot be had" in line.remedies[1].sentence()  # less than half of the table is ill
-    assert not found.ok
-    assert "Homogeneity" in found.headline()
+    assert not result.ok
+    assert "Homogeneity" in result.headline()
 
 
 def test_columns_that_are_not_published_are_no_hindrance() -> None:
@@ -90,8 +94,8 @@ def test_columns_that_are_not_published_are_no_hindrance() -> None:
         name=[f"n{i}" for i in range(60)], person=np.arange(60) // 2, home=np.arange(60) // 4
     )
     roles = {"name": {"role": "identifier"}, "person": {"role": "unit"}, "home": {"role": "household"}}
-    found = card(af.Table(frame, COLUMNS | roles))
-    line = next(each for each in found.lines if each.name == "homogeneity")
+    result = card(af.Table(frame, COLUMNS | roles))
+    line = next(each for each in result.lines if each.name == "homogeneity")
     assert line.verdict == "failed"
     assert line.remedies[0].price is not None
 
@@ -100,10 +104,10 @@ def test_columns_that_are_not_published_are_no_hindrance() -> None:
 def test_the_threshold_is_strict(k: int, meets: bool) -> None:
     keys = {name: COLUMNS[name] for name in ("age", "city")}
     people = af.Table(table(66).frame[["age", "city"]], keys)
-    found = card(people, k=k, threshold=0.09)
-    line = next(each for each in found.lines if each.name == "measured")
+    result = card(people, k=k, threshold=0.09)
+    line = next(each for each in result.lines if each.name == "measured")
     assert (line.verdict == "passed") is meets
-    assert found.worst == pytest.approx(1 / k)
+    assert result.worst == pytest.approx(1 / k)
     assert [each.what for each in line.remedies] == ([] if meets else ["k = 12"])
     if not meets:
         assert line.remedies[0].price is not None
@@ -115,27 +119,27 @@ def test_the_smallest_k_is_strictly_below(threshold: float, k: int) -> None:
 
 
 def test_a_column_that_follows_fails_the_card_whatever_k_is() -> None:
-    found = card(table(ill="follows"), threshold=0.5)
-    verdicts = {line.name: line.verdict for line in found.lines}
+    result = card(table(ill="follows"), threshold=0.5)
+    verdicts = {line.name: line.verdict for line in result.lines}
     assert verdicts["linkable columns"] == verdicts["measured"] == "failed"
-    assert "leave out the column ill" in repr(found)
-    assert "what the line linkable columns says" in repr(found)
+    assert "leave out the column ill" in repr(result)
+    assert "what the line linkable columns says" in repr(result)
 
 
 def test_what_is_not_measured_is_no_pass() -> None:
     keys = {name: COLUMNS[name] for name in ("age", "city")}
-    found = card(af.Table(table().frame[["age", "city"]], keys), "k-concealment")
-    verdicts = {line.name: line.verdict for line in found.lines}
+    result = card(af.Table(table().frame[["age", "city"]], keys), "k-concealment")
+    verdicts = {line.name: line.verdict for line in result.lines}
     assert verdicts["homogeneity"] == verdicts["insider"] == "not measured"
-    assert "not measured: Homogeneity, Insider" in found.headline()
+    assert "not measured: Homogeneity, Insider" in result.headline()
 
 
 def test_an_insider_who_finds_more_is_told_what_classes_cost() -> None:
     """Freeform graphs lose more than one row to a known match where they are not reciprocal."""
     frame = af.datasets.nursery().iloc[:60]
     columns = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame.columns[:4]}
-    found = card(af.Table(frame[list(columns)], columns), k=3)
-    line = next(each for each in found.lines if each.name == "insider")
+    result = card(af.Table(frame[list(columns)], columns), k=3)
+    line = next(each for each in result.lines if each.name == "insider")
     if line.verdict == "failed":
         assert line.remedies[0].what == "classes by k-member"
     assert card(af.Table(frame[list(columns)], columns), "k-member", k=3).lines[3].verdict == "passed"
@@ -153,12 +157,12 @@ def test_thresholds_that_are_none(threshold: object) -> None:
 
 
 def test_a_notebook_shows_whole_sentences() -> None:
-    found = card(table(ill="rare"))
-    page = found._repr_html_()
+    result = card(table(ill="rare"))
+    page = result._repr_html_()
     assert "Release card" in page
     assert all(
         line.says.split(".")[0] in page
-        for line in found.lines
+        for line in result.lines
         if "&" not in line.says and "'" not in line.says
     )
 
@@ -210,5 +214,31 @@ def test_cards_of_several_thresholds_try_everybody_once(monkeypatch: pytest.Monk
     once = list(tried)
     assert once.count("attackers") == 1
     assert len(once) == len(set(once))
-    one = [cards_of(anonymization, release, (), None, [limit], SEED)[0] for limit in (None, 0.09)]
-    assert [repr(card) for card in both] == [repr(card) for card in one]
+    items = [cards_of(anonymization, release, (), None, [limit], SEED)[0] for limit in (None, 0.09)]
+    assert [repr(card) for card in both] == [repr(card) for card in items]
+
+
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (InfeasibleError("k is too large; lower k"), "cannot be had: k is too large; lower k"),
+        (ParameterError("unknown option"), "no price: the method has no such option"),
+        (DataError("too many edges"), "no price: these records cannot be released so"),
+    ],
+)
+def test_a_remedy_that_cannot_be_had_says_why(error: Exception, note: str) -> None:
+    def run(few: af.Table) -> af.Anonymization:
+        raise error
+
+    remedy = Prices(af.anonymize(table(20), "mondrian", k=3, seed=SEED), SEED).of("k = 4", run)
+    assert remedy.price is None
+    assert remedy.note == note
+
+
+@pytest.mark.parametrize("kind", [Cancelled, AnonflowError])
+def test_a_remedy_swallows_no_other_error(kind: type[Exception]) -> None:
+    def run(few: af.Table) -> af.Anonymization:
+        raise kind("stopped")
+
+    with pytest.raises(kind, match="stopped"):
+        Prices(af.anonymize(table(20), "mondrian", k=3, seed=SEED), SEED).of("k = 4", run)

@@ -34,7 +34,7 @@ def test_the_sections_the_questions_and_the_fields(tmp_path: Path) -> None:
     for question in ("singling out", "linkability", "inference"):
         assert question in page
     assert "No agency has" in page
-    assert "smaller (k = 11 gives 0.0909 and does not do" in " ".join(page.split())
+    assert "smaller (k = 11 gives 0.0909 and is not below it" in " ".join(page.split())
 
 
 def test_no_value_is_in_it(tmp_path: Path) -> None:

@@ -66,12 +66,12 @@ def needs(name: str) -> None:
 def test_every_measure_of_an_analysis_is_declared_whole() -> None:
     assert set(REQUESTS) == set(measures_of_analyses())
     for name in REQUESTS:
-        one = MEASURES[name]
-        assert one.better in ("lower", "higher")
-        assert one.cost
-        assert not one.in_pieces
-        assert {"tables", "seed", "by"} <= set(one.options)
-        assert all(option.sentence for option in one.options.values())
+        item = MEASURES[name]
+        assert item.better in ("lower", "higher")
+        assert item.cost
+        assert not item.in_pieces
+        assert {"tables", "seed", "by"} <= set(item.options)
+        assert all(option.sentence for option in item.options.values())
     assert MEASURES["gcp"].in_pieces
     assert MEASURES["usefulness"].in_pieces
     assert not MEASURES["lower-bound"].in_pieces
@@ -135,15 +135,15 @@ def test_a_run_that_hides_nearly_everybody_is_not_best(table: af.Table) -> None:
     assert hiding["usefulness-of-all-rows"] > whole["usefulness-of-all-rows"]
 
 
-def _usefulness_of_classes(table: af.Table, made: Any, hidden: np.ndarray) -> list[float]:
+def _usefulness_of_classes(table: af.Table, result: Any, hidden: np.ndarray) -> list[float]:
     """By hand: without classes, the diversity of the values that each kind of row covers."""
     sizes = [len(domain.labels) for domain in table.domains]
     width = float(table.domains[0].width)
-    found = {}
+    results = {}
     for i in np.flatnonzero(~hidden).tolist():
         codes = tuple(table.codes[i].tolist())
-        found[codes] = 0 / width + sum(1 / size for size in sizes[1:])
-    return list(found.values())
+        results[codes] = 0 / width + sum(1 / size for size in sizes[1:])
+    return list(results.values())
 
 
 CODES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=15)
@@ -181,31 +181,31 @@ def test_associations_are_those_by_hand(rows: Any) -> None:
 
 
 @given(st.tuples(st.floats(-5, 5), st.floats(0.1, 5)), st.tuples(st.floats(-5, 5), st.floats(0.1, 5)))
-def test_overlap_is_that_by_hand(one: tuple[float, float], other: tuple[float, float]) -> None:
-    ends = (one[0], one[0] + one[1]), (other[0], other[0] + other[1])
+def test_overlap_is_that_by_hand(interval: tuple[float, float], other: tuple[float, float]) -> None:
+    ends = (interval[0], interval[0] + interval[1]), (other[0], other[0] + other[1])
     assert questions._overlap(*ends[0], *ends[1]) == pytest.approx(naive.overlap(*ends))
 
 
 @pytest.mark.parametrize("method", ["greedy", "mondrian", "k-concealment"])
 def test_every_kind_of_release_is_measured(table: af.Table, method: str) -> None:
-    made = af.anonymize(table, method, k=4, seed=SEED)
+    anon = af.anonymize(table, method, k=4, seed=SEED)
     names = ["k-marginals", "pair-distance", "association", {"question": REQUESTS["question"]}]
-    found = af.measure(table, made, names)  # type: ignore[arg-type]
-    assert 300 < found["k-marginals"] < 1000
-    assert found["k-marginals"] == pytest.approx(1000 * (1 - found["pair-distance"]))
-    assert found == af.measure(table, made, names)  # type: ignore[arg-type]
-    assert found["question-truth"] == ((people()["age"].between(30, 39)) & (people()["sex"] == "f")).sum()
+    measures = af.measure(table, anon, names)  # type: ignore[arg-type]
+    assert 300 < measures["k-marginals"] < 1000
+    assert measures["k-marginals"] == pytest.approx(1000 * (1 - measures["pair-distance"]))
+    assert measures == af.measure(table, anon, names)  # type: ignore[arg-type]
+    assert measures["question-truth"] == ((people()["age"].between(30, 39)) & (people()["sex"] == "f")).sum()
     with pytest.warns(ReleaseWarning):  # incomes are nearly unique
-        release = made.release(seed=SEED)
+        release = anon.release(seed=SEED)
     other = af.measure(table, release, ["k-marginals"])["k-marginals"]
-    assert other == pytest.approx(found["k-marginals"], abs=60)
+    assert other == pytest.approx(measures["k-marginals"], abs=60)
 
 
 def test_subgroups(table: af.Table) -> None:
-    made = af.anonymize(table, "greedy", k=4, seed=SEED)
-    found = af.measure(table, made, [{"k-marginals": {"by": "sex"}}])
-    assert list(found) == ["k-marginals", "k-marginals-worst-by-sex"]
-    assert found["k-marginals-worst-by-sex"] < found["k-marginals"]
+    anon = af.anonymize(table, "greedy", k=4, seed=SEED)
+    measures = af.measure(table, anon, [{"k-marginals": {"by": "sex"}}])
+    assert list(measures) == ["k-marginals", "k-marginals-worst-by-sex"]
+    assert measures["k-marginals-worst-by-sex"] < measures["k-marginals"]
     small = people().assign(sex=["x"] * 5 + ["f"] * 235)
     other = af.Table(small, COLUMNS)
     with pytest.raises(ParameterError) as error:
@@ -263,11 +263,11 @@ def test_an_association_that_is_lost_makes_up_for_none_that_is_too_strong() -> N
 
 
 def test_a_question_of_ones_own(table: af.Table) -> None:
-    made = af.anonymize(table, "greedy", k=4, seed=SEED)
-    by_hand = af.measure(table, made, [{"question": {"where": lambda one: float(one["age"].mean())}}])
+    anon = af.anonymize(table, "greedy", k=4, seed=SEED)
+    by_hand = af.measure(table, anon, [{"question": {"where": lambda item: float(item["age"].mean())}}])
     assert by_hand["question-truth"] == people()["age"].mean()
     assert by_hand["question"] < 0.05
-    share = af.measure(table, made, [{"question": {"where": {"rich": "yes"}, "among": {"job": "nurse"}}}])
+    share = af.measure(table, anon, [{"question": {"where": {"rich": "yes"}, "among": {"job": "nurse"}}}])
     nurses = people()[people()["job"] == "nurse"]
     assert share["question-truth"] == (nurses["rich"] == "yes").mean()
 
@@ -288,7 +288,7 @@ def test_a_question_of_ones_own(table: af.Table) -> None:
         ({"regression": {"formula": "income ~ __import__('os').system('x')"}}, "formula: there is no column"),
         ({"question": {}}, "measure 'question' needs a condition"),
         ({"question": {"where": {"agee": 3}}}, "there is no column 'agee'"),
-        ({"question": {"where": lambda one: "x"}}, "must give one number"),
+        ({"question": {"where": lambda item: "x"}}, "must give one number"),
         ({"classification": {"target": "x"}}, "there is no column 'x'"),
         ({"classification": {"target": "income"}}, "name a column of 2 to 50"),
         ({"k-marginals": {"by": "agee"}}, "there is no column 'agee'"),
@@ -299,9 +299,9 @@ def test_a_question_of_ones_own(table: af.Table) -> None:
 def test_bad_input_is_told_in_a_sentence(table: af.Table, request_: Any, words: str) -> None:
     for name in request_:
         needs(name)
-    made = af.anonymize(table, "mondrian", k=4, seed=SEED)
+    anon = af.anonymize(table, "mondrian", k=4, seed=SEED)
     with pytest.raises(ParameterError) as error:
-        af.measure(table, made, [request_])
+        af.measure(table, anon, [request_])
     assert words in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -310,7 +310,7 @@ def test_bad_input_is_told_in_a_sentence(table: af.Table, request_: Any, words: 
 def test_a_package_that_is_not_installed(
     table: af.Table, name: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in [one for one in sys.modules if one.partition(".")[0] == package]:
+    for module in [item for item in sys.modules if item.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(AnonflowError, match=r"pip install 'anonflow\[utility\]'"):

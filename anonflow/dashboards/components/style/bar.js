@@ -41,7 +41,9 @@ function set(node, name, value) {
 const GIVE = {
   ".noUi-handle": (node) => set(node, "aria-label", within(node, "label, .bk-slider-title").replace(/:.*/, "")),
   "input[type=checkbox]": (node) => {
-    if (!node.closest("label")) set(node, "aria-label", within(node, "span, label") || "choose");
+    // a box of its own has its words beside it; the first label of its root is an empty one
+    const beside = node.nextElementSibling ? node.nextElementSibling.textContent.trim() : "";
+    if (!node.closest("label")) set(node, "aria-label", beside || within(node, "span, label") || "choose");
   },
   ".bk-input-group": (node) => {
     const boxes = node.querySelectorAll("input[type=checkbox], input[type=radio]");

@@ -1,0 +1,179 @@
+"""The card of the expected time of the draft's runs, and of its error afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.dashboards.components.html import facts, html
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.validation import running_flow, single_document
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.engine.expected import ExpectedRun, expected_of
+from anonflow.errors import AnonflowError
+
+__all__ = ["ExpectedCard", "ExpectedRuns"]
+
+MIB = 1 << 20
+
+METHODS = 1.0
+"""Seconds that the stretches of one method may take here."""
+
+
+class ExpectedRuns(param.Parameterized):
+    """Expectations of the runs of a workspace's draft, and of those that have been run since.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    They wait in the same queue as all runs, off the event loop. Expectations belong to one draft and one table; when
+    one of the two changes, only those of finished runs are still shown.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    computing = param.Boolean(default=False)
+    answers = param.Parameter((), doc="ExpectedRun of each run of the draft, once they were computed.")
+    known = param.Dict(default={}, doc="Id of a finished run -> what was expected of it.")
+    problem = param.String(default="")
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.background = Background(workspace)
+        self._of: dict[str, Any] = {}
+        workspace.draft.param.watch(self._changed, "document")
+        workspace.param.watch(self._changed, "frame")
+        workspace.param.watch(self._ended, "runs")
+
+    def compute(self) -> None:
+        """Compute those of the draft, aside."""
+        workspace = self.workspace
+        if self.computing:
+            return
+        table, document, folder = workspace.table, workspace.draft.document, workspace.draft.folder
+        if table is None or workspace.problems:
+            self.problem = "; ".join(workspace.problems) or "no table is open; open one first"
+            return
+        try:
+            flows = [
+                (run.name, replace(running_flow(single_document(document, run), folder), table=table))
+                for run in workspace.draft.flow().runs
+            ]
+        except AnonflowError as error:
+            self.problem = error.message
+            return
+        self._of = document
+        self.param.update(computing=True, problem="", answers=())
+
+        def work() -> tuple[ExpectedRun, ...]:
+            answers = []
+            for name, flow in flows:
+                if not self.computing:  # the draft has changed
+                    break
+                answers += [replace(each, name=name) for each in expected_of(flow, seconds=METHODS)]
+            return tuple(answers)
+
+        def done(answers: tuple[ExpectedRun, ...]) -> None:
+            self.param.update(computing=False, answers=answers)
+
+        def failed(problem: str) -> None:
+            self.param.update(computing=False, problem=problem)
+
+        self.background.start(work, done, failed)
+
+    def _changed(self, *events: Any) -> None:
+        if self.workspace.draft.document != self._of:
+            self.background.forget()
+            self.param.update(computing=False, answers=(), problem="")
+
+    def _ended(self, *events: Any) -> None:
+        """Keep what was expected of runs that are over now."""
+        named = {answer.name: answer for answer in self.answers}
+        ids = {run.id for run in self.workspace.runs}
+        known = {id: answer for id, answer in self.known.items() if id in ids}
+        for run in self.workspace.runs:
+            if run.id not in known and run.result.name in named and not self.computing:
+                known[run.id] = named[run.result.name]
+        self.known = known
+
+    def errors(self) -> list[tuple[str, ExpectedRun, float]]:
+        """Return the finished runs of which something was expected: name, what, and the seconds that it took."""
+        place = {answer.name: at for at, answer in enumerate(self.answers)}
+        ended = [run for run in self.workspace.runs if run.id in self.known and run.result.problem is None]
+        ended.sort(
+            key=lambda run: place.get(run.result.name, len(place))
+        )  # as they are expected, not as they ended
+        return [(run.name, self.known[run.id], run.result.seconds) for run in ended]
+
+
+class ExpectedCard(pn.viewable.Viewer):
+    """The expectations, beside each method, and their errors.
+
+    Parameters
+    ----------
+    model : ExpectedRuns
+    """
+
+    model = param.ClassSelector(class_=ExpectedRuns, constant=True)
+
+    def __init__(self, model: ExpectedRuns, **given: Any) -> None:
+        super().__init__(model=model, **given)
+        self.start = pn.widgets.Button(label="Expect time and memory", width=230, css_classes=["af-expect"])
+        self.start.on_click(lambda _: model.compute())
+        self.shown = html("", "af-expected")
+        model.param.watch(self._show, ["computing", "answers", "known", "problem"])
+        self._show()
+
+    def _show(self, *events: Any) -> None:
+        model = self.model
+        self.start.disabled = model.computing
+        self.start.label = "Running a few records…" if model.computing else "Expect time and memory"
+        parts = [
+            Markup("<p class='soft' role='status'>{}</p>").format(model.problem)
+            if model.problem
+            else Markup("")
+        ]
+        if model.answers:
+            rows = [
+                (
+                    answer.name,
+                    "–" if answer.seconds is None else f"{answer.seconds:.2g}",
+                    "–" if answer.memory is None else f"{answer.memory / MIB:,.0f}",
+                    answer.problem or f"from up to {answer.largest:,} records",
+                )
+                for answer in model.answers
+            ]
+            parts.append(facts(("run", "seconds expected", "MiB expected", ""), rows, (1, 2)))
+        finished = model.errors()
+        if finished:
+            rows = [
+                (
+                    name,
+                    "–" if expected.seconds is None else f"{expected.seconds:.2g}",
+                    f"{seconds:.2g}",
+                    wrong_by(expected, seconds),
+                )
+                for name, expected, seconds in finished
+            ]
+            parts.append(Markup("<h4>What it took</h4>"))
+            parts.append(facts(("run", "seconds expected", "seconds", "the expectation was"), rows, (1, 2)))
+        self.shown.object = str(Markup("").join(parts))
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return pn.Column(self.start, self.shown, sizing_mode="stretch_width")
+
+
+def wrong_by(expected: ExpectedRun, seconds: float) -> str:
+    """Return in words by how much an expectation was wrong."""
+    error = expected.error(seconds)
+    if error is None:
+        return ""
+    if abs(error) < 0.005:
+        return "right"
+    return f"{abs(error):.0%} too {'long' if error > 0 else 'short'}"

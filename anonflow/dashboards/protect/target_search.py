@@ -1,0 +1,186 @@
+"""The model of the tab Target: a search for a target, whose trials become runs."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import param
+
+from anonflow import engine
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.validation import running_flow, single_document
+from anonflow.dashboards.session.workspace import Workspace, plural
+from anonflow.engine.search.document import target_section, with_diversity
+from anonflow.engine.search.search import run_of
+from anonflow.engine.search.space import Space
+from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
+from anonflow.errors import AnonflowError, FlowError
+
+__all__ = ["TargetChoice"]
+
+KEPT = 40
+"""Trials that become runs, at most; the search goes on."""
+
+
+class TargetChoice(param.Parameterized):
+    """The target, and the search for it.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    A search waits in line with everybody's runs, and takes one place there. Each trial that has a result becomes a run of the
+    workspace, so that the page Compare shows the frontier as it grows; when the search is over, the flow of each of these
+    runs says what was tried. Of a trial that another one beats, the records are let go.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    loss = param.Number(default=None, allow_None=True, bounds=(0, 1), inclusive_bounds=(False, True))
+    percent = param.Number(default=9.0, allow_None=True, bounds=(0, 100), inclusive_bounds=(False, True))
+    guessed = param.Number(default=None, allow_None=True, bounds=(0, 100), inclusive_bounds=(False, True))
+    signs = param.String(default="", doc="Formulas, separated by semicolons.")
+    seconds = param.Number(default=120.0, bounds=(1, None))
+    chosen_only = param.Boolean(default=False, doc="Whether only the methods that are chosen are tried.")
+    searching = param.Boolean(default=False)
+    doing = param.String(default="", doc="What the search is at, in a few words.")
+    trials = param.Parameter((), doc="What was tried, in this order.")
+    report = param.Parameter(None, doc="Of the last search that is over; None before.")
+    problem = param.String(default="", doc="Why there is no search.")
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.background = Background(workspace)
+        self._work: engine.TargetSearch | None = None
+        self._ids: list[int] = []
+        self._stopped = threading.Event()
+        workspace.param.watch(self._table_changed, "frame")
+
+    @property
+    def target(self) -> SearchTarget:
+        """What the form says.
+
+        Raises
+        ------
+        ParameterError
+            If nothing is to be reached, or a value is none.
+        """
+        seconds, most = float(self.seconds), self.workspace.limits.seconds
+        return SearchTarget(
+            self.loss,
+            None if self.percent is None else self.percent / 100.0,
+            tuple(text.strip() for text in self.signs.split(";") if text.strip()),
+            seconds if most is None else min(seconds, most),
+            None if self.guessed is None else self.guessed / 100.0,
+        )
+
+    def start(self) -> None:
+        """Search in the background; ``problem`` has the reason if this is impossible."""
+        if self.searching:
+            return
+        workspace = self.workspace
+        try:
+            if workspace.table is None or workspace.problems:
+                raise FlowError.collected(
+                    "this cannot run", workspace.problems or ("no table is open; open one first",)
+                )
+            target = self.target
+            document = workspace.draft.document
+            (first, *_) = workspace.draft.flow().runs
+            single = single_document(document, first)
+            single["steps"][0]["anonymize"] = {
+                "algorithm": "mondrian",
+                "k": 2,
+                "loss": first.anonymize.loss,
+                **({} if first.anonymize.boundaries else {"boundaries": False}),
+            }
+            single.pop("partition", None)
+            if first.partition.order != "lexicographic":
+                single["partition"] = {"order": first.partition.order}
+            flow = replace(running_flow(single, workspace.draft.folder), table=workspace.table)
+            space = Space(tuple(workspace.algorithms) if self.chosen_only else ())
+            work = engine.TargetSearch(
+                flow, target, space, watch=lambda trial: self._heard(work, flow, single)
+            )
+        except AnonflowError as error:
+            self.problem = error.message
+            return
+        self._work, self._ids = work, []
+        self._stopped.clear()
+        self.param.update(
+            searching=True, trials=(), report=None, problem="", doing="waiting for a free processor"
+        )
+
+        def search() -> SearchReport:
+            if self._stopped.is_set():
+                work.cancel()
+            return work.run()
+
+        def done(report: SearchReport) -> None:
+            self._show(work, flow, single, report)
+            self.param.update(searching=False, doing="", report=report)
+
+        def failed(problem: str) -> None:
+            self.param.update(searching=False, doing="", problem=problem)
+
+        self.background.start(search, done, failed)
+
+    def stop(self) -> None:
+        """End the search; its trials are kept."""
+        self._stopped.set()
+        if self._work is not None:
+            self._work.cancel()
+
+    def _table_changed(self, *events: Any) -> None:
+        """Forget the search: its table is no longer open."""
+        self.stop()
+        self.background.forget()
+        self._work = None
+        self.param.update(searching=False, doing="", trials=(), report=None, problem="")
+
+    def _heard(self, work: engine.TargetSearch, flow: engine.Flow, single: dict[str, Any]) -> None:
+        """From the search's thread, after each trial."""
+        self.workspace.later(lambda: self._show(work, flow, single, None))
+
+    def _show(
+        self,
+        work: engine.TargetSearch,
+        flow: engine.Flow,
+        single: dict[str, Any],
+        report: SearchReport | None,
+    ) -> None:
+        if work is not self._work:
+            return  # of a table that is no longer open
+        trials: tuple[Trial, ...] = tuple(work.trials) if report is None else report.trials
+        results: list[tuple[dict[str, Any], int, engine.RunResult]] = []
+        for at, trial in enumerate(trials):
+            if trial.result is not None and len(results) < KEPT:
+                document = self._document(flow, single, trial)
+                if report is not None:
+                    document["target"] = target_section(report, at)
+                results.append((document, work.seed, trial.result))
+        self._ids = self.workspace.keep_results(results, self._ids)
+        best = None if report is None or report.best is None else report.best.result
+        if best is not None and self.workspace.chosen in self._ids:
+            # no run of the user's own is looked at: the next screens show what was picked
+            shown = zip(self._ids, results, strict=False)
+            picked = [id for id, (*_, result) in shown if result is best]
+            self.workspace.chosen = picked[0] if picked else self.workspace.chosen
+        self.param.update(trials=trials, doing=work.doing)
+
+    def _document(self, flow: engine.Flow, single: dict[str, Any], trial: Trial) -> dict[str, Any]:
+        document = single_document(single, run_of(flow, trial.candidate))
+        return {**document, "steps": with_diversity(document["steps"], trial.candidate.setup)}
+
+    def sentence(self) -> str:
+        """Return the state or the result of the search, in plain words."""
+        if self.problem:
+            return f"This cannot be searched: {self.problem}"
+        if self.searching:
+            return f"Searching ({self.doing}): {plural(len(self.trials), 'trial')} so far, on the page Compare as runs."
+        if self.report is None:
+            return "Say what is to be reached; methods, k and partitions are then tried for you, the most promising first."
+        return f"{self.report.sentence()} {plural(len(self.report.trials), 'trial')} in {self.report.seconds:.0f} s; {self.report.ended}."

@@ -1,0 +1,196 @@
+"""A register of the population, uploaded on the screen Risk: whom of it the records fit, and the attackers who have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import param
+
+from anonflow.dashboards.session.paths import safe_name
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.table_sources import take_upload
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.engine.flows.registers import register_holders
+from anonflow.errors import AnonflowError
+from anonflow.generalization import Generalization
+from anonflow.risk import WITH_REGISTER
+from anonflow.risk.register import RegisterCounts
+from anonflow.table import Table
+from anonflow.table.files.read import read_frame
+
+__all__ = ["RegisterFigures", "RegisterModel", "register_figures"]
+
+ATTACK = ("steps", "attack")
+
+BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
+"""Attackers who are tried beside those with the register, in a draft that names none."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegisterFigures:
+    """Whom of a register the records of a table fit, on all quasi-identifiers as they are.
+
+    Attributes
+    ----------
+    people : int
+        In the register.
+    fits : numpy.ndarray, shape (n,), int64
+        How many people of the register each record fits.
+    """
+
+    people: int
+    fits: np.ndarray
+
+    @property
+    def single(self) -> int:
+        """Records that fit exactly one person."""
+        return int((self.fits == 1).sum())
+
+    @property
+    def nobody(self) -> int:
+        """Records that fit nobody: their people are not in the register, or are written in another way there."""
+        return int((self.fits == 0).sum())
+
+    @property
+    def average(self) -> float:
+        """The mean chance of naming a record's person: 1 / people that it fits, 0 where it fits nobody."""
+        chance = np.where(self.fits > 0, 1.0 / np.maximum(self.fits, 1), 0.0)
+        return float(chance.mean()) if len(chance) else 0.0
+
+
+def register_figures(table: Table, register: Any) -> RegisterFigures:
+    """Compare the records of a table with a register.
+
+    Parameters
+    ----------
+    table : Table
+    register : pandas.DataFrame
+
+    Raises
+    ------
+    ParameterError
+        If the register lacks a quasi-identifier, or has no people.
+    DataError, HierarchyError
+        If a value of it does not go with its column.
+    """
+    cells = Generalization.of(table.records).decode()
+    counts = RegisterCounts.of(cells, table.schema, register, table)
+    return RegisterFigures(counts.people, counts.of_row)
+
+
+class RegisterModel(param.Parameterized):
+    """The register that the draft's attackers have.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    The file lies in the session's own folder, and the draft names it: a run that is published is attacked with it, and a project
+    that is saved keeps it. ``figures`` is of the file and the table that it was computed for.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    figures = param.Parameter(None, doc="RegisterFigures, or None.")
+    computing = param.Boolean(default=False)
+    problem = param.String(default="", doc="Why the last file was not taken, or cannot be used any more.")
+
+    def __init__(self, workspace: Workspace, **settings: Any) -> None:
+        super().__init__(workspace=workspace, **settings)
+        self.background = Background(workspace, at_once=True)
+        self._computed: tuple[Any, str] | None = None
+
+    @property
+    def file(self) -> str | None:
+        """The register that the draft names, None without one."""
+        for _, settings, _ in register_holders(self.workspace.draft.get(ATTACK, [])):
+            if isinstance(settings, dict) and isinstance(settings.get("population"), str):
+                return str(settings["population"])
+        return None
+
+    def take(self, name: str, path: Path) -> None:
+        """Take a file that was uploaded, aside; the draft names it once it can be used.
+
+        Parameters
+        ----------
+        name : str
+            As its user calls it.
+        path : pathlib.Path
+        """
+        table = self.workspace.table
+        if table is None:
+            self.problem = "no table is open under these columns; open one first"
+            return
+        try:
+            # under a name of its own: the table's file may be called the same
+            place = take_upload(
+                f"register-{safe_name(name)}", path, self.workspace.folder, self.workspace.limits
+            )
+        except AnonflowError as error:
+            self.problem = error.problems[0]
+            return
+
+        def done(figures: RegisterFigures) -> None:
+            self._computed = table, place.name
+            self.param.update(figures=figures, computing=False)
+            self.workspace.draft.set(ATTACK, self._attackers(place.name))
+
+        def failed(problem: str) -> None:
+            if place.name != self.file:
+                place.unlink(missing_ok=True)
+            self.param.update(computing=False, problem=problem)
+
+        self.param.update(computing=True, problem="")
+        self.background.start(lambda: register_figures(table, self._read(place)), done, failed)
+
+    def forget(self) -> None:
+        """Take the register away from the draft."""
+        attackers = [each for each in self.workspace.draft.get(ATTACK, []) if not self._has_register(each)]
+        self.background.forget()
+        self._computed = None
+        self.param.update(figures=None, computing=False, problem="")
+        only_beside = attackers == list(BESIDE)
+        self.workspace.draft.set(ATTACK, None if only_beside or not attackers else attackers)
+
+    def compute(self) -> None:
+        """Compute the figures of the draft's register aside, if those of the table are not there."""
+        table, file = self.workspace.table, self.file
+        if table is None or file is None:
+            self._computed = None
+            if self.figures is not None:
+                self.figures = None
+            return
+        if self._computed == (table, file) or self.computing:
+            return
+        self._computed = table, file
+
+        def done(figures: RegisterFigures) -> None:
+            self.param.update(figures=figures, computing=False)
+
+        def failed(problem: str) -> None:
+            self.param.update(figures=None, computing=False, problem=problem)
+
+        self.param.update(computing=True, problem="")
+        place = self.workspace.folder / file
+        self.background.start(lambda: register_figures(table, self._read(place)), done, failed)
+
+    def _read(self, place: Path) -> Any:
+        """Return the register, read as a run reads it."""
+        source = self.workspace.source
+        form = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
+        frame = read_frame(place, **form)
+        self.workspace.limits.check_rows(len(frame))
+        return frame
+
+    def _attackers(self, file: str) -> list[Any]:
+        """Return the draft's attackers, and those who have the register."""
+        kept = [each for each in self.workspace.draft.get(ATTACK, []) if not self._has_register(each)]
+        return [*(kept or BESIDE), *({name: {"population": file}} for name in WITH_REGISTER)]
+
+    @staticmethod
+    def _has_register(attacker: Any) -> bool:
+        return isinstance(attacker, dict) and any(name in WITH_REGISTER for name in attacker)

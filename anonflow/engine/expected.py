@@ -1,0 +1,158 @@
+"""Estimate the time and memory of a flow's runs beforehand, from short stretches of the same table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from os import PathLike
+
+from anonflow.algorithms.anonymize import within
+from anonflow.algorithms.budget import TimedTable
+from anonflow.algorithms.pilots import PilotModel, run_pilots
+from anonflow.algorithms.seeds import checked_seed
+from anonflow.engine.execution.budgets import opens
+from anonflow.engine.flows import source
+from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.flows.loader import load_flow
+from anonflow.engine.staging import staged
+from anonflow.engine.storage.choice import pieces_of
+from anonflow.errors import AnonflowError, FlowError, ParameterError
+from anonflow.loss import measure_named
+from anonflow.system import with_peak
+
+__all__ = ["ExpectedRun", "expected_of", "read_and_expect"]
+
+SECONDS = 2.0
+"""Seconds that the stretches of one method may take."""
+
+
+@dataclass(frozen=True)
+class ExpectedRun:
+    """The expected time and memory of a run.
+
+    Attributes
+    ----------
+    name : str
+        Of the run.
+    seconds : float or None
+        Of the method, added up over partitions, as the run itself reports them; None where a budget decides, or it cannot run.
+    memory : int or None
+        Bytes beyond what is held before.
+    largest : int
+        Records of the longest stretch that was run.
+    problem : str
+        Why there is no estimate.
+    """
+
+    name: str
+    seconds: float | None = None
+    memory: int | None = None
+    largest: int = 0
+    problem: str = ""
+
+    def error(self, seconds: float) -> float | None:
+        """Return the relative error of the estimate: 0.5 if it was wrong by half of the true value; None without an estimate."""
+        return None if self.seconds is None or seconds <= 0 else self.seconds / seconds - 1.0
+
+
+def expected_of(
+    flow: Flow,
+    *,
+    workers: int | None = None,
+    seconds: float = SECONDS,
+    stopped: Callable[[], bool] = lambda: False,
+) -> list[ExpectedRun]:
+    """Return the expected time and memory of each run of a flow.
+
+    Parameters
+    ----------
+    flow : Flow
+        With its table in memory.
+    workers : int, optional
+    seconds : float
+        That the stretches of one method, with its options and one k, may take; the first is run in any case.
+    stopped : callable, optional
+        Called before each run: if it returns True, the remaining runs are left out.
+
+    Raises
+    ------
+    ParameterError
+        If the table is not in memory.
+
+    Notes
+    -----
+    Stretches of 64 to 4,096 records are run, as the partitions are cut, and seconds and memory taken to grow with a power of the
+    records (:class:`anonflow.algorithms.pilots.PilotModel`). What diversity, checks and measures take is not in it. Memory is
+    that of this process, which other threads use, too.
+    """
+    table = flow.table
+    if table is None:
+        raise ParameterError("what a flow is expected to take needs its table in memory")
+    threads = workers or os.cpu_count() or 1
+    cut: dict[tuple[bool, str], TimedTable] = {}
+    models: dict[tuple[object, ...], PilotModel] = {}
+    answers = []
+    for run in flow.runs:
+        if stopped():
+            break
+        if opens(run):
+            answers.append(ExpectedRun(run.name, problem="a budget decides what it takes"))
+            continue
+        spec = run.anonymize
+        method = spec.method
+        try:
+            place = spec.boundaries, run.partition.order
+            if place not in cut:
+                cut[place] = TimedTable.of(
+                    within(table.records, method, spec.boundaries), run.partition.order
+                )
+            records = cut[place]
+            size = method.partition_size(run.partition.cut, spec.k, spec.options) or records.n
+            cuts = records.cuts(size, spec.k)
+            key = (*place, spec.algorithm, spec.k, spec.loss, repr(sorted(spec.options.items())), size)
+            if key not in models:
+                models[key] = run_pilots(
+                    method, records, spec.k, loss=measure_named(spec.loss), options=spec.options, seconds=seconds,
+                    largest=size, peak=with_peak,
+                )  # fmt: skip
+            model = models[key]
+            expected = model.expected(*cuts.lengths, threads)
+        except AnonflowError as error:
+            answers.append(ExpectedRun(run.name, problem=error.message))
+            continue
+        answers.append(ExpectedRun(run.name, expected.seconds, expected.memory, model.pilots[-1].records))
+    return answers
+
+
+def read_and_expect(
+    flow: str | PathLike[str] | Flow, *, workers: int | None = None, seconds: float = SECONDS
+) -> list[ExpectedRun]:
+    """Read the table of a flow, and return what each of its runs is expected to take; nothing is written.
+
+    Parameters
+    ----------
+    flow : path or Flow
+    workers, seconds : optional
+        As :func:`expected_of` takes them.
+
+    Raises
+    ------
+    FlowError, DataError, SchemaError, HierarchyError
+        If the flow, or what it names, cannot be used; if it has a target and nothing is picked yet, or its table is worked
+        on in pieces.
+    """
+    loaded = flow if isinstance(flow, Flow) else load_flow(flow)
+    if loaded.space is not None:
+        raise FlowError(
+            f"{loaded.name}: has a target, and nothing is picked yet; search first: anonflow search FLOW --output PICKED"
+        )
+    with staged(loaded) as here:
+        if pieces_of(here) is not None:
+            raise FlowError(
+                f"{loaded.name}: this table is worked on in pieces, and stretches are cut from a table in memory; plan a flow over "
+                "a file with some of its rows"
+            )
+        table = source.read(here, Fingerprint.of(here), checked_seed(None))
+    return expected_of(replace(loaded, table=table), workers=workers, seconds=seconds)

@@ -1,0 +1,127 @@
+"""The result of a search as a flow: this flow runs the picked settings, without timing."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonflow.engine.search.trials import SearchReport, SearchTarget, Setup, Trial
+from anonflow.errors import InfeasibleError
+
+__all__ = ["picked_document", "target_section", "with_diversity"]
+
+LONGEST = 200
+"""Characters of a problem, at most."""
+
+
+def target_section(report: SearchReport, picked: int | None = None) -> dict[str, Any]:
+    """Return the section target of a flow: the requirements, and the trials.
+
+    Parameters
+    ----------
+    report : SearchReport
+    picked : int, optional
+        The trial that the flow runs; by default the picked one.
+    """
+    chosen = report.picked if picked is None else picked
+    tried = []
+    for at, trial in enumerate(report.trials):
+        tried.append({**_tried(trial), **({"picked": True} if at == chosen else {})})
+    return {**_wanted(report.target), "tried": tried}
+
+
+def _wanted(target: SearchTarget) -> dict[str, Any]:
+    wanted: dict[str, Any] = {
+        key: float(value)
+        for key in ("loss", "risk", "disclosure")
+        if (value := getattr(target, key)) is not None
+    }
+    if target.signs:
+        wanted["signs"] = list(target.signs)
+    return {**wanted, "time": f"{f'{target.seconds:.6f}'.rstrip('0').rstrip('.')}s"}
+
+
+def _tried(trial: Trial) -> dict[str, Any]:
+    setup = trial.candidate.setup
+    entry: dict[str, Any] = {"algorithm": setup.algorithm, "k": trial.candidate.k}
+    if setup.size is not None:
+        entry["size"] = setup.size
+    for key, pairs in (("options", setup.options), ("diversify", setup.diversity)):
+        if pairs:
+            entry[key] = dict(pairs)
+    for key, digits in (("loss", 6), ("risk", 6), ("disclosure", 6), ("seconds", 3), ("expected", 3)):
+        value = getattr(trial, key)
+        if value is not None:
+            entry[key] = round(float(value), digits)
+    if trial.signs is not None:
+        entry["signs"] = bool(trial.signs)
+    if trial.problem is not None:
+        entry["problem"] = trial.problem[:LONGEST]
+    return entry
+
+
+def with_diversity(steps: Sequence[Mapping[str, Any]], setup: Setup) -> list[dict[str, Any]]:
+    """Return the steps of a flow with the diversity of a setup; a step diversify comes right after anonymize.
+
+    Parameters
+    ----------
+    steps : sequence of mapping
+        As a flow has them.
+    setup : Setup
+    """
+    more = dict(setup.diversity)
+    kept: list[dict[str, Any]] = []
+    own: Any = {}
+    for step in steps:
+        ((name, settings),) = step.items()
+        if name == "diversify":
+            own = {} if "criterion" in more else settings
+        else:
+            kept.append({name: settings})
+    if own or more:
+        kept.insert(1, {"diversify": {**own, **more}})
+    return kept
+
+
+def picked_document(document: Mapping[str, Any], report: SearchReport) -> dict[str, Any]:
+    """Return a flow that runs the pick of a search, and lists its trials.
+
+    Parameters
+    ----------
+    document : mapping
+        The flow with the open target, as plain data.
+    report : SearchReport
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing has a result.
+    """
+    best = report.best
+    if best is None:
+        raise InfeasibleError(f"search: {report.sentence()} Raise the target or its time.")
+    setup = best.candidate.setup
+    kept = copy.deepcopy(
+        {key: value for key, value in document.items() if key not in ("matrix", "target", "partition")}
+    )
+    steps = []
+    for step in kept["steps"]:
+        (name, settings), *_ = step.items()
+        if name == "anonymize":
+            base = {key: settings[key] for key in ("loss", "boundaries") if key in (settings or {})}
+            settings = {"algorithm": setup.algorithm, "k": best.candidate.k, **base, **dict(setup.options)}
+        steps.append({name: settings})
+    steps = with_diversity(steps, setup)
+    partition = {key: value for key, value in (document.get("partition") or {}).items() if key == "order"}
+    if setup.size is not None:
+        partition["size"] = setup.size
+    picked: dict[str, Any] = {}
+    for key, value in kept.items():
+        if key == "steps" and partition:
+            picked["partition"] = partition
+        picked[key] = steps if key == "steps" else value
+    publish = picked.get("publish")
+    if isinstance(publish, dict):
+        publish.pop("run", None)
+    return {**picked, "target": target_section(report)}

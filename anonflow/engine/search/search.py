@@ -1,0 +1,575 @@
+"""The search: stretches of the table first, then run after run, the most promising first, until its time is over."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from anonflow.algorithms.anonymize import within
+from anonflow.algorithms.budget import TimedTable
+from anonflow.algorithms.diversity.target import check_diversity
+from anonflow.algorithms.pilots import PilotModel, run_pilots
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.engine.execution.events import Cancelled, EventStream
+from anonflow.engine.execution.plan import refuse_early
+from anonflow.engine.flows import source
+from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.flows.flow import Flow, Run
+from anonflow.engine.flows.goal import CHECKED
+from anonflow.engine.flows.loader import load_flow
+from anonflow.engine.flows.references import diversify_problem
+from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
+from anonflow.engine.run import run
+from anonflow.engine.search.best_first import BestFirst, Guess
+from anonflow.engine.search.space import BLIND, DIVERSE, Space
+from anonflow.engine.search.trials import (
+    Candidate,
+    SearchReport,
+    SearchTarget,
+    Setup,
+    Trial,
+    frontier_of,
+    picked,
+)
+from anonflow.engine.staging import staged
+from anonflow.engine.storage.choice import pieces_of
+from anonflow.errors import AnonflowError, FlowError, ParameterError
+from anonflow.loss import measure_named
+from anonflow.partition import ORDERS
+from anonflow.risk import attack
+from anonflow.table import Table
+from anonflow.utility import measure
+
+if TYPE_CHECKING:
+    from anonflow.algorithms.anonymize import Anonymization
+
+__all__ = ["TargetSearch", "run_of", "search", "search_flow"]
+
+SHARE = 0.15
+"""Share of the time that the stretches may take."""
+
+
+class TargetSearch:
+    """A search for a target, in the thread that calls :meth:`run`; another thread may :meth:`cancel` it.
+
+    Parameters
+    ----------
+    flow : Flow
+        With its table in memory. Its loss, boundaries, order, diversity and criteria hold for every run.
+    target : SearchTarget
+    space : Space
+    seed : int, bytes or str, optional
+        A secret: each run has it, so that the same settings with this seed give the same bits.
+    workers : int, optional
+    scheduler : str, optional
+    watch : callable, optional
+        Called with each :class:`Trial` as it ends, in the thread of the search.
+
+    Raises
+    ------
+    ParameterError
+        If a formula of the target names columns that the table does not have, or the table is too small for every k.
+
+    Notes
+    -----
+    The next candidate depends on measured seconds, so another search may try others. The report has the trials and the
+    pick, and a run of the pick repeats it bit by bit.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        target: SearchTarget,
+        space: Space,
+        *,
+        seed: int | bytes | str | None = None,
+        workers: int | None = None,
+        scheduler: str | None = None,
+        watch: Callable[[Trial], None] | None = None,
+    ) -> None:
+        if flow.table is None:
+            raise ParameterError("search: the table must be in memory")
+        self.flow = replace(flow, path=None, published=None)
+        self.table: Table = flow.table
+        self.target = target
+        self.seed = checked_seed(seed)
+        self.trials: list[Trial] = []
+        self.doing = ""
+        self._space = space
+        self._workers = workers
+        self._scheduler = scheduler
+        self._watch = watch or (lambda trial: None)
+        self._stopped = threading.Event()
+        self._lock = threading.RLock()  # a signal may cancel in the middle of anything
+        self._events: EventStream | None = None
+        self._check_formulas()
+        step = self.flow.spec.steps.diversify
+        if target.disclosure is not None:
+            _check_disclosure(self.table, target.disclosure)
+            sensitive = self.table.sensitive
+            if step is None and not space.diversities and len(sensitive) == 1:
+                space = replace(space, diversities=({}, _of_disclosure(sensitive[0], target.disclosure)))
+        self._candidates = space.candidates(self.table.n, target, step is not None)
+
+    publishing = False
+    """A search writes no files."""
+
+    ends_itself = True
+    """After :meth:`cancel` the search ends by itself, with its trials so far."""
+
+    def cancel(self) -> None:
+        """End the search as soon as possible; its trials are kept."""
+        self._stopped.set()
+        with self._lock:
+            if self._events is not None:
+                self._events.cancel()
+
+    def run(self) -> SearchReport:
+        """Search until the time is over, nothing promising is left, or :meth:`cancel` is called.
+
+        Raises
+        ------
+        InfeasibleError
+            If not even the whole table has the diversity that the flow wants.
+        ParameterError
+            If the sensitive column or an option is none.
+        """
+        begin = time.perf_counter()
+        self._refuse_diversities()
+        order = BestFirst(self.target, self._candidates, self._guesses(begin))
+        ended = "nothing else is expected to be better"
+        while not self._stopped.is_set():
+            left = self.target.seconds - (time.perf_counter() - begin)
+            chosen = order.next(left) if left > 0 else None
+            if chosen is None:
+                if left <= 0 or (order.waiting and order.next(float("inf")) is not None):
+                    ended = "its time is over"
+                break
+            candidate, expected = chosen
+            trial = self._try(candidate, expected.seconds, left)
+            if trial is None:
+                break
+            order.add(trial)
+            self._keep(trial)
+        if self._stopped.is_set():
+            ended = "it was stopped"
+        self.doing = ""
+        return SearchReport(
+            self.target,
+            tuple(self.trials),
+            picked(self.target, self.trials),
+            time.perf_counter() - begin,
+            len(order.waiting),
+            ended,
+        )
+
+    def _refuse_diversities(self) -> None:
+        """Leave out the diversities that not even the whole table has, each as a trial without result; refuse if none is left."""
+
+        def wanted(candidate: Candidate) -> tuple[tuple[str, Any], ...]:
+            ways = {key for key, _ in (*BLIND, *DIVERSE)}
+            return tuple(pair for pair in candidate.setup.diversity if pair[0] not in ways)
+
+        first: dict[tuple[tuple[str, Any], ...], Candidate] = {}
+        for candidate in sorted(self._candidates, key=lambda candidate: candidate.k):
+            first.setdefault(wanted(candidate), candidate)
+        refused: dict[tuple[tuple[str, Any], ...], AnonflowError] = {}
+        for diversity, candidate in first.items():
+            try:
+                refuse_early(flow_of(self.flow, candidate), self.table)
+            except AnonflowError as error:
+                refused[diversity] = error
+        if len(refused) == len(first):
+            raise next(iter(refused.values()))
+        for diversity, problem in refused.items():
+            self._keep(Trial(first[diversity], problem=problem.message))
+        self._candidates = tuple(each for each in self._candidates if wanted(each) not in refused)
+
+    def _keep(self, trial: Trial) -> None:
+        """Keep a trial; the records of dominated trials are deleted."""
+        self.trials.append(trial)
+        shown = {*frontier_of(self.trials), picked(self.target, self.trials)}
+        for at, each in enumerate(self.trials):
+            if at not in shown and each.result is not None and each.result.anonymization is not None:
+                self.trials[at] = replace(each, result=replace(each.result, anonymization=None))
+        self._watch(trial)
+
+    def _guesses(self, begin: float) -> dict[Setup, Guess]:
+        """Return the estimate for each setup from stretches of the table; a method that refuses the table is a trial without result."""
+        setups = dict.fromkeys(candidate.setup for candidate in self._candidates)
+        k = min(candidate.k for candidate in self._candidates)
+        base = self.flow.runs[0].anonymize
+        loss, order = measure_named(base.loss), self.flow.runs[0].partition.order
+        each = (
+            SHARE * self.target.seconds / max(1, len({(setup.algorithm, setup.options) for setup in setups}))
+        )
+        models: dict[tuple[Any, ...], PilotModel | None] = {}
+        tables: dict[bool, TimedTable] = {}
+        threads = self._workers or os.cpu_count() or 1
+        guesses: dict[Setup, Guess] = {}
+        for setup in setups:
+            if self._stopped.is_set() or (
+                guesses and time.perf_counter() - begin > 2 * SHARE * self.target.seconds
+            ):
+                break
+            key = setup.algorithm, setup.options
+            method = REGISTRY[setup.algorithm]
+            self.doing = f"timing {setup.algorithm} on some records"
+            try:
+                if base.boundaries not in tables:
+                    records = within(self.table.records, method, base.boundaries)
+                    tables[base.boundaries] = TimedTable.of(records, order)
+                table = tables[base.boundaries]
+                if key not in models:
+                    models[key] = None
+                    models[key] = run_pilots(
+                        method, table, k, loss=loss, options=dict(setup.options), seconds=each,
+                        largest=max((s.size or self.table.n) for s in setups if (s.algorithm, s.options) == key),
+                    )  # fmt: skip
+                model = models[key]
+                if model is None:
+                    continue
+                size = method.partition_size(setup.size, k, dict(setup.options)) or table.n
+                expected = model.expected(*table.cuts(size, k).lengths, threads)
+            except AnonflowError as error:
+                self._keep(Trial(Candidate(setup, k), problem=error.message))
+                continue
+            guesses[setup] = Guess(k, expected.loss, max(expected.wall, 1e-6))
+        return guesses
+
+    def _try(self, candidate: Candidate, expected: float, left: float) -> Trial | None:
+        """Run a candidate and measure it; None if the search was stopped meanwhile."""
+        events = EventStream()
+        with self._lock:
+            self._events = events
+        if self._stopped.is_set():
+            return None
+        self.doing = f"running {candidate.name}"
+        late = threading.Timer(left, events.cancel)
+        late.daemon = True
+        late.start()
+        begin = time.perf_counter()
+
+        def ended(**facts: Any) -> Trial:
+            return Trial(candidate, seconds=time.perf_counter() - begin, expected=expected, **facts)
+
+        try:
+            report = run(
+                flow_of(self.flow, candidate), seed=self.seed, workers=self._workers, scheduler=self._scheduler,
+                events=events,
+            )  # fmt: skip
+            (result,) = report.results
+            if result.anonymization is None:
+                return ended(problem=result.problem)
+            if not result.ok:
+                return ended(problem="; ".join(report.problems), result=replace(result, anonymization=None))
+            events.check()
+            self.doing = f"attacking {candidate.name}"
+            loss = float(result.measures["gcp"])
+            risk = largest_risk(result.anonymization, self.seed)
+            events.check()
+            disclosure = None
+            if self.target.disclosure is not None:
+                disclosure = largest_disclosure(result.anonymization, self.seed)
+                events.check()
+            signs = None
+            if self.target.signs and self.target.shortfall(loss, risk, disclosure=disclosure) == 0.0:
+                signs = self._keeps_signs(result.anonymization)
+            return ended(loss=loss, risk=risk, signs=signs, disclosure=disclosure, result=result)
+        except Cancelled:
+            if self._stopped.is_set():
+                return None
+            return ended(problem="was not over when the time of the search was")
+        except MemoryError:
+            return ended(problem="there is not enough memory; use smaller partitions")
+        except AnonflowError as error:
+            return ended(problem=error.message)
+        finally:
+            late.cancel()
+            with self._lock:
+                self._events = None
+
+    def _keeps_signs(self, anonymization: Anonymization) -> bool:
+        return all(
+            measure(self.table, anonymization, {"regression": {"formula": formula}})["regression-signs"]
+            == 1.0
+            for formula in self.target.signs
+        )
+
+    def _check_formulas(self) -> None:
+        """Refuse formulas that cannot be computed on the originals."""
+        if not self.target.signs:
+            return
+        from anonflow.analysis.models import Design
+        from anonflow.utility.analyses.comparison import originals_of
+
+        originals = originals_of(self.table)
+        for formula in self.target.signs:
+            Design.of(formula, [originals]).fit(originals)
+
+
+def run_of(flow: Flow, candidate: Candidate) -> Run:
+    """Return a candidate as a run of a flow, with the loss, boundaries and order of the flow's own."""
+    base, setup = flow.runs[0], candidate.setup
+    settings = AnonymizeSpec(
+        algorithm=setup.algorithm,
+        k=candidate.k,
+        loss=base.anonymize.loss,
+        boundaries=base.anonymize.boundaries,
+        **dict(setup.options),
+    )
+    return Run(0, candidate.name, settings, PartitionSpec(order=base.partition.order, size=setup.size))
+
+
+def flow_of(flow: Flow, candidate: Candidate) -> Flow:
+    """Return the flow that runs a candidate alone, over a table in memory, and publishes nothing."""
+    own = run_of(flow, candidate)
+    steps = flow.spec.steps
+    diversify, more = steps.diversify, dict(candidate.setup.diversity)
+    if more:
+        base = {} if diversify is None or "criterion" in more else diversify.model_dump()
+        diversify = DiversifySpec.model_validate({**base, **more})
+    steps = steps.model_copy(
+        update={
+            "anonymize": own.anonymize,
+            "diversify": diversify,
+            "draw": None,
+            "attack": (),
+            "measure": ("gcp",),
+        }
+    )
+    spec = flow.spec.model_copy(update={"steps": steps, "partition": own.partition, "matrix": None})
+    return replace(flow, path=None, spec=spec, runs=(own,), published=None, target=None, space=None)
+
+
+def largest_risk(anonymization: Anonymization, seed: int) -> float:
+    """Return the largest probability with which an attacker who points at a row is right about a person.
+
+    The attackers are those who know everybody's quasi-identifiers: ``prosecutor``; ``linker``, who also knows the method; and
+    ``unit``, where people have several rows. The release is drawn for the purpose, and not published.
+    """
+    table = anonymization.table
+    names = ["prosecutor", "linker", *(["unit"] if table.unit is not None else [])]
+    rows = attack(table, anonymization, names, k=anonymization.k, seed=derived_seed(seed, "search"))
+    return float(rows["worst"].max())
+
+
+def largest_disclosure(anonymization: Anonymization, seed: int) -> float:
+    """Return the largest probability with which the attacker ``homogeneity`` guesses a sensitive value of a person.
+
+    Of all sensitive columns; the release is drawn for the purpose, and not published.
+    """
+    table = anonymization.table
+    attackers = [{"homogeneity": {"column": name}} for name in table.sensitive]
+    rows = attack(table, anonymization, attackers, k=anonymization.k, seed=derived_seed(seed, "search"))
+    return float(rows["worst"].max())
+
+
+def _of_disclosure(column: str, most: float) -> dict[str, Any]:
+    """Return the step diversify that gives no value of a column more than a share among the rows that may be a person's."""
+    return {"criterion": "alpha-k-anonymity", "column": column, "alpha": most}
+
+
+def _check_disclosure(table: Table, most: float) -> None:
+    """Refuse a disclosure of no column, or below what a guess without any quasi-identifier reaches.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not table.sensitive:
+        raise ParameterError(
+            "target: disclosure needs a sensitive column; give the column whose values are to be kept secret this role"
+        )
+    for name in table.sensitive:
+        overall = check_diversity(table, "p-sensitivity", name, p=1).overall
+        common = float(overall.max() / overall.sum())
+        if common > most:
+            raise ParameterError(
+                f"target: disclosure {most:g} is less than the share of the most frequent value of {name!r} in the whole "
+                f"table; no release hides that: raise it to at least {math.ceil(common * 1000) / 1000:g}"
+            )
+
+
+def search(
+    table: Table,
+    target: SearchTarget | Mapping[str, Any],
+    *,
+    algorithms: Sequence[str] = (),
+    k: int | Sequence[int] = (),
+    partition_size: int | Sequence[int | None] | None = (),
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    diversify: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    order: str = "lexicographic",
+    loss: str = "ncp",
+    boundaries: bool = True,
+    seed: int | bytes | str | None = None,
+    workers: int | None = None,
+    watch: Callable[[Trial], None] | None = None,
+) -> SearchReport:
+    """Search methods, k, partition sizes and ways to diversity for a release that meets a target, the most promising first.
+
+    Parameters
+    ----------
+    table : Table
+        n records.
+    target : mapping
+        ``loss``: the GCP at most; ``risk``: the probability, at most, with which somebody who knows everybody's
+        quasi-identifiers and the method points at a person's row; ``disclosure``: the probability, at most, with which the same
+        attacker guesses a sensitive value of a person; ``signs``: formulas of regressions whose coefficients keep
+        their signs; ``time``: a duration such as ``"2m"``, which is two minutes without it.
+    algorithms : sequence of str, optional
+        Names of :func:`anonflow.algorithms`; by default all that suit the table.
+    k : int or sequence of int, optional
+        The values that are tried; by default from the smallest that the risk allows up to 100.
+    partition_size : int, None, or sequence of them, optional
+        Records in a partition; None is the whole table. Without it 100, 250, 1,000 and the whole table.
+    options : mapping, optional
+        Algorithm -> its own options.
+    diversify : mapping or list of mappings, optional
+        As the step of a flow: ``{"criterion": "l-diversity", "l": 3}``; every run has this diversity, or one of the list, in
+        which an empty mapping is none.
+    order : {"lexicographic", "input", "random"}
+        What partitions are cut along.
+    loss : str
+        The information loss that methods keep low.
+    boundaries : bool
+    seed : bytes, str or int, optional
+        A secret that every run has.
+    workers : int, optional
+        Threads.
+    watch : callable, optional
+        Called with each trial as it ends.
+
+    Returns
+    -------
+    SearchReport
+        ``anonymization`` is the result that was picked, ``runs`` a row for each trial, ``ok`` whether the target is met.
+
+    Raises
+    ------
+    ParameterError
+        If the target, a name or an option is invalid, or the table is too small for every k.
+    InfeasibleError
+        If not even the whole table has the diversity.
+
+    Notes
+    -----
+    Each method is first run on stretches of 64 to 4,096 records, for at most 15% of the time: this estimates its loss
+    and its seconds. Then the candidate runs that is expected to come nearest to the target; once a trial meets it,
+    those that are expected to lower the loss at their risk the most in a second. A candidate that is expected to take
+    more seconds than are left is not run. The trials depend on measured seconds; :func:`anonflow.anonymize` repeats the
+    pick bit by bit, with the seed and the settings of the report.
+    """
+    if not isinstance(table, Table):
+        raise ParameterError("search takes an anonflow.Table; make one with af.Table(frame, schema)")
+    goal = SearchTarget.of(target)
+    several = tuple(diversify) if isinstance(diversify, list | tuple) else ()
+    for each in several:
+        if not isinstance(each, Mapping) or each:
+            _diversity(each, table)
+    space = Space(
+        _listed(algorithms, str, "algorithms"),
+        _listed(k, int, "k"),
+        _listed(partition_size, int, "partition_size"),
+        dict(options or {}),
+        several,
+    )
+    if order not in ORDERS:
+        raise ParameterError(f"search: order is one of {', '.join(ORDERS)}")
+    named: Any = order
+    flow = Flow.for_table(
+        table, [CHECKED[0]], [CHECKED[1]], loss=loss, boundaries=boundaries, order=named, name="search"
+    )
+    if diversify is not None and not several:
+        steps = flow.spec.steps.model_copy(update={"diversify": _diversity(diversify, table)})
+        flow = replace(flow, spec=flow.spec.model_copy(update={"steps": steps}))
+    return TargetSearch(flow, goal, space, seed=seed, workers=workers, watch=watch).run()
+
+
+def _diversity(settings: Any, table: Table) -> DiversifySpec:
+    """Return the settings of a step diversify as its model."""
+    try:
+        spec = DiversifySpec.model_validate(dict(settings))
+    except (ValidationError, TypeError, ValueError):
+        raise ParameterError(
+            "search: diversify is a mapping such as {'criterion': 'l-diversity', 'l': 3}"
+        ) from None
+    _, problem = diversify_problem(spec.criterion, spec.settings, table.schema)
+    if problem is not None:
+        raise ParameterError(f"search: diversify: {problem}")
+    return spec
+
+
+def search_flow(
+    flow: str | PathLike[str] | Flow,
+    *,
+    target: SearchTarget | None = None,
+    seed: int | bytes | str | None = None,
+    workers: int | None = None,
+    watch: Callable[[Trial], None] | None = None,
+    begun: Callable[[TargetSearch], None] | None = None,
+) -> tuple[Flow, SearchReport]:
+    """Search for the target of a flow that names one and has no pick yet.
+
+    Parameters
+    ----------
+    flow : path or Flow
+    target : SearchTarget, optional
+        In place of the flow's.
+    seed, workers, watch : optional
+        As :func:`search` takes them.
+    begun : callable, optional
+        Called with the search before it begins, so that it can be stopped.
+
+    Returns
+    -------
+    flow : Flow
+    report : SearchReport
+        :func:`anonflow.engine.search.document.picked_document` makes a flow of it that runs what was picked.
+
+    Raises
+    ------
+    FlowError, DataError, SchemaError, HierarchyError
+        If the flow, or what it names, cannot be used; if it has no target, or what it picked already.
+    ParameterError, InfeasibleError
+        As :func:`search`.
+    """
+    loaded = flow if isinstance(flow, Flow) else load_flow(flow)
+    goal = target or loaded.target
+    if loaded.space is None or goal is None:
+        raise FlowError(
+            f"{loaded.name}: has no target that is still open; write it under target:, such as {{loss: 0.1, time: 2m}}"
+        )
+    entropy = checked_seed(seed)
+    with staged(loaded) as here:
+        if pieces_of(replace(here, space=None)) is not None:
+            raise FlowError(
+                f"{loaded.name}: this table is worked on in pieces, and a search holds all of it in memory; search a flow over a "
+                "file with some of its rows, and write the method, k and partitions that it picks into this flow"
+            )
+        table = source.read(here, Fingerprint.of(here), entropy)
+    work = TargetSearch(
+        replace(loaded, table=table), goal, loaded.space, seed=entropy, workers=workers, watch=watch
+    )
+    if begun is not None:
+        begun(work)
+    return loaded, work.run()
+
+
+def _listed(value: Any, kind: type, name: str) -> tuple[Any, ...]:
+    """Return one value or several values as a tuple."""
+    if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
+        return (value,)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ParameterError(f"search: {name} is a list, such as {['greedy'] if kind is str else [10, 20]}")
+    return tuple(value)

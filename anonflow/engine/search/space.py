@@ -1,0 +1,147 @@
+"""The search space: methods with their options, partition sizes, ways to diversity, and ks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anonflow.algorithms.method import Algorithm
+from anonflow.algorithms.registry import REGISTRY, algorithm_named
+from anonflow.engine.search.best_first import ladder
+from anonflow.engine.search.trials import Candidate, SearchTarget, Setup
+from anonflow.errors import ParameterError
+
+__all__ = ["Space"]
+
+KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100)
+"""The ks that are tried, as far as the target and the table allow."""
+
+SIZES = (100, 250, 1_000)
+"""Records in a partition, besides the whole table."""
+
+SMALL = 200
+"""Records up to which methods for small tables are tried, if none is named; on larger tables they are not expected to finish."""
+
+VARIANTS: dict[str, tuple[Mapping[str, Any], ...]] = {
+    "k-member": ({}, {"improve": "chains", "kicks": 0}),
+    "mondrian": ({}, {"improve": "chains", "kicks": 0}),
+}
+"""Method -> the options that it is tried with; its defaults without an entry."""
+
+BLIND = (("way", "blind"),)
+"""With diversity, for k-regular methods: more matches for everybody, besides the flow's setting."""
+
+DIVERSE = (("w", 0.5),)
+"""With diversity, for classes: more weight for diversity against loss, besides the flow's setting."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The search space; empty parts are chosen by the table.
+
+    Attributes
+    ----------
+    algorithms : tuple of str
+    ks : tuple of int
+    sizes : tuple of int or None
+        Records in a partition; None is the whole table.
+    options : mapping
+        Method -> its options, in place of those that it is tried with otherwise.
+    diversities : tuple of mapping
+        Steps diversify that are tried in place of the flow's; an empty mapping is the flow's own, or none.
+
+    Raises
+    ------
+    ParameterError
+        If a name, a k, a size or an option is invalid.
+    """
+
+    algorithms: tuple[str, ...] = ()
+    ks: tuple[int, ...] = ()
+    sizes: tuple[int | None, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    diversities: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.algorithms:
+            algorithm_named(name)
+        for name, own in self.options.items():
+            algorithm_named(name).check_options(own)
+        if any(not _is_whole(k) or k < 2 for k in self.ks):
+            raise ParameterError("k must be whole numbers of at least 2")
+        if any(size is not None and (not _is_whole(size) or size < 2) for size in self.sizes):
+            raise ParameterError(
+                "partition_size must be whole numbers of at least 2, or None for the whole table"
+            )
+
+    def setups(self, n: int, least: int, diverse: bool) -> tuple[Setup, ...]:
+        """Return the setups for a table of n records, with ks of at least `least`.
+
+        Parameters
+        ----------
+        n : int
+        least : int
+        diverse : bool
+            Whether the flow has a step diversify.
+        """
+        names = self.algorithms or tuple(
+            name for name, method in REGISTRY.items() if n <= SMALL or not method.small
+        )
+        setups: dict[Setup, None] = {}
+        for name in names:
+            method = REGISTRY[name]
+            sizes: Sequence[int | None] = self.sizes or (*SIZES, None)
+            if method.whole_table or (method.linear and not self.sizes):
+                sizes = (None,)
+            variants = (self.options[name],) if name in self.options else VARIANTS.get(name, ({},))
+            ways = self._ways(method, diverse)
+            for size in sizes:
+                if size is not None and (size >= n or size < least):
+                    size = None
+                for own in variants:
+                    for way in ways:
+                        setups[Setup(name, size, tuple(sorted(own.items())), way)] = None
+        return tuple(setups)
+
+    def _ways(self, method: Algorithm, diverse: bool) -> tuple[tuple[tuple[str, Any], ...], ...]:
+        """Return the ways to diversity of a method: each step as it is, and where it leaves open how, another way."""
+        ways: dict[tuple[tuple[str, Any], ...], None] = {}
+        for step in self.diversities or ({},):
+            own = tuple(step.items())
+            ways[own] = None
+            other = BLIND if method.guarantee == "k-regular" else DIVERSE
+            if (step or diverse) and not method.diverse and other[0][0] not in step:
+                ways[(*own, *other)] = None
+        return tuple(ways)
+
+    def candidates(self, n: int, target: SearchTarget, diverse: bool) -> tuple[Candidate, ...]:
+        """Return all candidates for a table of n records.
+
+        Raises
+        ------
+        ParameterError
+            If the table has too few records for every k that the target leaves.
+        """
+        least = 2 if target.risk is None else max(2, math.ceil(1.0 / target.risk - 1e-9))
+        ks = (
+            tuple(sorted({k for k in self.ks if k <= n}))
+            if self.ks
+            else ladder(least, max(n // 2, least), KS)
+        )
+        ks = tuple(k for k in ks if k <= n)
+        if not ks:
+            raise ParameterError(
+                f"search: a table of {n} records has too few for every k that is left; raise the risk, or name a smaller k"
+            )
+        return tuple(
+            Candidate(setup, k)
+            for setup in self.setups(n, ks[0], diverse)
+            for k in ks
+            if setup.size is None or setup.size >= k
+        )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

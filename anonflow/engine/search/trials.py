@@ -1,0 +1,347 @@
+"""The target of a search, the distance of a trial from it, and the choice of a trial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from anonflow.engine.duration import seconds_of
+from anonflow.errors import ParameterError
+from anonflow.strict_yaml import unknown
+from anonflow.utility.frontier import frontier
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.algorithms.anonymize import Anonymization
+    from anonflow.engine.execution.result import RunResult
+
+__all__ = ["SECONDS", "Candidate", "SearchReport", "SearchTarget", "Setup", "Trial", "frontier_of", "picked"]
+
+SECONDS = 120.0
+"""Default seconds of a search."""
+
+KEYS = ("loss", "risk", "disclosure", "signs", "time")
+
+
+@dataclass(frozen=True)
+class SearchTarget:
+    """The requirements of a release.
+
+    Attributes
+    ----------
+    loss : float or None
+        The GCP at most, 0 to 1.
+    risk : float or None
+        The probability, at most, with which an attacker who knows everybody's quasi-identifiers and the method points at
+        the row of any person.
+    signs : tuple of str
+        Formulas of regressions: each coefficient whose sign the originals tell keeps it.
+    seconds : float
+        That the search may take.
+    disclosure : float or None
+        The probability, at most, with which the same attacker guesses a sensitive value of any person.
+
+    Raises
+    ------
+    ParameterError
+        If there is no requirement, or a value is outside its domain.
+    """
+
+    loss: float | None = None
+    risk: float | None = None
+    signs: tuple[str, ...] = ()
+    seconds: float = SECONDS
+    disclosure: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("loss", "risk", "disclosure"):
+            value = getattr(self, name)
+            if value is not None and not (_is_number(value) and 0 < value <= 1):
+                raise ParameterError(
+                    f"{name} is a number above 0 and at most 1, such as 0.1", subject="target"
+                )
+        if not (_is_number(self.seconds) and 0 < self.seconds < math.inf):
+            raise ParameterError("time is a duration above 0, such as 2m", subject="target")
+        if not all(isinstance(formula, str) and formula.count("~") == 1 for formula in self.signs):
+            raise ParameterError(
+                "signs is a list of formulas such as 'income ~ age + education'", subject="target"
+            )
+        if self.loss is None and self.risk is None and self.disclosure is None and not self.signs:
+            raise ParameterError(
+                "says nothing to reach; name a loss, a risk, a disclosure or signs, such as {loss: 0.1}",
+                subject="target",
+            )
+
+    @classmethod
+    def of(cls, settings: Any) -> SearchTarget:
+        """Return a target from a mapping such as ``{"loss": 0.1, "risk": 0.09, "time": "2m"}``, as a flow has it.
+
+        Parameters
+        ----------
+        settings : SearchTarget or mapping
+            ``time`` is a duration as flows write it, or a number of seconds; ``signs`` a formula or a list of them.
+
+        Raises
+        ------
+        ParameterError
+            If a key is unknown, or a value outside its domain.
+        """
+        if isinstance(settings, cls):
+            return settings
+        if not isinstance(settings, Mapping):
+            raise ParameterError("target is a mapping such as {'loss': 0.1, 'risk': 0.09, 'time': '2m'}")
+        for key in settings:
+            if key not in KEYS:
+                raise ParameterError(f"{unknown(str(key), KEYS)}", subject="target")
+        signs, time = settings.get("signs") or (), settings.get("time", SECONDS)
+        if isinstance(signs, str):
+            signs = (signs,)
+        if not isinstance(signs, Sequence):
+            raise ParameterError(
+                "signs is a list of formulas such as 'income ~ age + education'", subject="target"
+            )
+        seconds = seconds_of(time) if isinstance(time, str) else time
+        return cls(
+            settings.get("loss"), settings.get("risk"), tuple(signs), seconds, settings.get("disclosure")
+        )
+
+    @property
+    def is_of_risk(self) -> bool:
+        """Whether it limits what an attacker may learn."""
+        return self.risk is not None or self.disclosure is not None
+
+    def shortfall(
+        self, loss: float, risk: float, signs: bool | None = None, disclosure: float | None = None
+    ) -> float:
+        """Return how far a result is from the target: by how much of the targets it is beyond them, added up; 0 where it meets it.
+
+        A regression without its signs counts 1; what is None was not looked at.
+        """
+        beyond = 0.0
+        for value, limit in ((loss, self.loss), (risk, self.risk), (disclosure, self.disclosure)):
+            if limit is not None and value is not None:
+                excess = value / limit - 1.0
+                beyond += excess if excess > 1e-12 else 0.0  # a limit counts as met in spite of rounding
+        return beyond + (1.0 if self.signs and signs is False else 0.0)
+
+    def sentence(self) -> str:
+        """Return the target in words."""
+        parts = []
+        if self.loss is not None:
+            parts.append(f"a loss (GCP) of at most {self.loss:g}")
+        if self.risk is not None:
+            parts.append(f"nobody found with a probability above {100 * self.risk:g}%")
+        if self.disclosure is not None:
+            parts.append(f"no sensitive value guessed with a probability above {100 * self.disclosure:g}%")
+        parts += [f"{formula} keeps its signs" for formula in self.signs]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A candidate without its k.
+
+    Attributes
+    ----------
+    algorithm : str
+    size : int or None
+        Records in a partition; None for the whole table.
+    options : tuple of (str, object)
+        Of the method, by name.
+    diversity : tuple of (str, object)
+        Settings of the flow's step diversify that are other than the flow says; with a criterion, a whole step in its place.
+    """
+
+    algorithm: str
+    size: int | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    diversity: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate: a setup with a k."""
+
+    setup: Setup
+    k: int
+
+    @property
+    def name(self) -> str:
+        """A short name, such as ``greedy k=10 size=250``."""
+        more = [f"size={self.setup.size}"] if self.setup.size is not None else []
+        more += [f"{key}={value}" for key, value in self.setup.options]
+        for key, value in self.setup.diversity:
+            if key != "column":
+                more.append(str(value) if key == "criterion" else f"{key}={value}")
+        return " ".join([self.setup.algorithm, f"k={self.k}", *more])
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A candidate that was run.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    loss, risk : float or None
+        Measured; None without a result.
+    signs : bool or None
+        Whether the regressions keep their signs; None where loss or risk are beyond the target already, or none is asked for.
+    seconds : float
+        Of the clock.
+    expected : float
+        Seconds that were expected.
+    problem : str or None
+        Why there is no result, or why it does not count.
+    result : RunResult or None
+        The owner's; None of a trial that was read from a flow.
+    disclosure : float or None
+        The largest probability of guessing a sensitive value of any person; None where the target has none.
+    """
+
+    candidate: Candidate
+    loss: float | None = None
+    risk: float | None = None
+    signs: bool | None = None
+    seconds: float = 0.0
+    expected: float = 0.0
+    problem: str | None = None
+    result: RunResult | None = field(default=None, repr=False)
+    disclosure: float | None = None
+
+    def shortfall(self, target: SearchTarget) -> float:
+        """Return how far it is from a target: infinite without a result."""
+        if self.loss is None or self.risk is None or self.problem is not None:
+            return math.inf
+        return target.shortfall(self.loss, self.risk, self.signs, self.disclosure)
+
+
+def picked(target: SearchTarget, trials: Sequence[Trial]) -> int | None:
+    """Return the trial that is picked: the nearest to the target; among those that meet it, the best in the open quantity.
+
+    Parameters
+    ----------
+    target : SearchTarget
+    trials : sequence of Trial
+
+    Returns
+    -------
+    int or None
+        Of those that meet the target the one of least loss where a risk or a disclosure is asked for, else the one of least
+        risk; the earlier one where all is equal. None if no trial has a result.
+    """
+
+    def order(at: int) -> tuple[float, ...]:
+        trial = trials[at]
+        pair = (float(trial.loss or 0.0), float(trial.risk or 0.0))
+        return trial.shortfall(target), *(pair if target.is_of_risk else pair[::-1]), at
+
+    usable = [at for at in range(len(trials)) if math.isfinite(trials[at].shortfall(target))]
+    return min(usable, key=order) if usable else None
+
+
+def frontier_of(trials: Sequence[Trial]) -> list[int]:
+    """Return the trials for which no other is better in both risk and loss, by increasing risk."""
+    usable = [at for at, trial in enumerate(trials) if trial.problem is None and trial.loss is not None]
+    points = frontier(
+        [float(trials[at].risk or 0.0) for at in usable], [float(trials[at].loss or 0.0) for at in usable]
+    )
+    return [usable[at] for at in points.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchReport:
+    """The trials of a search, and its pick.
+
+    Attributes
+    ----------
+    target : SearchTarget
+    trials : tuple of Trial
+        In the order in which they were run.
+    picked : int or None
+        The trial that comes nearest to the target; None if none has a result.
+    seconds : float
+        Of the clock.
+    left : int
+        Candidates that were not run.
+    ended : str
+        Why the search ended.
+    """
+
+    target: SearchTarget
+    trials: tuple[Trial, ...]
+    picked: int | None
+    seconds: float
+    left: int
+    ended: str
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial that was picked."""
+        return None if self.picked is None else self.trials[self.picked]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the pick meets the target."""
+        return self.best is not None and self.best.shortfall(self.target) == 0.0
+
+    @property
+    def frontier(self) -> tuple[Trial, ...]:
+        """The trials for which no other is better in both risk and loss, by increasing risk."""
+        return tuple(self.trials[at] for at in frontier_of(self.trials))
+
+    @property
+    def anonymization(self) -> Anonymization | None:
+        """The result that was picked; the owner's."""
+        best = self.best
+        return None if best is None or best.result is None else best.result.anonymization
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row for each trial: algorithm, k, size, options, loss, risk, disclosure, signs, seconds, expected, frontier, meets, picked, problem."""
+        import pandas as pd
+
+        shown = set(frontier_of(self.trials))
+        columns = (
+            "algorithm", "k", "size", "options", "loss", "risk", "disclosure", "signs", "seconds", "expected",
+            "frontier", "meets", "picked", "problem",
+        )  # fmt: skip
+        rows = []
+        for at, trial in enumerate(self.trials):
+            setup = trial.candidate.setup
+            options = " ".join(f"{name}={value}" for name, value in (*setup.options, *setup.diversity))
+            rows.append(
+                (
+                    setup.algorithm, trial.candidate.k, setup.size, options, trial.loss, trial.risk, trial.disclosure,
+                    trial.signs, round(trial.seconds, 3), round(trial.expected, 3), at in shown,
+                    trial.shortfall(self.target) == 0.0, at == self.picked, trial.problem or "",
+                )
+            )  # fmt: skip
+        return pd.DataFrame(rows, columns=columns).astype({"size": "Int64"})
+
+    def sentence(self) -> str:
+        """Return the pick, in words."""
+        best = self.best
+        if best is None:
+            return f"No candidate has a result; wanted: {self.target.sentence()}."
+        reached = "meets the target" if self.ok else "is the nearest to the target, and does not meet it"
+        values = "" if best.disclosure is None else f", disclosure {100 * best.disclosure:.2f}%"
+        return (
+            f"{best.candidate.name} {reached} ({self.target.sentence()}): loss {best.loss:.4f}, "
+            f"risk {100 * float(best.risk or 0.0):.2f}%{values}."
+        )
+
+    def __repr__(self) -> str:
+        lines = [
+            f"SearchReport: {len(self.trials)} trials in {self.seconds:.1f} s, {self.left} not run; {self.ended}"
+        ]
+        if self.trials:
+            lines.append(self.runs.to_string(index=False))
+        return "\n".join([*lines, self.sentence()])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

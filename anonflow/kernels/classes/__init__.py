@@ -1,0 +1,1 @@
+"""Kernels of methods whose result is classes."""

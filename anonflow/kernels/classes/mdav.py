@@ -1,0 +1,171 @@
+"""Maximum distance to average vector: clusters of k records around those that are furthest from the average."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.kernels.jit import jit
+
+__all__ = ["mdav_clusters", "mdav_clusters_jit"]
+
+
+def _distances(
+    points: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    left: np.ndarray,
+    many: int,
+    point: np.ndarray,
+    code: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Compute squared distances of some records to a point: squared differences of numbers, and a constant for each different code."""
+    for place in range(many):
+        i = left[place]
+        total = 0.0
+        for a in range(points.shape[1]):
+            away = points[i, a] - point[a]
+            total += away * away
+        for a in range(codes.shape[1]):
+            if codes[i, a] != code[a]:
+                total += weight[a]
+        out[place] = total
+
+
+_distances_jit = jit(_distances)
+
+
+def _average(
+    points: np.ndarray,
+    codes: np.ndarray,
+    left: np.ndarray,
+    many: int,
+    seen: np.ndarray,
+    point: np.ndarray,
+    code: np.ndarray,
+) -> None:
+    """Compute the average of some records: the mean of numbers, the most frequent code, of equally frequent ones the lowest."""
+    for a in range(points.shape[1]):
+        total = 0.0
+        for place in range(many):
+            total += points[left[place], a]
+        point[a] = total / many
+    for a in range(codes.shape[1]):
+        for place in range(many):
+            seen[codes[left[place], a]] += 1
+        best = codes[left[0], a]
+        for place in range(many):
+            own = codes[left[place], a]
+            if seen[own] > seen[best] or (seen[own] == seen[best] and own < best):
+                best = own
+        code[a] = best
+        for place in range(many):
+            seen[codes[left[place], a]] = 0
+
+
+_average_jit = jit(_average)
+
+
+def _furthest(away: np.ndarray, many: int) -> int:
+    """Return the position of the greatest distance, the first of ties."""
+    best = 0
+    for place in range(1, many):
+        if away[place] > away[best]:
+            best = place
+    return best
+
+
+_furthest_jit = jit(_furthest)
+
+
+def _leave(
+    left: np.ndarray,
+    many: int,
+    away: np.ndarray,
+    k: int,
+    nearest: np.ndarray,
+    labels: np.ndarray,
+    cluster: int,
+) -> int:
+    """Make the k nearest records a cluster and move the others together. The first of equally near records come first."""
+    filled = 0
+    for place in range(many):
+        if filled == k and away[place] >= away[nearest[k - 1]]:
+            continue
+        at = filled if filled < k else k - 1
+        while at > 0 and away[nearest[at - 1]] > away[place]:
+            nearest[at] = nearest[at - 1]
+            at -= 1
+        nearest[at] = place
+        filled += filled < k
+    for at in range(k):
+        labels[left[nearest[at]]] = cluster
+    kept = 0
+    for place in range(many):
+        if labels[left[place]] < 0:
+            left[kept] = left[place]
+            kept += 1
+    return kept
+
+
+_leave_jit = jit(_leave)
+
+
+def mdav_clusters(
+    points: np.ndarray, codes: np.ndarray, weight: np.ndarray, values: int, k: int, labels: np.ndarray
+) -> int:
+    """Cluster records by maximum distance to the average vector.
+
+    Parameters
+    ----------
+    points : numpy.ndarray, shape (n, m), float64, C-contiguous
+        Numbers, in units in which their squared differences add up.
+    codes : numpy.ndarray, shape (n, c), int64, C-contiguous
+        Not negative.
+    weight : numpy.ndarray, shape (c,), float64
+        How much two different codes add to a squared distance.
+    values : int
+        More than the largest code.
+    k : int
+        At least 1, at most n.
+    labels : numpy.ndarray, shape (n,), int64
+        Written: the cluster of each record, from 0.
+
+    Returns
+    -------
+    int
+        Number of clusters. O(n^2 (m + c) / k) time for small k, O(n + values) memory.
+    """
+    n = len(labels)
+    labels[:] = -1
+    left = np.arange(n)
+    away = np.empty(n)
+    nearest = np.empty(k, np.int64)
+    seen = np.zeros(values, np.int64)
+    point = np.empty(points.shape[1])
+    code = np.empty(codes.shape[1], np.int64)
+    many, clusters = n, 0
+    while many >= 2 * k:
+        _average_jit(points, codes, left, many, seen, point, code)
+        _distances_jit(points, codes, weight, left, many, point, code, away)
+        far = left[_furthest_jit(away, many)]
+        _distances_jit(points, codes, weight, left, many, points[far], codes[far], away)
+        last = many < 3 * k
+        opposite = left[_furthest_jit(away, many)]
+        many = _leave_jit(left, many, away, k, nearest, labels, clusters)
+        clusters += 1
+        if last:
+            break
+        if labels[opposite] >= 0:  # all that are left are equally far from the first centre
+            opposite = left[0]
+        _distances_jit(points, codes, weight, left, many, points[opposite], codes[opposite], away)
+        many = _leave_jit(left, many, away, k, nearest, labels, clusters)
+        clusters += 1
+    if many:
+        for place in range(many):
+            labels[left[place]] = clusters
+        clusters += 1
+    return clusters
+
+
+mdav_clusters_jit = jit(mdav_clusters)

@@ -1,0 +1,1 @@
+"""Kernels of freeform methods: matches, links and chains of exchanges."""

@@ -1,0 +1,1 @@
+"""Kernels of methods that hide cells by patterns."""

@@ -1,0 +1,1 @@
+"""The attackers, one to a file."""

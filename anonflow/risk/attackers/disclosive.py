@@ -1,0 +1,78 @@
+"""Replicated uniques and disclosive rows, as they are reported of synthetic data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attackers.intersection import sensitive_column
+from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.table.row_marks import coded_texts
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["Disclosive"]
+
+
+@dataclass(frozen=True)
+class Disclosive:
+    """Knows everybody's quasi-identifiers; wins where all rows that cover a person show one value, and it is right.
+
+    Parameters
+    ----------
+    column : str, optional
+        The sensitive column; the only one of the table without it.
+
+    Notes
+    -----
+    DiSCO of Raab, Nowok and Dibben (Practical privacy metrics for synthetic data, 2024): the share of originals whose key is
+    disclosive in the released data and correct in the original; and repU, the share of originals that are unique on the key
+    and whose key is unique in the released data. There two keys are equal; here a row has a person's key if it covers the
+    person. The attacker takes every row that covers, where ``homogeneity`` takes those that may be the person's: it wins
+    less often.
+    """
+
+    column: str | None = None
+    name: ClassVar[str] = "disco"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "everybody's quasi-identifiers; wants the sensitive value"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(edges of the consistency graph + n log n).
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or several to choose from.
+        DataError
+            If the consistency graph is too large.
+        """
+        column = sensitive_column(context, self.column)
+        published, own = context.frame[column], context.table.frame[column]
+        texts: dict[str, int] = {}
+        numeric = published.dtype.kind in "iuf" or own.dtype.kind in "iuf"
+        shown, truth = coded_texts(published, texts, numeric), coded_texts(own, texts, numeric)
+        graph = context.graph
+        low, high = np.full(graph.published.size, len(texts)), np.full(graph.published.size, -1)
+        np.minimum.at(low, graph.published.label, shown)
+        np.maximum.at(high, graph.published.label, shown)
+        least, most = np.full(graph.originals.size, len(texts)), np.full(graph.originals.size, -1)
+        np.minimum.at(least, graph.end, low[graph.box])
+        np.maximum.at(most, graph.end, high[graph.box])
+        person = graph.originals.label
+        disclosive = least[person] == most[person]
+        correct = disclosive & (least[person] == truth)
+        alone = (graph.originals.count[person] == 1) & (context.covering() == 1)
+        risk, unique = (PeopleAtRisk.of(context.table, each.astype(float)) for each in (correct, alone))
+        many, n = risk.above(0.0), len(risk.chance)
+        return Success(
+            n, many / n, 1.0 if many else 0.0, many, 0.0,
+            f"For {many:,} of {n:,} people all rows that cover them show one {column}, and it is theirs (DiSCO "
+            f"{percent(many / n)}); {unique.above(0.0):,} are unique and covered by one row alone (repU "
+            f"{percent(unique.mean)}).",
+            households=risk.households,
+        )  # fmt: skip

@@ -1,0 +1,144 @@
+"""Convert an earlier release, from before a table's preparation steps, to the same coding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import DataError, HierarchyError
+from anonflow.generalization import Generalization
+from anonflow.hierarchy import number_text
+from anonflow.table.domain import WHOLE, category_text, quoted_value, set_members
+from anonflow.table.metadata import range_ends
+from anonflow.table.prepare import Preparation, Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.table import Domain, Table
+
+__all__ = ["prepared_release"]
+
+
+def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return an earlier release with the column names and the coding of a table's preparation steps.
+
+    Parameters
+    ----------
+    table : Table
+        As it is now, after its steps.
+    frame : pandas.DataFrame
+        The earlier release: made after the same steps, or before they were taken up.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A column whose cells are all the table's stays as it is. Of another one the steps code both ends of a range and each
+        member of a set; a cell that cannot be coded becomes ``*``. Rows that a filter would leave out stay: their
+        people are unknown.
+    """
+    steps = table.preparation
+    if not steps:
+        return frame
+    names = steps.renamed(map(str, frame.columns))
+    # a release with the new name already had the step
+    names = {old: new for old, new in names.items() if new not in frame.columns}
+    before = {new: old for old, new in names.items()}
+    frame = frame.rename(columns=names)
+    for name in table.frame.columns:
+        own = _steps_of(steps, before.get(name, name))
+        if name in frame.columns and own and not _goes_with(table, frame[name]):
+            domains = [domain for domain in table.domains if domain.column == name]
+            frame = frame.assign(**{name: _coded(frame[name], own, domains)})
+    return frame
+
+
+def _steps_of(steps: Preparation, name: str) -> list[Step]:
+    """Return the steps that change the cells of a column, in their order."""
+    own = []
+    for step in steps.steps:
+        if step.column == name and step.name == "rename":
+            name = step.options["to"]
+        elif step.column == name and step.name != "filter":
+            own.append(step)
+    return own
+
+
+def _goes_with(table: Table, cells: pd.Series) -> bool:
+    """Return whether all cells of a published column are written as a release of the table writes them."""
+    domains = [domain for domain in table.domains if domain.column == cells.name]
+    if not domains:
+        known = {_text(value) for value in table.frame[cells.name].unique()}
+        return all(_text(value) in known for value in cells.unique() if value != WHOLE)
+    distinct = cells.drop_duplicates()
+    return all(text == WHOLE or _as_published(text, domains) == text for text in distinct)
+
+
+def _text(value: Any) -> str:
+    return number_text(value) if isinstance(value, int | float | np.integer | np.floating) else str(value)
+
+
+def _coded(cells: pd.Series, steps: list[Step], domains: Sequence[Domain]) -> pd.Series:
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    coded = [value if value == WHOLE else _coded_cell(value, steps, bool(domains)) for value in distinct]
+    if domains:
+        coded = [_as_published(text, domains) for text in coded]
+    return pd.Series(np.array(coded, object)[at], index=cells.index, name=cells.name).infer_objects()
+
+
+def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
+    """Return a cell after the steps; a range by its ends, a set by its members, ``*`` where they do not take it."""
+    if not generalized or not isinstance(cell, str):
+        coded = _after(cell, steps)
+        return WHOLE if coded is None else coded[0]
+    ends = range_ends(cell)
+    if ends is not None:
+        first, last = (_after(end if ends[2] else float(end), steps) for end in ends[:2])
+        if first is None or last is None:
+            return WHOLE
+        texts = _text(first[0]), _text(last[0])
+        if texts[0] == texts[1]:
+            return texts[0]
+        between = "-" if all(isinstance(end[0], int | float | np.number) for end in (first, last)) else "/"
+        joined = between.join(texts)
+        return joined if range_ends(joined) is not None else WHOLE
+    braces = len(cell) > 1 and cell[0] + cell[-1] == "{}"
+    members = [_after(quoted_value(each), steps) for each in (set_members(cell[1:-1]) if braces else [cell])]
+    if any(member is None for member in members):
+        return WHOLE
+    texts_of = sorted({category_text(_member(member[0])) for member in members if member is not None})
+    return texts_of[0] if len(texts_of) == 1 else "{" + "|".join(texts_of) + "}"
+
+
+def _as_published(text: Any, domains: Sequence[Domain]) -> str:
+    """Return a cell as a release of the table writes it: ``*`` for the whole domain, and for what covers no value of it."""
+    import pandas as pd
+
+    try:
+        read = Generalization.parse(pd.DataFrame({domains[0].column: [text]}), domains)
+    except (DataError, HierarchyError):
+        return WHOLE
+    return WHOLE if (read.lo > read.hi).any() else str(read.decode().iloc[0, 0])
+
+
+def _member(value: Any) -> str | None:
+    import pandas as pd
+
+    return None if pd.isna(value) else str(value)
+
+
+def _after(value: Any, steps: list[Step]) -> tuple[Any] | None:
+    """Return one value after the steps, in a tuple; None where a step does not take it."""
+    import pandas as pd
+
+    frame = pd.DataFrame({steps[0].column: [value]})
+    try:
+        for step in steps:
+            frame = step.apply(frame.set_axis([step.column], axis=1))
+    except (DataError, HierarchyError):
+        return None
+    return (frame.iloc[0, 0],)

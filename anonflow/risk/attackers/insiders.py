@@ -1,0 +1,295 @@
+"""Attackers with more than quasi-identifiers: known true matches, guessed seeds, the order and the file itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from anonflow.errors import ParameterError
+from anonflow.release import publish
+from anonflow.risk.attacker import Success, percent, wilson
+from anonflow.risk.attackers.people import PeopleAtRisk
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["Clerk", "Insider", "Replayer"]
+
+
+@dataclass(frozen=True)
+class Insider:
+    """A linker who also knows the rows of `c` other people, all of them candidates for its target's row.
+
+    Parameters
+    ----------
+    c : int
+        How many true matches are known.
+    targets : int
+        How many people are attacked, drawn at random; everybody where there are fewer.
+
+    Notes
+    -----
+    Doka 2015, section 2.2: with c true matches known, a reciprocal graph still hides a person among k - c rows, as
+    equal records do; another graph may hide it among fewer, since the remaining graph need not contain a (k -
+    c)-regular graph. The paper's k - c is about rows that carry their own record. Along a drawn assignment, as a
+    release has it, a reciprocal graph is not symmetric about the known matches, and fewer rows may be left there, too
+    (measured: 60 records of Nursery, greedy, k = 5, c = 3: one row instead of two for some). The known rows are the
+    target's own candidates, which hurts most; which c of them is drawn at random.
+    """
+
+    c: int = 1
+    targets: int = 200
+    name: ClassVar[str] = "insider"
+    needs_truth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for value, least in ((self.c, 0), (self.targets, 1)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError("insider: c is a number of at least 0, targets one of at least 1")
+
+    @property
+    def knows(self) -> str:
+        """Its knowledge besides the release."""
+        return f"everybody's quasi-identifiers, the method, and the rows of {self.c} {'person' if self.c == 1 else 'people'}"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(targets x pairs of a person and a row in the target's component).
+
+        Raises
+        ------
+        ParameterError
+            If the truth is not known, or there are too many pairs.
+        """
+        records, left = self._left(context)
+        risk = PeopleAtRisk.of(context.table, 1.0 / left, records)
+        promise = 1 / max(1, context.k - self.c)
+        fewest, most = int(left.min()), int(left.max())
+        rows = f"{fewest}" if fewest == most else f"between {fewest} and {most}"
+        return Success(
+            len(risk.chance), risk.mean, risk.worst, risk.above(promise), promise,
+            f"An attacker who knows the rows of {self.c} other {'person' if self.c == 1 else 'people'} for certain has {rows} rows "
+            f"left for its target and is right for {percent(risk.mean)}.",
+            counted=len(left) < context.n,
+            households=risk.households,
+        )  # fmt: skip
+
+    def rows_left(self, context: AttackContext) -> np.ndarray:
+        """Return how many rows may still be each target's, shape (targets,), int64; with units, each of a target's rows.
+
+        Raises
+        ------
+        ParameterError
+            If the truth is not known, or there are too many pairs.
+        """
+        return self._left(context)[1]
+
+    def _left(self, context: AttackContext) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the attacked people, and the number of rows that remain possible for each."""
+        truth = context.judged()
+        original, row = context.pairs
+        # an edge i -> t: person i may have the row that is person t's; matches are the edges inside a
+        # strongly connected component, also after known people have left with their rows
+        graph = csr_array((np.ones(len(row), np.int8), (original, truth[row])), shape=(context.n, context.n))
+        component = connected_components(graph, directed=False)[1]
+        order = np.argsort(component, kind="stable")
+        first = np.searchsorted(component[order], np.arange(component.max() + 2))
+        unit = np.arange(context.n) if context.table.unit is None else context.table.unit
+        order_of_unit = np.argsort(unit, kind="stable")
+        ends = np.searchsorted(unit[order_of_unit], np.arange(unit.max(initial=-1) + 2))
+
+        def rows_of(whose: int) -> np.ndarray:
+            return order_of_unit[ends[whose] : ends[whose + 1]]
+
+        attacked = np.zeros(context.n, bool)
+        attacked[context.people] = True
+        persons = dict.fromkeys(unit[context.rng.permutation(context.people)].tolist())
+        chosen: list[int] = []
+        knows: list[np.ndarray] = []
+        for person in list(persons)[: self.targets]:
+            own = rows_of(person)
+            around = [graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in own.tolist()]
+            others = np.array(list(dict.fromkeys(unit[np.concatenate(around)].tolist())), np.int64)
+            others = context.rng.permutation(others[others != person])[: self.c]
+            known = np.concatenate([rows_of(other) for other in others.tolist()] or [np.empty(0, np.int64)])
+            mine = own[attacked[own]].tolist()
+            chosen += mine
+            knows += [known] * len(mine)
+        left = np.empty(len(chosen), np.int64)
+        for at, (target, known) in enumerate(zip(chosen, knows, strict=True)):
+            inside = order[first[component[target]] : first[component[target] + 1]]
+            inside = inside[~np.isin(inside, known)]
+            part = graph[inside][:, inside]
+            strong = connected_components(part, connection="strong")[1]
+            me = int(np.searchsorted(inside, target))
+            targets = part.indices[part.indptr[me] : part.indptr[me + 1]]
+            left[at] = np.count_nonzero((strong[targets] == strong[me]) & (targets != me)) + 1
+        return np.array(chosen, np.int64), left
+
+
+@dataclass(frozen=True, eq=False)
+class Replayer:
+    """Runs the method and the draw again with guessed seeds, and recognizes the right one by the rows' order.
+
+    Parameters
+    ----------
+    guesses : iterable of int
+        Seeds to try.
+    anonymization : Anonymization, optional
+        The result of running the method; by default the context's.
+    """
+
+    guesses: Iterable[int] = range(100)
+    anonymization: Any = None
+    name: ClassVar[str] = "replay"
+    needs_truth: ClassVar[bool] = True
+    knows: ClassVar[str] = "everybody's quasi-identifiers, the method, and some seeds worth trying"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(n k) for each guess.
+
+        Raises
+        ------
+        ParameterError
+            If there is no anonymization to draw from, or the truth is not known.
+        """
+        again_of = self.anonymization if self.anonymization is not None else context.anonymization
+        if again_of is None or context.truth is None:
+            raise ParameterError("replay: give the anonymization, and the release as it was made from it")
+        names = list(context.table.qi_columns)
+        seen = context.frame[names].astype("str").reset_index(drop=True)
+        tried = 0
+        for guess in self.guesses:
+            tried += 1
+            again = publish(again_of, guess, rehearsal=True)
+            if again.frame[names].astype("str").equals(seen):
+                right = np.zeros(context.n)
+                right[context.truth] = np.equal(again.truth if again.truth is not None else -1, context.truth)
+                risk = PeopleAtRisk.of(context.table, right)
+                return Success(
+                    len(risk.chance), risk.mean, risk.worst, risk.above(0.0), 1 / context.k,
+                    f"One of {tried} guessed seeds repeats the release: everybody's row is known. "
+                    "Draw again with a secret seed.",
+                    households=risk.households,
+                )  # fmt: skip
+        risk = PeopleAtRisk.of(context.table, 1.0 / context.candidates())
+        return Success(
+            len(risk.chance), risk.mean, risk.mean, 0, 1 / context.k,
+            f"None of {tried} guessed seeds repeats the release; what is left is {percent(risk.mean)}.",
+            households=risk.households,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Clerk:
+    """Uses what tables reveal by themselves: the order of rows, an index, a file's metadata.
+
+    It guesses a person's row by position, from the end, by the index, by the numbers in names, and by position among
+    the rows that cover the person; the best of these counts.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Names that came with the release, a row each or a part of the rows each: of files, of tasks in a log.
+    """
+
+    names: Iterable[str] = ()
+    name: ClassVar[str] = "order"
+    needs_truth: ClassVar[bool] = True
+    knows: ClassVar[str] = "the original's row order, the file, and names of files and tasks"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(n) besides the pairs of a person and a row.
+
+        Raises
+        ------
+        ParameterError
+            If the truth is not known.
+        """
+        if context.truth is None:
+            raise ParameterError(
+                "order: whether this attacker wins is known only with the release as it was made"
+            )
+        n = context.n
+        of_row = context.truth
+        hits = [np.arange(n) == of_row, np.arange(n)[::-1] == of_row]
+        index = context.frame.index.to_numpy()
+        if index.dtype.kind in "iu" and len(np.unique(index)) == n:
+            hits.append(index == of_row)
+            hits.append(np.argsort(np.argsort(index)) == of_row)
+        hits.append(self._nearest(context) == of_row)
+        numbers = [int(digits[-1]) for name in self.names if (digits := re.findall(r"\d+", name))]
+        if len(numbers) == n:
+            hits.append(np.array(numbers) == of_row)
+            hits.append(np.argsort(np.argsort(numbers)) == of_row)
+        best = max(hits, key=lambda hit: int(hit.sum()))
+        sure = wilson(float(best.mean()), n, 3.3)[0] > 1 / context.k  # more than chance among k
+        right = np.zeros(n)
+        right[of_row] = best
+        risk = PeopleAtRisk.of(context.table, right)
+        clues = file_clues(context.path) + frame_clues(context.frame)
+        carried = f"; it carries {', '.join(clues)}" if clues else ""
+        return Success(
+            len(risk.chance), risk.mean, risk.mean, risk.above(0.0) if sure else 0, 1 / context.k,
+            f"The order of the rows, by itself, gives {percent(risk.mean)} of the people away{carried}.",
+            counted=True,
+            households=risk.households,
+        )  # fmt: skip
+
+    @staticmethod
+    def _nearest(context: AttackContext) -> np.ndarray:
+        """Return for each row the candidate of the nearest position; -1 if there is none."""
+        try:
+            original, row = context.pairs
+        except ParameterError:
+            return np.full(context.n, -1)
+        order = np.lexsort([np.abs(original - row), row])
+        first = np.unique(row[order], return_index=True)
+        nearest = np.full(context.n, -1, np.int64)
+        nearest[first[0]] = original[order][first[1]]
+        return nearest
+
+
+def frame_clues(frame: Any) -> list[str]:
+    """Return what a frame reveals besides its cells: unused categories, an index, attributes."""
+    import pandas as pd
+
+    clues = []
+    if not isinstance(frame.index, pd.RangeIndex):
+        clues.append("an index")
+    if frame.attrs:
+        clues.append("notes")
+    if any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes):
+        clues.append("lists of categories")
+    return clues
+
+
+def file_clues(path: Path | None) -> list[str]:
+    """Return what a Parquet file says besides its cells: statistics, the notes of pandas, key-value metadata.
+
+    Notes
+    -----
+    A file that is none says nothing.
+    """
+    if path is None or path.suffix.lower() not in (".parquet", ".pq"):
+        return []
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.ParquetFile(path).metadata
+    except (OSError, pa.ArrowException):
+        return []
+    clues = []
+    if about.metadata:
+        clues.append("metadata of the table it was made from")
+    groups = [about.row_group(g) for g in range(about.num_row_groups)]
+    if any(g.column(c).is_stats_set for g in groups for c in range(g.num_columns)):
+        clues.append("statistics of its columns")
+    return clues

@@ -1,0 +1,207 @@
+"""An attacker who has several releases of the same people, and intersects what they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from anonflow.criteria import subject_of
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attackers.earlier_cells import prepared_release
+from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.table.domain import WHOLE
+from anonflow.table.row_marks import row_labels
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["Intersection"]
+
+_SURE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Intersection:
+    """Has earlier releases of the same people as well, knows everybody's quasi-identifiers, wants the sensitive value.
+
+    Of T releases the values of a person's other columns are weighed by pi(y)^(1 - T) times the product of the shares of
+    its rows that show y, pi the shares in the whole table. Values that are nearly unique link rows directly that way.
+
+    Parameters
+    ----------
+    earlier : release, DataFrame, path, or list of them
+        Of the same table, coded as it is or before its steps: these are then taken (:func:`prepared_release`); or pairs ``(table, release)`` of another one, whose people are those with the same labels in the
+        frames' indices.
+    column : str, optional
+        The sensitive column; the only one of the table without it.
+    """
+
+    earlier: Any
+    column: str | None = None
+    name: ClassVar[str] = "intersection"
+    needs_truth: ClassVar[bool] = True
+    knows: ClassVar[str] = (
+        "everybody's quasi-identifiers, the method, and earlier releases of the same people"
+    )
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(pairs of a person and a row), of each release.
+
+        Raises
+        ------
+        ParameterError
+            If there is no earlier release, or no sensitive column to choose.
+        DataError
+            If a release does not go with its table.
+        """
+        column = sensitive_column(context, self.column)
+        releases = (
+            self.earlier
+            if isinstance(self.earlier, list | tuple) and not _is_pair(self.earlier)
+            else [self.earlier]
+        )
+        if not releases:
+            raise ParameterError(
+                "intersection: name at least one earlier release, such as earlier=['2024.parquet']"
+            )
+        read = [_context_of(context, each) for each in releases]
+        contexts, uncoded = [context, *(each for each, _ in read)], sum(cells for _, cells in read)
+        names = [
+            name
+            for name in context.table.other_columns
+            if all(name in each.frame.columns for each in contexts)
+        ]
+        if column not in names:
+            raise ParameterError(f"intersection: column {column!r} is not in every release")
+        codes = row_labels([*(each.frame for each in contexts), context.table.frame], names)
+        values = int(max(code.max() for code in codes)) + 1
+        prior = np.bincount(codes[0], minlength=values) / context.n
+        counts = [
+            _counts(each, code, values, context.table)
+            for each, code in zip(contexts, codes[:-1], strict=True)
+        ]
+        of_value = row_labels([context.frame, context.table.frame], [column])
+        kind = np.full(values, -1)
+        kind[codes[0]] = of_value[0]
+        truth = of_value[1]
+        alone, _ = _named(counts[:1], prior, kind, truth)
+        rate, is_sure = _named(counts, prior, kind, truth)
+        risk, before, certain = (
+            PeopleAtRisk.of(context.table, chance) for chance in (rate, alone, is_sure.astype(float))
+        )
+        sure = certain.above(0.0)
+        lost = (
+            f" After the table's steps {uncoded:,} more cells of earlier releases read *: they say nothing here, and the figures "
+            "may be too low."
+        )
+        return Success(
+            len(risk.chance), risk.mean, risk.worst, sure, before.mean,
+            f"An attacker who has {len(contexts)} releases of the same people names the right {column} for {percent(risk.mean)} "
+            f"of them, from this release alone for {percent(before.mean)}; for {sure:,} people it is "
+            f"certain, and right.{lost if uncoded else ''}",
+            households=risk.households,
+        )  # fmt: skip
+
+
+def sensitive_column(context: AttackContext, column: str | None) -> str:
+    """Return the sensitive column that an attacker wants.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such column, or several to choose from.
+    """
+    table = context.table
+    if column is None:
+        if len(table.sensitive) != 1:
+            raise ParameterError(
+                f"the table has {len(table.sensitive)} sensitive columns; say which one: column=..."
+            )
+        return table.sensitive[0]
+    if column not in table.other_columns or column not in context.frame.columns:
+        raise ParameterError(f"{column!r} is not a published column besides the quasi-identifiers")
+    return column
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and hasattr(item[0], "records")
+
+
+def _context_of(context: AttackContext, item: Any) -> tuple[AttackContext, int]:
+    """Return an earlier release, coded as the table is now, and how many more of its cells are ``*`` then."""
+    table, release = item if _is_pair(item) else (context.table, item)
+    uncoded = 0
+    if not _is_pair(item) and table.preparation:
+        given = subject_of(release)
+        if given.frame is not None:
+            frame = prepared_release(table, given.frame)
+            uncoded = max(0, int((frame == WHOLE).sum().sum()) - int((given.frame == WHOLE).sum().sum()))
+            release = frame if given.certificate is None else replace(release, frame=frame)
+    return type(context).of(table, release, context.k), uncoded
+
+
+def _counts(context: AttackContext, code: np.ndarray, values: int, people: Any) -> csr_array:
+    """Return how many of each person's rows show each value; a person who is not in the release has none."""
+    original, row = context.pairs
+    counts = csr_array((np.ones(len(row)), (original, code[row])), shape=(context.n, values))
+    counts.sum_duplicates()
+    if context.table is people:
+        return counts
+    place = context.table.frame.index.get_indexer(people.frame.index)
+    present = np.flatnonzero(place >= 0)
+    chosen = csr_array((np.ones(len(present)), (present, place[present])), shape=(len(place), context.n))
+    return csr_array(chosen @ counts)
+
+
+def _named(
+    counts: Sequence[csr_array], prior: np.ndarray, kind: np.ndarray, truth: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each person the probability that the best guess is right, with ties shared, and whether it is certain and right."""
+    whole = counts[0].copy()
+    with np.errstate(divide="ignore"):
+        whole.data = np.log(whole.data)
+    for other in counts[1:]:
+        absent = np.asarray(other.sum(axis=1)).ravel() == 0
+        whole = _product(whole, other, absent, prior)
+    n, kinds = len(truth), int(kind.max()) + 1
+    row = np.repeat(np.arange(n), np.diff(whole.indptr))
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, row, whole.data)
+    weight = np.exp(whole.data - top[row])
+    shown = kind[whole.indices] >= 0
+    mass = csr_array((weight[shown], (row[shown], kind[whole.indices[shown]])), shape=(n, kinds))
+    mass.sum_duplicates()
+    row = np.repeat(np.arange(n), np.diff(mass.indptr))
+    best, total = np.zeros(n), np.zeros(n)
+    np.maximum.at(best, row, mass.data)
+    np.add.at(total, row, mass.data)
+    is_best = mass.data >= best[row] * (1 - 1e-9)
+    ties = np.bincount(row[is_best], minlength=n)
+    right = np.bincount(row[is_best & (mass.indices == truth[row])], minlength=n)
+    rate = np.where(ties > 0, right / np.maximum(ties, 1), 1 / max(kinds, 1))
+    sure = (best >= _SURE * np.maximum(total, 1e-300)) & (right > 0)
+    return rate, sure
+
+
+def _product(logs: csr_array, other: csr_array, absent: np.ndarray, prior: np.ndarray) -> csr_array:
+    """Add one more release to the log weights: values that it does not allow are excluded, if it has the person."""
+    n, values = logs.shape
+    row = np.repeat(np.arange(n), np.diff(logs.indptr))
+    key = row * values + logs.indices
+    other.sort_indices()
+    theirs = np.repeat(np.arange(n), np.diff(other.indptr)) * values + other.indices
+    at = np.minimum(np.searchsorted(theirs, key), max(len(theirs) - 1, 0))
+    both = theirs[at] == key if len(theirs) else np.zeros(len(key), bool)
+    # people whose value has changed have no value in both releases: such a release is ignored for them
+    changed = np.bincount(row[both], minlength=n) == 0
+    silent = (absent | changed)[row]
+    keep = both | silent
+    count = other.data[at] if len(theirs) else np.ones(len(key))
+    with np.errstate(divide="ignore"):
+        more = np.where(silent, 0.0, np.log(np.where(both, count, 1.0)) - np.log(prior[logs.indices]))
+    return csr_array((logs.data[keep] + more[keep], (row[keep], logs.indices[keep])), shape=(n, values))

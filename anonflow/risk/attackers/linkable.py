@@ -1,0 +1,117 @@
+"""An attacker who links by the other published columns: columns that depend on quasi-identifiers identify people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from anonflow.criteria.linkable import linked_columns
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import Success, percent
+from anonflow.table.linkage import TOGETHER
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["LinkableColumns", "published"]
+
+STEP = 0.05
+"""The step to which published figures are rounded up."""
+
+
+def published(probability: float, promised: float) -> float:
+    """Return a figure in a report's form: rounded up to the promise, or beyond it to a twentieth.
+
+    Notes
+    -----
+    The model is fitted to the originals: two tables with the same release have different figures. An attacker who knows
+    all values except those of two people could assign these from the exact figure.
+    """
+    if probability <= promised + 1e-9:
+        return promised
+    return min(1.0, round(math.ceil(probability / STEP - 1e-9) * STEP, 2))
+
+
+@dataclass(frozen=True)
+class LinkableColumns:
+    """Knows everybody's quasi-identifiers, the method, and how other columns depend on quasi-identifiers.
+
+    It gives each row to its likeliest candidate.
+
+    Parameters
+    ----------
+    column : str, optional
+        One published column; without it all of them together.
+    declared : sequence of str
+        Columns that anyone can compute from the quasi-identifiers.
+    threshold : float, optional
+        A row with a candidate more probable than this is at risk; half-way between 1/k and 1 without it.
+    """
+
+    column: str | None = None
+    declared: Sequence[str] = ()
+    threshold: float | None = None
+    name: ClassVar[str] = "linkable-columns"
+    needs_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        limit = self.threshold
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= 1
+        ):
+            raise ParameterError("linkable-columns: threshold is a probability")
+
+    @property
+    def knows(self) -> str:
+        """What it has besides the release."""
+        what = "other columns depend" if self.column is None else f"{self.column} depends"
+        return f"everybody's quasi-identifiers, the method, and how {what} on them"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(pairs of a person and a row) for each column, besides fitting.
+
+        Raises
+        ------
+        ParameterError
+            If a column is not published; if means or medians are, and no certificate is there.
+        DataError
+            If the consistency graph is too large.
+
+        Notes
+        -----
+        :func:`anonflow.table.linkage.linkage` is its model; the criterion of the same name calls it, too. The sentence has
+        rounded figures: it may be published (:func:`published`).
+        """
+        if context.evidence.hides_ranges:
+            raise ParameterError(
+                "linkable-columns: of means and medians it needs the certificate: it says whom they cover"
+            )
+        links = linked_columns(context.evidence, self.column, list(self.declared))
+        threshold = (1 + 1 / context.k) / 2 if self.threshold is None else float(self.threshold)
+        if not links:
+            mean = float((1.0 / np.maximum(context.candidates()[context.people], 1)).mean())
+            return Success(
+                context.n, mean, mean, 0, 1 / context.k,
+                "No other column is published: there is nothing to link with.",
+            )  # fmt: skip
+        link = links[-1]
+        probability = link.highest[~np.isnan(link.highest)]
+        at_risk = int((probability > threshold + 1e-9).sum())
+        single = [answer for answer in links if answer.column != TOGETHER]
+        worst = max(single, key=lambda answer: answer.mean)
+        what = "all other columns say" if link.column == TOGETHER else f"column {link.column} says"
+
+        def most(rate: float, promised: float = 1 / context.k) -> str:
+            return f"at most {percent(published(rate, promised))}"
+
+        alone = f"; {worst.column} alone gives {most(worst.mean)}" if len(single) > 1 else ""
+        sure = most(at_risk / max(len(probability), 1), 0.0) if at_risk else "none"
+        return Success(
+            len(probability), link.mean, link.largest, at_risk, 1 / context.k,
+            f"An attacker who uses what {what} about the quasi-identifiers is right for {most(link.mean)} of the rows, and "
+            f"more than {percent(threshold)} sure about {sure} of them{alone}.",
+        )  # fmt: skip

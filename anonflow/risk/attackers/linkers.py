@@ -1,0 +1,299 @@
+"""Attackers who link by quasi-identifiers: one person, everybody, a register, and values that all candidates share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from anonflow.criteria.classes import class_rows, is_of_classes
+from anonflow.criteria.diversity import judged, spread
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.risk.register import RegisterCounts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prosecutor"]
+
+
+def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
+    """Return the success of a random guess among each person's candidates."""
+    return PeopleAtRisk.of(context.table, 1.0 / np.maximum(candidates, 1), context.people)
+
+
+def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtRisk:
+    """Return the people whose value is certain, from a mask of rows or of originals."""
+    if context.table.unit is None:
+        return PeopleAtRisk(certain)
+    if side == "original":
+        return PeopleAtRisk.of(context.table, certain)
+    if context.listing is not None:  # the rows of an original are those of one class
+        of_original = np.zeros(context.n)
+        original, row = context.pairs
+        of_original[original] = certain[row]
+    else:
+        of_original = 1 - context.likeliest(1 - certain)
+    return PeopleAtRisk.of(context.table, of_original[context.people], context.people)
+
+
+@dataclass(frozen=True)
+class Prosecutor:
+    """Knows one person's quasi-identifiers, and that the person is in the table; picks a row that covers them.
+
+    Its rate is that of the person at highest risk: 1 / (fewest rows that cover a person).
+    """
+
+    name: ClassVar[str] = "prosecutor"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(edges of the consistency graph).
+
+        Raises
+        ------
+        DataError
+            If the consistency graph is too large.
+        """
+        risk = _guessing(context, context.covering()[context.people])
+        return Success(
+            len(risk.chance), risk.worst, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            f"An attacker who looks for one person finds the right row with probability {percent(risk.worst)} at most, and "
+            f"{percent(risk.mean)} on average.",
+            households=risk.households,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Marketer:
+    """Knows everybody's quasi-identifiers and links each person to a row that covers them, at random."""
+
+    name: ClassVar[str] = "marketer"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "everybody's quasi-identifiers"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(edges of the consistency graph).
+
+        Raises
+        ------
+        DataError
+            If the consistency graph is too large.
+        """
+        risk = _guessing(context, context.covering()[context.people])
+        return Success(
+            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            f"An attacker who links everybody to a row that could be theirs is right for {percent(risk.mean)} of the people.",
+            households=risk.households,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Linker:
+    """Knows everybody's quasi-identifiers and the method, and counts only true matches.
+
+    Rows that cover a person but are on no perfect matching are excluded, and so are rows that running the method again
+    excludes: only the matches of the certificate remain.
+    """
+
+    name: ClassVar[str] = "linker"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
+
+    def attack(self, context: AttackContext) -> Success:
+        """Return one maximum flow on the consistency graph.
+
+        Raises
+        ------
+        DataError
+            If the consistency graph is too large, or the release does not cover the table.
+        """
+        candidates = context.candidates()[context.people]
+        risk = _guessing(context, candidates)
+        return Success(
+            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            f"An attacker who rules out every row that no complete matching allows has at least {candidates.min(initial=context.n)} rows left "
+            f"for each person and is right for {percent(risk.mean)} of the people.",
+            households=risk.households,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Journalist:
+    """Has a register of a population that includes the table's people; does not know who is in the table.
+
+    Parameters
+    ----------
+    population : pandas.DataFrame
+        With the table's quasi-identifiers.
+    """
+
+    population: pd.DataFrame
+    name: ClassVar[str] = "journalist"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "a register of the population, not who is in the table"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(edges between register and release).
+
+        Raises
+        ------
+        ParameterError
+            If the register lacks a quasi-identifier.
+        DataError
+            If a value of the register is in no hierarchy, or the graph is too large.
+        """
+        counts = _register(context, self.population)
+        people = counts.of_row
+        # people outside the register cannot be found in it
+        chance = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
+        risk = PeopleAtRisk(chance)
+        if context.schema is None and context.table.unit is not None:
+            risk = PeopleAtRisk.of(context.table, context.likeliest(chance)[context.people], context.people)
+        return Success(
+            len(risk.chance), risk.worst, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            f"An attacker who compares the rows with a register of {counts.people:,} people names the right one with "
+            f"probability {percent(risk.worst)} at most, and {percent(risk.mean)} on average.",
+            households=risk.households,
+        )  # fmt: skip
+
+
+def _register(context: AttackContext, population: pd.DataFrame) -> RegisterCounts:
+    if context.schema is not None:
+        return RegisterCounts.of(context.frame, context.schema, population)
+    table = context.table
+    classes = None
+    if table.unit is not None and is_of_classes(context.evidence):
+        classes = class_rows(context.evidence)
+    return RegisterCounts.of(context.frame, table.schema, population, table, classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Presence:
+    """Has a register of the population, and wants to know which of its people are in the table (delta-presence; Nergiz 2007).
+
+    Parameters
+    ----------
+    population : pandas.DataFrame
+        With the table's quasi-identifiers; the table's people are among it.
+    """
+
+    population: pd.DataFrame
+    name: ClassVar[str] = "presence"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "a register of the population; wants to know who is in the table"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(edges between register and release).
+
+        Raises
+        ------
+        ParameterError
+            If the register lacks a quasi-identifier.
+        DataError
+            If a value of the register is in no hierarchy, or the graph is too large.
+
+        Notes
+        -----
+        Of classes, a person's presence has the probability people of the table / people of the register in the class; rows
+        count for people where the schema has no unit, or the originals are not there. Of a freeform release it is
+        only told who could be absent: without whom all rows could be other people's (:class:`RegisterCounts`).
+        """
+        counts = _register(context, self.population)
+        unit = context.table.unit
+        present = len(context.frame) if unit is None else int(unit.max()) + 1
+        baseline = min(1.0, present / counts.people)
+        covered = counts.of_person > 0
+        if not counts.is_of_classes:
+            sure = int((~counts.could_be_absent).sum())
+            sentence = (
+                f"Of a register of {counts.people:,} people {int((~covered).sum()):,} are absent for certain; "
+                f"{f'{sure:,} cannot be absent, and ' if sure else ''}each of the others could be absent: all rows could "
+                "be other people's."
+            )
+            if counts.unlisted:
+                sentence += f" At least {counts.unlisted:,} rows are of nobody in the register, and the others may be, too."
+            return Success(
+                counts.people, sure / counts.people, 1.0 if sure else baseline, sure if baseline < 1 else 0,
+                baseline, sentence,
+            )  # fmt: skip
+        # a class's people share its probability; whoever no row covers is absent for certain
+        chance = counts.chance
+        worst = float(counts.presence.max(initial=0.0))
+        sure = int((chance >= 1 - 1e-12).sum())
+        low = float(chance.min(initial=1.0))
+        return Success(
+            counts.people, sure / counts.people, worst, int((chance > baseline + 1e-12).sum()), baseline,
+            f"An attacker who looks for people of a register of {counts.people:,} in the table is sure that {sure:,} are in it; "
+            f"presence is known with probability {percent(low)} to {percent(worst)}, and {percent(baseline)} without the rows.",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """Wants the sensitive value, not the row: it wins if all possible rows of a person have the same value.
+
+    Parameters
+    ----------
+    column : str, optional
+        The sensitive column; the only one of the table without it.
+    """
+
+    column: str | None = None
+    name: ClassVar[str] = "homogeneity"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(pairs of a person and a row); counted where the criteria of diversity count.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or several to choose from.
+        DataError
+            If the consistency graph is too large.
+        """
+        column = self._column(context)
+        shown = spread(context.evidence, column)
+        mixed, _ = judged(shown, "p-sensitivity", {"p": 2})
+        member = shown.members[shown.members >= 0]
+        is_certain = np.zeros(len(shown.members), bool)
+        is_certain[shown.members >= 0] = ~mixed[member]
+        risk = _people(context, shown.side, is_certain.astype(float))
+        people, certain = len(risk.chance), risk.above(0.0)
+        common = float(shown.overall.max() / shown.overall.sum())
+        # for people without published rows nothing more is known
+        highest = shown.counts.max(axis=1).toarray().ravel()
+        share = np.where(shown.sizes > 0, highest / np.maximum(shown.sizes, 1), common)[member]
+        best = np.full(len(shown.members), common)
+        best[shown.members >= 0] = share
+        mean = float(best.mean())
+        alone = "" if shown.read_off in ("lists", "classes") else ", as far as the rows alone tell"
+        of_one, rows = ("theirs", "") if context.table.unit is None else ("one of theirs", " of the rows")
+        return Success(
+            people, risk.mean, float(share.max(initial=common)), certain, 0.0,
+            f"For {certain:,} of {people:,} people every row that may be {of_one} has the same {column}{alone}; the "
+            f"best guess is right for {percent(mean)}{rows}, and for {percent(common)} without the quasi-identifiers.",
+            households=risk.households,
+        )  # fmt: skip
+
+    def _column(self, context: AttackContext) -> str:
+        sensitive = [
+            name for name in context.table.other_columns if context.table.schema[name].role == "sensitive"
+        ]
+        if self.column is None:
+            if len(sensitive) != 1:
+                raise ParameterError(
+                    f"the table has {len(sensitive)} sensitive columns; say which one: homogeneity(column=...)"
+                )
+            return sensitive[0]
+        if self.column not in context.table.other_columns or self.column not in context.frame.columns:
+            raise ParameterError(f"{self.column!r} is not a published column besides the quasi-identifiers")
+        return self.column

@@ -1,0 +1,259 @@
+"""Rows with their own records' values: an attacker who runs the method again knows the record behind each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from anonflow.criteria.order import DRAWS, SUSPICIOUS, chance
+from anonflow.errors import ParameterError
+from anonflow.release import draws_of_graph
+from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.table.row_marks import row_labels
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["OwnRows", "OwnRowsTest", "own_rows_test"]
+
+_RECORDS = 2_000
+"""Number of records whose rows are examined, in complete components."""
+
+_BLOCK = 1 << 22
+"""Matches that are drawn from at a time."""
+
+
+@dataclass(frozen=True)
+class OwnRowsTest:
+    """The test of a file by running the method again: whether its rows were drawn and shuffled.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the file that were made from records, and are looked at.
+    found : int
+        Those of them that running the method again makes, too.
+    shown : int
+        T: rows that show their own record's values.
+    expected : float
+        The mean of T over fresh draws.
+    drawn : float
+        The chance of as large a T along a draw.
+    shuffled : float
+        The chance of as many neighbouring rows that were made from neighbouring records, in a shuffled file.
+    people : PeopleAtRisk
+        The probability that one of a person's rows is correctly attributed; a row is a person where the schema has no
+        unit.
+    people_expected : float
+        The mean of that over people and fresh draws.
+    """
+
+    rows: int
+    found: int
+    shown: int
+    expected: float
+    drawn: float
+    shuffled: float
+    people: PeopleAtRisk = field(repr=False)
+    people_expected: float
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return remarks about steps that seem to be left out; they are never a reason to draw again."""
+        remarks = []
+        if self.found < self.rows:
+            remarks.append(
+                f"running the method again makes only {self.found:,} of {self.rows:,} rows, and the others were not tested: "
+                "its version, options or partitions are not those of the release"
+            )
+        if self.drawn < SUSPICIOUS:
+            remarks.append(
+                f"rows show the values of the records that they were made from: {self.shown:,} of {self.found:,}, where "
+                f"draws give {self.expected:,.1f} (p = {self.drawn:.1g}); release() draws them"
+            )
+        if self.shuffled < SUSPICIOUS:
+            remarks.append(
+                f"neighbouring rows were made from neighbouring records (p = {self.shuffled:.1g}); shuffle them, "
+                "because the place of a row identifies its person"
+            )
+        return tuple(remarks)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows:
+    """Runs the method again, and attributes each row to the record behind it.
+
+    It wins against a file that was shuffled but not drawn. A file does not show this alone, only in comparison with
+    fresh draws.
+
+    Parameters
+    ----------
+    anonymization : Anonymization, optional
+        The result of running the method again; by default the context's.
+    """
+
+    anonymization: Any = None
+    name: ClassVar[str] = "own-rows"
+    needs_truth: ClassVar[bool] = True
+    knows: ClassVar[str] = (
+        "everybody's quasi-identifiers and the method; takes rows for those of their own records"
+    )
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(999 k) for each of the rows that are looked at.
+
+        Raises
+        ------
+        ParameterError
+            As :func:`own_rows_test`.
+        """
+        anonymization = self.anonymization if self.anonymization is not None else context.anonymization
+        if anonymization is None:
+            raise ParameterError(
+                "own-rows: give what running the method again makes: risk.OwnRows(anonymization=...)"
+            )
+        seen = own_rows_test(context.table, context.frame, anonymization)
+        rate, usual = seen.shown / max(seen.found, 1), seen.expected / max(seen.found, 1)
+        sentence = (
+            f"An attacker who runs the method again makes {seen.found:,} of {seen.rows:,} rows; {percent(rate)} of them show their own "
+            f"record's values, and {percent(usual)} after a draw (p = {seen.drawn:.1g})."
+        )
+        risk = seen.people
+        if context.table.unit is None:
+            at_risk = seen.shown if seen.drawn < SUSPICIOUS else 0
+            return Success(seen.found, rate, rate, at_risk, usual, sentence, counted=True)
+        sentence += (
+            f" They are of {len(risk.chance):,} people: of {percent(risk.mean)} one row is taken rightly for its own, and of "
+            f"{percent(seen.people_expected)} after a draw."
+        )
+        at_risk = risk.above(seen.people_expected) if seen.drawn < SUSPICIOUS else 0
+        return Success(
+            len(risk.chance), risk.mean, risk.worst, at_risk, seen.people_expected, sentence,
+            counted=True, households=risk.households,
+        )  # fmt: skip
+
+
+def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
+    """Compare the rows of a file that show their own record's values with fresh draws.
+
+    Parameters
+    ----------
+    table : Table
+        The n originals.
+    frame : pandas.DataFrame
+        The published table, n rows.
+    anonymization : Anonymization
+        The result of running the method again on the table.
+
+    Returns
+    -------
+    OwnRowsTest
+
+    Raises
+    ------
+    ParameterError
+        If rows are published that all read the same, or that are everybody's own by design (k-concealment); if no other
+        column is published, or the anonymization is of another table.
+
+    Notes
+    -----
+    T = number of rows with their own record's values, the rows of equal quasi-identifiers taken together, against 999
+    draws of the graph: p = (1 + #{T_r >= T}) / 1000, and below that as :func:`anonflow.criteria.order.chance`. Order
+    alike: neighbouring rows from neighbouring records, against 999 shuffles. Rows without such a partner (a
+    randomized method, other options) are left out and counted.
+    """
+    n = table.n
+    names = [name for name in table.other_columns if name in frame.columns]
+    if anonymization.n != n or len(frame) != n:
+        raise ParameterError(
+            "own-rows: the release, the table and the anonymization have other numbers of rows"
+        )
+    if anonymization.matches is None:
+        raise ParameterError(
+            "own-rows: only rows of a freeform method can be compared with their own records: rows of a class are equal, "
+            "and k-concealment publishes each record's own values by design"
+        )
+    if not names:
+        raise ParameterError("own-rows: no other column is published: nothing shows whose a row is")
+    rng = np.random.default_rng(n)
+    at = _whole_components(anonymization, rng)
+    keys = list(table.qi_columns)
+    generalized, shown = row_labels([anonymization.frame(), frame], keys)
+    own, known_of_rows = row_labels([table.frame, frame], names)
+    # as many rows of a kind in the file as the method makes: then they are these
+    kinds = int(max(generalized.max(initial=-1), shown.max(initial=-1))) + 1
+    known = np.bincount(generalized, minlength=kinds) == np.bincount(shown, minlength=kinds)
+    inside = np.zeros(kinds, bool)
+    inside[generalized[at]] = True
+    outside = np.ones(n, bool)
+    outside[at] = False
+    inside[generalized[outside]] = False  # a kind that other components have, too
+    known &= inside
+    values = int(max(own.max(initial=-1), known_of_rows.max(initial=-1))) + 1
+    mine = at[known[generalized[at]]]
+    theirs = np.flatnonzero(known[shown])
+    kind_value, of_mine, many = np.unique(
+        generalized[mine] * values + own[mine], return_inverse=True, return_counts=True
+    )
+
+    def together(pairs: np.ndarray) -> np.ndarray:
+        """Return, for each kind and value, the largest number of records whose rows have their own values; equal rows are indistinguishable."""
+        kinds_there, counts = np.unique(pairs, return_counts=True)
+        place = np.minimum(np.searchsorted(kind_value, kinds_there), max(len(kind_value) - 1, 0))
+        same = kind_value[place] == kinds_there if len(kind_value) else np.zeros(len(place), bool)
+        right = np.zeros(len(kind_value), np.int64)
+        right[place[same]] = np.minimum(many[place[same]], counts[same])
+        return right
+
+    def people(right: np.ndarray) -> PeopleAtRisk:
+        return PeopleAtRisk.of(table, (right / np.maximum(many, 1))[of_mine], mine)
+
+    shown_of_kinds = together(shown[theirs] * values + known_of_rows[theirs])
+    count = int(shown_of_kinds.sum())
+    local = np.full(n, -1, np.int64)
+    local[at] = np.arange(len(at))
+    matches = anonymization.matches[at]
+    graph = np.where(matches >= 0, local[matches], -1)
+    looked_at = local[mine]
+    draws, of_people = [], []
+    for block in draws_of_graph(graph, DRAWS, rng.bytes(32), max(1, _BLOCK // max(graph.size, 1))):
+        for assignment in block:
+            right = together(generalized[mine] * values + own[at[assignment[looked_at]]])
+            draws.append(int(right.sum()))
+            of_people.append(people(right).mean)
+    expected = float(np.mean(draws)) if draws else 0.0
+    people_expected = float(np.mean(of_people)) if of_people else 0.0
+    return OwnRowsTest(
+        len(at), len(mine), count, expected, chance(count, draws) if len(mine) else 1.0,
+        _order(generalized, shown, known, rng), people(shown_of_kinds), people_expected,
+    )  # fmt: skip
+
+
+def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarray:
+    """Return records of some components of the graph, ascending, without suppressed ones."""
+    from anonflow.table.linkage import Candidates
+
+    label = Candidates.of_matches(anonymization.matches).components(anonymization.n)
+    sizes = np.bincount(label)
+    order = rng.permutation(len(sizes))
+    chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), _RECORDS)) + 1]
+    positions: np.ndarray = np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
+    return positions
+
+
+def _order(generalized: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
+    """Return the chance of so many neighbouring rows from neighbouring records, of rows that nothing else reads like."""
+    alone = known & (np.bincount(generalized, minlength=len(known)) == 1)
+    record = np.full(len(known), -1, np.int64)
+    record[generalized] = np.arange(len(generalized))
+    places = record[shown[alone[shown]]]
+    places = np.argsort(np.argsort(places))
+    if len(places) < 2:
+        return 1.0
+
+    def neighbours(order: np.ndarray) -> int:
+        return int((np.abs(np.diff(order)) == 1).sum())
+
+    return chance(neighbours(places), [neighbours(rng.permutation(places)) for _ in range(DRAWS)])

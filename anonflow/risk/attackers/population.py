@@ -1,0 +1,234 @@
+"""Risk in the population that a table was sampled from: who is unique there, and how often a link is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from anonflow.criteria.classes import is_of_classes, person_cells, person_keys
+from anonflow.criteria.evidence import collect, collect_alone, subject_of
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import THRESHOLD, Success, percent
+from anonflow.table import Schema, Table
+from anonflow.table.population import Estimate, check_fraction, dankar, individual_risk
+from anonflow.table.sampling_weights import sampling_fraction
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["Population", "PopulationRisk", "population_risk"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PopulationRisk:
+    """What a sample says of the population it was drawn from; see :func:`population_risk`.
+
+    Attributes
+    ----------
+    records : int
+        n, of the sample.
+    people : float
+        N, of the population: the sum of the weights, or n / fraction.
+    chosen : Estimate or None
+        Unique people of the population, by Dankar's rule; None where the models' assumptions do not hold.
+    estimates : tuple of Estimate
+        By each model.
+    refused : str
+        Why no model was tried; "" where they were.
+    risks : numpy.ndarray, shape (n,), float64
+        The individual risk of each record (Benedetti and Franconi 1998): the owner's.
+    fraction : float or None
+        n / N of a simple random sample; None where weights are unequal.
+    of_people : bool
+        Whether a record is a person with all its rows: the schema has a unit.
+    """
+
+    records: int
+    people: float
+    chosen: Estimate | None
+    estimates: tuple[Estimate, ...]
+    refused: str
+    risks: np.ndarray
+    fraction: float | None = None
+    of_people: bool = False
+
+    @property
+    def expected(self) -> float:
+        """How many records are expected to be linked rightly."""
+        return float(self.risks.sum())
+
+    @property
+    def average(self) -> float:
+        """The mean of the individual risks."""
+        return float(self.risks.mean())
+
+    def above(self, threshold: float = THRESHOLD) -> float:
+        """Return the share of records whose individual risk is greater than a threshold."""
+        return float((self.risks > threshold + 1e-12).mean())
+
+    def frame(self) -> pd.DataFrame:
+        """Return the models side by side: model, uniques, low, high, share of the population, chosen, and why."""
+        import pandas as pd
+
+        rows = [
+            (e.model, e.uniques, e.low, e.high, e.uniques / self.people, e is self.chosen, e.why)
+            for e in self.estimates
+        ]
+        return pd.DataFrame(rows, columns=["model", "uniques", "low", "high", "share", "chosen", "why"])
+
+    def sentences(self) -> list[str]:
+        """Return the same in plain words: counts and rates."""
+        if self.chosen is None:
+            sentences = [f"Unique people of the population are not estimated: {self.refused}."]
+        elif not self.chosen.is_there:
+            sentences = [
+                "How many people of the population are unique is not estimable by any of the models."
+            ]
+        else:
+            best = self.chosen
+            share = percent(min(best.uniques / self.people, 1.0))
+            sentences = [
+                f"About {best.uniques:,.0f} of {self.people:,.0f} people of the population are unique ({share}; between "
+                f"{best.low:,.0f} and {best.high:,.0f} {best.why}), by the model {best.model} that Dankar's rule picks."
+            ]
+        whom = "people" if self.of_people else "records"
+        sentences.append(
+            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked rightly by who does not know who is "
+            f"in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
+        )
+        return sentences
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {e.model}: "
+            + (f"{e.uniques:,.1f} ({e.low:,.1f} to {e.high:,.1f} {e.why})" if e.is_there else e.why)
+            for e in self.estimates
+        ]
+        return "\n".join(["PopulationRisk", *(f"  {s}" for s in self.sentences()), *lines])
+
+
+def population_risk(
+    table: Table | Schema, release: Any = None, *, fraction: float | None = None
+) -> PopulationRisk:
+    """Return unique people of the population, and every record's individual risk, on the original keys or on a release's classes.
+
+    Parameters
+    ----------
+    table : Table or Schema
+        The sample; without it the release's schema.
+    release : Release, Anonymization, pandas.DataFrame or path, optional
+        Of classes; without it the quasi-identifiers as they are in the table.
+    fraction : float, optional
+        n / N of a simple random sample, above 0 and at most 1; without it the table's column of the role ``weight``.
+
+    Returns
+    -------
+    PopulationRisk
+        Models: Zayatz, Pitman, SNB and what Dankar's rule picks, of simple random samples; where weights are unequal they
+        are refused, and the individual risks remain. "Not estimable" is no 0. Of a table with units people are counted: all
+        rows of a person are one key. A release alone does not say whose its rows are; there rows are counted.
+
+    Raises
+    ------
+    ParameterError
+        If neither a fraction nor a weight is there, or both are; if the fraction is none; if the release is no release of
+        classes: the models are about cells of a key.
+    DataError
+        If a weight is no number, missing, zero or negative, or below 1; or the release cannot be read.
+    """
+    labels, weights = _cells(table, release)
+    of_people = isinstance(table, Table) and table.unit is not None
+    if fraction is not None and weights is not None:
+        raise ParameterError("the table has a weight; leave the sampling fraction out, or the weight's role")
+    sizes = np.bincount(labels)
+    n = len(labels)
+    if weights is not None:
+        people: np.ndarray = np.bincount(labels, weights)
+        fraction = sampling_fraction(weights)
+    elif fraction is not None:
+        people = sizes / check_fraction(fraction)
+    else:
+        raise ParameterError(
+            "a population needs a sampling fraction, such as fraction=0.05, or a column of the role weight"
+        )
+    risks = individual_risk(sizes, people)[labels]
+    total = float(people.sum())
+    if fraction is None:
+        why = "the weights are unequal, and the models assume a simple random sample"
+        return PopulationRisk(n, total, None, (), why, risks, None, of_people)
+    chosen, estimates = dankar(sizes, fraction)
+    return PopulationRisk(n, total, chosen, tuple(estimates), "", risks, fraction, of_people)
+
+
+def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the cell of each record that says something, or of each person, numbered from 0, and the weights."""
+    if release is None:
+        if not isinstance(table, Table):
+            raise ParameterError("population_risk needs a table, or a release with its schema")
+        return person_keys(table, table.records.classes())
+    given = subject_of(release)
+    if given.frame is None:
+        if not isinstance(table, Table):
+            raise ParameterError("an anonymization is looked at against its table, or drawn first")
+        evidence = collect(table, given, 2, None)
+    elif isinstance(table, Schema):
+        evidence = collect_alone(given.frame, table, 2)
+    else:
+        evidence = collect(table, given, 2, None, another_tool=True)
+    if not is_of_classes(evidence):
+        raise ParameterError(
+            "the rows of this release overlap (freeform, or hidden cells beside shown ones): models of a population need "
+            "classes; use the table itself, or a release of classes"
+        )
+    return person_cells(evidence)
+
+
+@dataclass(frozen=True)
+class Population:
+    """Links rows to people of the population, without knowing who is in the sample.
+
+    Parameters
+    ----------
+    fraction : float, optional
+        n / N of a simple random sample; without it the table's column of the role ``weight``.
+    threshold : float
+        People of a greater risk are counted.
+    """
+
+    fraction: float | None = None
+    threshold: float = THRESHOLD
+    name: ClassVar[str] = "population"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = (
+        "a person's quasi-identifiers, and from how large a population the table was sampled"
+    )
+
+    def __post_init__(self) -> None:
+        if self.fraction is not None:
+            check_fraction(self.fraction)
+        limit = self.threshold
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= 1:
+            raise ParameterError("population: threshold is a probability above 0")
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(n) and the fits of the models.
+
+        Raises
+        ------
+        ParameterError
+            If there is neither a fraction nor a weight, or the release is not of classes.
+        DataError
+            If a weight cannot be one.
+        """
+        schema = context.table.schema if context.schema is None else context.schema
+        of = schema if context.schema is not None else context.table
+        estimate = population_risk(of, context.frame, fraction=self.fraction)
+        return Success(
+            estimate.records, estimate.average, float(estimate.risks.max()),
+            int((estimate.risks > self.threshold + 1e-12).sum()), 1 / context.k,
+            " ".join(estimate.sentences()),
+        )  # fmt: skip

@@ -1,0 +1,124 @@
+"""An attacker who runs a random method again with other seeds, and counts which originals usually get each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attackers.people import PeopleAtRisk
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["Simulator"]
+
+_PAIRS = 25_000_000
+"""Pairs of a person and a row that are weighed; larger tables are attacked in part."""
+
+_FAINT = 1e-3
+"""Weight of rows that resemble those of the replays against rows that are equal to them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulator:
+    """Knows everybody's quasi-identifiers and the method, not its seed: runs it many times with seeds of its own.
+
+    How often a person's generalized record came out as a published row is how likely it is the person's. It gives each
+    person a row, all different, so that the product of these likelihoods is largest; of rows that never came out again,
+    those count that agree in most quasi-identifiers.
+
+    Parameters
+    ----------
+    replays : int
+        Runs of the method; each takes as long as the release did.
+    anonymization : Anonymization, optional
+        What was released, for the method and its parameters; the context's own without it.
+    seed : int
+        Of the replays: any, since the attacker has its own.
+
+    Notes
+    -----
+    Of methods whose rows carry their own record (k-concealment). Simulation is polynomial, as is approximate counting of
+    perfect matchings (Jerrum, Sinclair, Vigoda, 2004): neither needs the permanent.
+    """
+
+    replays: int = 100
+    anonymization: Any = None
+    seed: int = 2**100
+    name: ClassVar[str] = "simulator"
+    needs_truth: ClassVar[bool] = True
+    knows: ClassVar[str] = "everybody's quasi-identifiers and the method, which it runs with other seeds"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.replays, bool) or not isinstance(self.replays, int) or self.replays < 1:
+            raise ParameterError("simulator: replays is a number of at least 1")
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(replays) runs of the method, and O(n^3) for the likeliest assignment.
+
+        Raises
+        ------
+        ParameterError
+            If there is no anonymization whose method could be run again, the truth is not known, or the table is too
+            large.
+        """
+        anonymization = self.anonymization if self.anonymization is not None else context.anonymization
+        if anonymization is None or context.truth is None:
+            raise ParameterError("simulator: give the anonymization, and the release as it was made from it")
+        n = context.n
+        if n * n > _PAIRS:
+            raise ParameterError(
+                f"simulator: {n:,} records are too many to weigh all pairs; attack a table of at most "
+                f"{int(_PAIRS**0.5):,}"
+            )
+        likelihood = self._likelihood(context, anonymization)
+        person, row = linear_sum_assignment(likelihood, maximize=True)
+        right = np.zeros(n)
+        right[person] = context.truth[row] == person
+        risk = PeopleAtRisk.of(context.table, right)
+        rate = risk.mean
+        return Success(
+            len(risk.chance), rate, rate, risk.above(0.0) if right.mean() > 1 / context.k + 0.05 else 0, 1 / context.k,
+            f"An attacker who runs the method {self.replays} times with other seeds names the right row for {percent(rate)} of the "
+            f"people; 1/k is {percent(1 / context.k)}.",
+            counted=True,
+            households=risk.households,
+        )  # fmt: skip
+
+    def _likelihood(self, context: AttackContext, anonymization: Any) -> np.ndarray:
+        """Return the log likelihood of each person for each row, (n, n)."""
+        published = _features(context.evidence.published)
+        equal = np.zeros((context.n, context.n))
+        part = np.zeros((len(published), context.n, context.n), np.int32)
+        for replay in range(self.replays):
+            again = _features(anonymization.again(self.seed + replay).generalization)
+            same = again[:, :, None] == published[:, None, :]
+            part += same
+            equal += same.all(axis=0)
+        resembling = np.log((part + 0.5) / (self.replays + 1)).sum(axis=0)
+        resembling -= resembling.max(axis=0)
+        likelihood: np.ndarray = np.log(
+            equal / self.replays + _FAINT * np.exp(np.maximum(resembling, -50.0)) + 1e-12
+        )
+        graph = context.graph
+        covers = np.zeros((graph.originals.size, graph.published.size), bool)
+        covers[graph.end, graph.box] = True
+        possible = covers[graph.originals.label][:, graph.published.label]
+        return np.where(possible, likelihood, -1e6)
+
+
+def _features(generalization: Generalization) -> np.ndarray:
+    """Return what is published of each record, a row for each end of a range and word of a set."""
+    return np.concatenate(
+        [
+            generalization.lo.astype(np.int64),
+            generalization.hi.astype(np.int64),
+            generalization.bits.view(np.int64),
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Read files of tables, and read and write the description beside them."""

@@ -1,0 +1,415 @@
+"""The description file beside a published table: CSVW for CSV, a data package for Parquet.
+
+One description (:class:`anonflow.table.metadata.ReleaseMetadata`), two renderings. Facts without a term in the
+standards have the same names in both: in CSVW as properties ``urn:anonflow:NAME``, in a data package under
+``anonflow``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from anonflow.errors import AnonflowError, DataError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.domain import WHOLE, day_number
+from anonflow.table.metadata import (
+    AGGREGATED,
+    CODED,
+    EXACT,
+    NOTATIONS,
+    TYPES,
+    ColumnMetadata,
+    ReleaseMetadata,
+    range_ends,
+)
+from anonflow.table.schema import ROLES, UNPUBLISHED
+from anonflow.table.spreadsheets import guarded_text
+
+__all__ = ["FORMAT", "PACKAGE", "metadata_path", "metadata_text", "read_metadata", "without_table"]
+
+FORMAT = 1
+"""Version of the facts besides the standards."""
+
+PACKAGE = "datapackage.json"
+"""The name that a data package must have; it describes every Parquet release of its folder."""
+
+_CSVW = "http://www.w3.org/ns/csvw"
+_OWN = "urn:anonflow:"
+_PARQUET = (".parquet", ".pq")
+_LARGEST = 1 << 28
+"""The most bytes of a description that is read."""
+
+_TABLE = (
+    "A table of people, anonymized: rows are in random order, and cells of generalized columns stand for several values. "
+    "Each column says how."
+)
+_ESCAPED = (
+    " In this CSV file an apostrophe stands before texts that begin, after any apostrophes, with =, +, -, @, a tab or a "
+    "return and are neither numbers nor ranges of numbers; take it away."
+)
+
+
+def metadata_path(path: str | PathLike[str]) -> Path | None:
+    """Return the path of a published table's description; None if the name has another ending than a published table."""
+    table = Path(path)
+    suffix = table.suffix.lower()
+    if suffix == ".csv":
+        return table.with_name(f"{table.name}-metadata.json")
+    return table.with_name(PACKAGE) if suffix in _PARQUET else None
+
+
+# --------------------------------------------------------------------------------------------------- writing
+
+
+def metadata_text(about: ReleaseMetadata, path: str | PathLike[str], beside: str | None = None) -> str:
+    """Return the text of a published table's description.
+
+    Parameters
+    ----------
+    about : ReleaseMetadata
+    path : path
+        Of the published table.
+    beside : str, optional
+        The present data package of the folder: other tables stay in it.
+
+    Raises
+    ------
+    DataError
+        If that is not of anonflow.
+    """
+    table = Path(path)
+    if table.suffix.lower() == ".csv":
+        return _json(_csvw(about, table.name))
+    package = _package_without(beside, table)
+    package["resources"].append(_resource(about, table.name, package["resources"]))
+    package["resources"].sort(key=lambda resource: resource["path"])
+    return _json(package)
+
+
+def without_table(text: str, path: Path) -> str | None:
+    """Return the entries of a data package for the other tables of its folder; None if there are none.
+
+    Raises
+    ------
+    DataError
+        If it is not of anonflow.
+    """
+    package = _package_without(text, path)
+    return _json(package) if package["resources"] else None
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+
+
+def _package_without(text: str | None, table: Path) -> dict[str, Any]:
+    """Return a data package with the resources of other tables that are still there."""
+    package: dict[str, Any] = {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "anonflow": {"format": FORMAT},
+        "resources": [],
+    }
+    if text is None:
+        return package
+    place = table.with_name(PACKAGE)
+    held = _parsed(text, place)
+    if not isinstance(held.get("anonflow"), dict) or not isinstance(held.get("resources"), list):
+        raise DataError(f"{place}: describes other data; publish to another folder, or move it away")
+    for resource in held["resources"]:
+        name = resource.get("path") if isinstance(resource, dict) else None
+        if isinstance(name, str) and name != table.name and table.with_name(Path(name).name).exists():
+            package["resources"].append(resource)
+    return package
+
+
+def _own_table(about: ReleaseMetadata) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": about.version,
+        **({} if about.guarantee is None else {"guarantee": about.guarantee}),
+        **({} if about.k is None else {"k": about.k}),
+        **({} if about.rows is None else {"rows": about.rows}),
+    }
+
+
+def _own_column(column: ColumnMetadata) -> dict[str, Any]:
+    own: dict[str, Any] = {"role": column.role, "notation": column.notation}
+    if column.type is not None:
+        own["type"] = column.type
+    if not column.is_generalized:
+        return own | ({"withheld": True} if column.withheld else {})
+    own["domain"] = "published" if column.has_domain else "not published"
+    if column.missing:
+        own["missing"] = True
+    if column.bounds is not None:
+        own |= dict(zip(("lowest", "highest"), column.bounds, strict=True))
+    if column.values is not None:
+        own["values"] = [value for value in column.values if value is not None]
+        if None in column.values:
+            own["missing"] = True
+    if column.tree is not None:
+        own["nodes"] = list(column.tree.labels)
+        own["parents"] = column.tree.parent.tolist()
+    return own
+
+
+def _csvw(about: ReleaseMetadata, name: str) -> dict[str, Any]:
+    return {
+        "@context": _CSVW,
+        "url": quote(name),
+        "dialect": {
+            "encoding": "utf-8",
+            "header": True,
+            "delimiter": ",",
+            "quoteChar": '"',
+            "doubleQuote": True,
+        },
+        "http://purl.org/dc/terms/description": _TABLE + _ESCAPED,
+        **{_OWN + key: value for key, value in _own_table(about).items()},
+        "tableSchema": {"columns": [_csvw_column(column) for column in about.columns]},
+    }
+
+
+def _csvw_column(column: ColumnMetadata) -> dict[str, Any]:
+    pattern = column.pattern
+    base = {"boolean": "boolean", "integer": "integer", "number": "double"}.get(column.type or "", "string")
+    datatype: Any = base if column.notation == EXACT else "string"
+    if datatype == "boolean":
+        datatype = {"base": "boolean", "format": "True|False"}
+    if pattern is not None:
+        datatype = {"base": "string", "format": pattern}
+    return {
+        "name": _variable(column.name),
+        "titles": guarded_text(column.name),
+        "datatype": datatype,
+        "null": ["", WHOLE] if column.withheld else "",
+        "http://purl.org/dc/terms/description": column.sentences,
+        **{_OWN + key: value for key, value in _own_column(column).items()},
+    }
+
+
+def _variable(name: str) -> str:
+    """Return a column's name as the standard wants it: letters, digits, and all else percent-encoded."""
+    encoded = quote(name, safe="").replace("-", "%2D").replace("~", "%7E").replace(".", "%2E")
+    return f"%5F{encoded[1:]}" if encoded.startswith("_") else encoded
+
+
+def _resource(about: ReleaseMetadata, name: str, others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": _resource_name(name, {str(other.get("name")) for other in others}),
+        "type": "table",
+        "path": name,
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "description": _TABLE,
+        "anonflow": _own_table(about),
+        "schema": {"fields": [_field(column) for column in about.columns], "missingValues": [""]},
+    }
+
+
+def _resource_name(file: str, taken: set[str]) -> str:
+    """Return a unique name in the package, in the standard's form."""
+    name = re.sub(r"[^a-z0-9._-]+", "-", Path(file).stem.lower()).strip("-.") or "release"
+    number = 2
+    unique = name
+    while unique in taken:
+        unique, number = f"{name}-{number}", number + 1
+    return unique
+
+
+def _field(column: ColumnMetadata) -> dict[str, Any]:
+    types = {"boolean": "boolean", "integer": "integer", "number": "number"}
+    pattern = column.pattern
+    return {
+        "name": column.name,
+        "type": types.get(column.type or "", "string") if column.notation == EXACT else "string",
+        "description": column.sentences,
+        **({"missingValues": ["", WHOLE]} if column.withheld else {}),
+        **({} if pattern is None else {"constraints": {"pattern": pattern}}),
+        "anonflow": _own_column(column),
+    }
+
+
+# --------------------------------------------------------------------------------------------------- reading
+
+
+def read_metadata(path: str | PathLike[str], *, ignore_others: bool = False) -> ReleaseMetadata | None:
+    """Return the description in the file beside a published table; None if there is no such file.
+
+    Parameters
+    ----------
+    path : path
+        Of the published table.
+    ignore_others : bool
+        Whether a description that is not anonflow's is ignored.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, is not such a description, or has an unknown notation.
+    """
+    place = metadata_path(path)
+    if place is None or not place.exists():
+        return None
+    try:
+        if place.stat().st_size > _LARGEST:
+            raise DataError(f"{place}: is too large for a description; is it one?")
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "no UTF-8"
+        raise DataError(f"{place}: cannot be read ({why}); ask for it again") from None
+    document = _parsed(text, place)
+    try:
+        if place.name != PACKAGE or "tableSchema" in document:
+            return _of_csvw(document)
+        return _of_package(document, Path(path).name)
+    except _WrongError as error:
+        if ignore_others and isinstance(error, _OthersError):
+            return None
+        raise DataError(f"{place}: {error}") from None
+
+
+class _WrongError(Exception):
+    """The error of a wrong description."""
+
+
+class _OthersError(_WrongError):
+    """The error of a description that is not anonflow's."""
+
+
+def _parsed(text: str, place: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise DataError(f"{place}: is not JSON; ask for it again, or move it away") from None
+    if not isinstance(document, dict):
+        raise DataError(f"{place}: describes no table; ask for it again, or move it away")
+    return document
+
+
+def _of_csvw(document: Mapping[str, Any]) -> ReleaseMetadata:
+    schema = document.get("tableSchema")
+    entries = schema.get("columns") if isinstance(schema, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise _WrongError("has no columns; it does not describe a release")
+    columns = []
+    for entry in entries:
+        name = entry.get("name")
+        columns.append((unquote(name) if isinstance(name, str) else None, _unprefixed(entry)))
+    return _described(_unprefixed(document), columns)
+
+
+def _unprefixed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key.removeprefix(_OWN): value for key, value in entry.items() if key.startswith(_OWN)}
+
+
+def _of_package(document: Mapping[str, Any], file: str) -> ReleaseMetadata | None:
+    resources = document.get("resources")
+    if not isinstance(resources, list):
+        raise _WrongError("has no resources; it describes no release")
+    for resource in resources:
+        if isinstance(resource, dict) and resource.get("path") == file:
+            schema = resource.get("schema")
+            fields = schema.get("fields") if isinstance(schema, dict) else None
+            if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+                raise _WrongError(f"{file} has no fields; it does not describe a release")
+            own = resource.get("anonflow")
+            return _described(own, [(field.get("name"), field.get("anonflow")) for field in fields])
+    return None
+
+
+def _described(own: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
+    if not isinstance(own, dict) or "format" not in own:
+        raise _OthersError("says nothing of generalized cells; is it the description of a release?")
+    if own["format"] != FORMAT:
+        raise _WrongError(
+            f"is of format {_short(own['format'])}, this program knows {FORMAT}; use a newer one"
+        )
+    k, rows = own.get("k"), own.get("rows")
+    if any(number is not None and (not isinstance(number, int) or number < 0) for number in (k, rows)):
+        raise _WrongError("k and rows must be whole numbers")
+    guarantee, version = own.get("guarantee"), own.get("version", "")
+    if not isinstance(version, str) or not (guarantee is None or isinstance(guarantee, str)):
+        raise _WrongError("guarantee and version must be texts")
+    described = tuple(_column(name, entry) for name, entry in columns)
+    names = {column.name for column in described}
+    if len(names) < len(described):
+        raise _WrongError("describes a column twice")
+    return ReleaseMetadata(described, guarantee, k, version, rows)
+
+
+def _column(name: Any, own: Any) -> ColumnMetadata:
+    if not isinstance(name, str) or not name:
+        raise _WrongError("a column has no name")
+    if not isinstance(own, dict):
+        raise _WrongError(f"column {name!r}: its cells are not described")
+    notation, role, kind = own.get("notation"), own.get("role"), own.get("type")
+    known = (*NOTATIONS.values(), CODED, *AGGREGATED, EXACT)
+    if notation not in known:
+        raise _WrongError(
+            f"column {name!r}: unknown notation {_short(notation)}; this program knows {', '.join(known)}"
+        )
+    if role not in ROLES or role in UNPUBLISHED or (role == "quasi-identifier") != (notation != EXACT):
+        raise _WrongError(f"column {name!r}: a role that does not go with the notation {notation!r}")
+    if kind is not None and kind not in TYPES:
+        raise _WrongError(
+            f"column {name!r}: unknown type {_short(kind)}; this program knows {', '.join(TYPES)}"
+        )
+    missing, withheld = own.get("missing") is True, own.get("withheld") is True
+    if withheld and notation != EXACT:
+        raise _WrongError(f"column {name!r}: withheld does not go with the notation {notation!r}")
+    bounds: tuple[str, str] | None = None
+    values = tree = None
+    if notation in ("range", *AGGREGATED) and "lowest" in own:
+        low, high = own.get("lowest"), own.get("highest")
+        if not isinstance(low, str) or not isinstance(high, str) or not _is_range(low, high):
+            raise _WrongError(
+                f"column {name!r}: lowest and highest must be numbers or dates, as texts, in order"
+            )
+        bounds = low, high
+    elif notation == "node" and "nodes" in own:
+        tree = _tree(name, own)
+    elif "values" in own and notation not in ("range", "node", *AGGREGATED, EXACT):
+        given = own["values"]
+        if not isinstance(given, list) or not given or not all(isinstance(value, str) for value in given):
+            raise _WrongError(f"column {name!r}: values must be a list of texts")
+        values = (*([None] if missing else []), *given)
+        missing = False
+    return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld)
+
+
+def _tree(name: str, own: Mapping[str, Any]) -> Hierarchy:
+    nodes, parents = own.get("nodes"), own.get("parents")
+    if (
+        not isinstance(nodes, list)
+        or not isinstance(parents, list)
+        or len(nodes) != len(parents)
+        or not all(isinstance(parent, int) for parent in parents)
+    ):
+        raise _WrongError(f"column {name!r}: nodes and parents must be lists of one length")
+    try:
+        return Hierarchy(nodes, parents)
+    except AnonflowError as error:
+        raise _WrongError(f"column {name!r}: its nodes are no tree: {error.message}") from None
+
+
+def _is_range(low: str, high: str) -> bool:
+    """Return whether two texts are ends of numbers or of dates, in order."""
+    first, last = range_ends(low), range_ends(high)
+    if first is None or last is None or first[2] != last[2] or first[0] != first[1] or last[0] != last[1]:
+        return False
+    if first[2]:
+        days = day_number(low), day_number(high)
+        return days[0] is not None and days[1] is not None and days[0] <= days[1]
+    return float(low) <= float(high)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."

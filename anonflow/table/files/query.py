@@ -1,0 +1,93 @@
+"""Rows of a query to a DuckDB database; the query is read-only and reaches no other file and no network."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anonflow.errors import DataError
+from anonflow.table.arrow import plain_table
+from anonflow.table.files.read import exact_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_query"]
+
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    # the order of groups and of joined rows is then the same each time
+    "threads": "1",
+    "lock_configuration": "true",
+}
+
+
+def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
+    """Run a query on a database file and return its rows.
+
+    Parameters
+    ----------
+    sql : str
+        One SELECT.
+    database : path
+        A DuckDB file. It is opened to be read, and the query reaches no other file and no network.
+
+    Raises
+    ------
+    DataError
+        If duckdb is not installed, the file is missing or no database, the query is no single SELECT, or it fails: the
+        error then has the kind of the problem, never the database's message, which may contain a value.
+    """
+    name = fspath(database)
+    import pyarrow as pa
+
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise DataError(
+            f"{name}: a query needs the package duckdb; install it with: pip install 'anonflow[sql]'"
+        ) from None
+    if not Path(database).is_file():
+        raise DataError(f"{name}: does not exist; check the path")
+    try:
+        statements = duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise _failed(name, error) from None
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise DataError(f"{name}: a source asks by one SELECT; leave other statements out")
+    try:
+        with duckdb.connect(name, read_only=True, config=_CLOSED) as connection:
+            table = connection.sql(sql).to_arrow_table()
+    except duckdb.Error as error:
+        raise _failed(name, error) from None
+    if len(set(table.column_names)) < table.num_columns:
+        raise DataError(f"{name}: the query gives two columns the same name; name them with AS")
+    # DuckDB returns sums of integers and numbers with a point as decimals: convert them to numbers
+    decimals = [pa.types.is_decimal(kind) for kind in table.schema.types]
+    fields = [
+        field.with_type(pa.float64()) if decimal else field for field, decimal in zip(table.schema, decimals)
+    ]
+    return exact_frame(plain_table(table.cast(pa.schema(fields))))
+
+
+_WHY = {
+    "ParserException": "is not SQL that DuckDB can read",
+    "CatalogException": "names a table or function that the database does not have",
+    "BinderException": "names a column that does not exist, or mixes types",
+    "PermissionException": "uses a file or a network, which a source may not do",
+    "ConversionException": "converts a value that cannot be converted",
+    "InvalidInputException": "cannot be answered by this database",
+}
+
+
+def _failed(name: str, error: Exception) -> DataError:
+    kind = type(error).__name__
+    if kind == "IOException":
+        return DataError(
+            f"{name}: is not a DuckDB database that can be opened; see that nobody else writes to it"
+        )
+    return DataError(f"{name}: the query {_WHY.get(kind, 'fails')} ({kind}); try it in DuckDB first")

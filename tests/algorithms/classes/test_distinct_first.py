@@ -1,0 +1,185 @@
+"""greedy-cka that takes different sensitive values first: against its definition, its guarantee, and uniting afterwards."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.classes.greedy_cka import diverse_labels, greedy_cka
+from anonflow.algorithms.diversity.target import SensitiveValues, Target, Targets
+from anonflow.algorithms.method import Partition
+from anonflow.table.records import Records
+from tests.cases import costs as cost_cases
+from tests.cases.freeform import DYADIC, dyadic
+from tests.naive import clusters as naive
+from tests.naive import loss as naive_loss
+
+
+def sensitive(rng: np.random.Generator, n: int, needs: list[int]) -> SensitiveValues:
+    """One column for each number of different values, numbered one after the other."""
+    columns, each = [], []
+    for need in needs:
+        size = int(rng.integers(1, 5))
+        columns.append(rng.integers(0, size, n) + sum(len(target.overall) for target in each))
+        each.append(Target("p-sensitivity", {"p": need}, np.full(size, 1 / size)))
+    return SensitiveValues(Targets(tuple(each)), np.array(columns, np.int64).T.copy())
+
+
+def partition(records: Records, values: SensitiveValues, measure: str, seed: int = 0) -> Partition:
+    return Partition(records, measure, np.random.default_rng(seed), values)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 14), st.sampled_from([[2], [3], [2, 2], [1]]))
+def test_as_spelled_out(seed: int, n: int, needs: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    records = dyadic(rng, n, rng.integers(0, len(DYADIC), 2).tolist())
+    k = int(rng.integers(1, n + 1))
+    values = sensitive(rng, n, needs)
+    plain = cost_cases.attributes(records)
+
+    @cache
+    def cost(rows: frozenset[int]) -> Fraction:
+        return Fraction(naive_loss.join_cost(plain, records.codes, sorted(rows), "ncp"))
+
+    first = int(np.random.default_rng(seed).integers(n))
+    expected = naive.diverse(cost, n, k, first, list(map(tuple, values.values.tolist())), needs)
+    for compiled in (True, False):
+        labels, result = diverse_labels(partition(records, values, "ncp", seed), k, compiled)
+        assert result == len(expected)
+        assert [sorted(cluster) for cluster in expected] == [
+            np.flatnonzero(labels == c).tolist() for c in range(result)
+        ]
+        if not result:
+            assert not labels.any()
+            assert any(len(set(column)) < need for column, need in zip(values.values.T, needs, strict=True))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(cost_cases.KINDS), min_size=1, max_size=4),
+    st.sampled_from(["ncp", "entropy", "height"]),
+    st.integers(1, 4),
+)
+def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str, need: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 25))
+    records = cost_cases.table(rng, n, kinds, rng.choice([1, 2, 5, 70], len(kinds)))
+    values = sensitive(rng, n, [need])
+    k = int(rng.integers(1, n + 1))
+    labels, result = diverse_labels(partition(records, values, measure), k)
+    again, same = diverse_labels(partition(records, values, measure), k, compiled=False)
+    assert np.array_equal(labels, again)
+    assert result == same
+    for label in range(result):
+        members = labels == label
+        assert members.sum() >= k
+        assert len(set(values.values[members, 0].tolist())) >= need
+    outcome = greedy_cka(partition(records, values, measure), k, distinct_first=True)
+    assert outcome.suppressed.all() == (not result)
+    # without sensitive values, or without the option, it is greedy-cka
+    other = greedy_cka(Partition(records, measure, np.random.default_rng(0)), k, distinct_first=True)
+    usual = greedy_cka(partition(records, values, measure), k)
+    assert other.classes is not None
+    assert usual.classes is not None
+    assert (other.classes == usual.classes).all()
+
+
+def people(n: int = 400) -> af.Table:
+    frame = af.datasets.census_like(n, seed=1)
+    return af.Table(frame, af.datasets.schema("census_like"))
+
+
+COLUMN = "Salary-class"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "parameters"),
+    [
+        ("p-sensitivity", {"p": 4}),
+        ("l-diversity", {"l": 2.5}),
+        ("entropy-l-diversity", {"l": 3}),
+        ("recursive-l-diversity", {"c": 2.0, "l": 2}),
+        ("t-closeness", {"t": 0.5}),
+    ],
+)
+def test_every_criterion_is_kept(criterion: str, parameters: dict[str, Any]) -> None:
+    """What different values alone do not give, uniting classes afterwards does."""
+    table = people()
+    anon = af.anonymize(table, "greedy-cka", 5, seed=1, distinct_first=True)
+    diverse = af.diversify(anon, criterion, column=COLUMN, seed=1, **parameters)
+    text = ", ".join(f"{name}={value}" for name, value in {**parameters, "column": COLUMN}.items())
+    assert af.verify(table, diverse, ["covers", "k-anonymity", f"{criterion}({text})"])
+    assert not diverse.suppressed.any()
+
+
+def test_it_loses_less_than_uniting_classes_afterwards() -> None:
+    table = people()
+    losses = []
+    for first in (False, True):
+        anon = af.anonymize(table, "greedy-cka", 5, seed=1, distinct_first=first)
+        losses.append(af.diversify(anon, "p-sensitivity", p=5, column=COLUMN, seed=1).loss())
+    assert losses[1] < 0.9 * losses[0]
+
+
+def test_boundaries_are_kept_and_classes_that_lack_values_are_suppressed() -> None:
+    frame = people().frame.copy()
+    frame.loc[frame["Age"] >= 60, COLUMN] = frame[COLUMN].iloc[0]
+    columns = dict(af.Schema(af.datasets.schema("census_like")).to_mapping())
+    columns["Age"] = {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": 20}}
+    table = af.Table(frame, columns)
+    anon = af.anonymize(table, "greedy-cka", 3, seed=1, distinct_first=True)
+    diverse = af.diversify(anon, "p-sensitivity", p=2, column=COLUMN, seed=1)
+    names = ["covers", "k-anonymity", "boundary", f"p-sensitivity(p=2, column={COLUMN})"]
+    assert af.verify(table, diverse, names)
+    assert not anon.suppressed.any()
+    old = (frame["Age"] >= 60).to_numpy()
+    assert diverse.suppressed[old].all()
+    # all the suppressed have one value: a class is suppressed with them, so that they have two
+    assert 0 < diverse.suppressed[~old].sum() <= 5
+
+
+def test_a_flow(tmp_path: Path) -> None:
+    table = people(120)
+    table.frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "flow.yaml").write_text(
+        """
+flow: distinct
+version: 1
+table:
+  source: {csv: people.csv}
+  columns:
+    Age: {role: quasi-identifier, kind: numeric}
+    Education: {role: quasi-identifier, kind: categorical}
+    Salary-class: {role: sensitive}
+partition: {size: 60}
+steps:
+  - anonymize: {algorithm: greedy-cka, k: 4, distinct-first: true}
+  - diversify: {criterion: p-sensitivity, p: 3}
+  - verify: [covers, guarantee, "p-sensitivity(p=3)"]
+""",
+        encoding="utf-8",
+    )
+    report = af.run(tmp_path / "flow.yaml")
+    assert report.ok
+    whole = af.anonymize(
+        af.Table(
+            pd.read_csv(tmp_path / "people.csv"),
+            {
+                "Age": {"role": "quasi-identifier", "kind": "numeric"},
+                "Education": {"role": "quasi-identifier", "kind": "categorical"},
+                COLUMN: {"role": "sensitive"},
+            },
+        ),
+        "greedy-cka", 4, distinct_first=True, partition_size=60,
+    )  # fmt: skip
+    assert af.diversify(whole, "p-sensitivity", p=3).n == report.results[0].records

@@ -1,0 +1,106 @@
+"""Steps that several tests take on the screens: a flow of census-like people, a screen, a button, a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.browser.conftest import ready
+
+FLOW = """
+flow: census
+version: 1
+table:
+  source: {{dataset: census_like, n: {n}, seed: 3}}
+  columns:
+    Age:          {{role: quasi-identifier, kind: numeric}}
+    Gender:       {{role: quasi-identifier, kind: categorical}}
+    Education:    {{role: quasi-identifier, kind: numeric}}
+    Marital:      {{role: quasi-identifier, kind: categorical}}
+    Salary-class: {{role: sensitive}}
+partition: {{order: lexicographic, size: {size}}}
+steps:
+  - anonymize: {{algorithm: {first}, k: 5}}
+  - draw: {{}}
+  - verify: [covers, guarantee]
+  - measure: [gcp, usefulness]
+matrix:
+  anonymize.algorithm: [{methods}]
+  anonymize.k: [5, 10]
+"""
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+"""Of axe."""
+
+CUT = """() => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((node) => [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
+  const seen = (node) => node.getClientRects().length > 0 && getComputedStyle(node).visibility !== "hidden";
+  const cut = [];
+  for (const node of all(document)) {
+    if (!seen(node)) continue;
+    if (node.tagName === "text" && node.ownerSVGElement && node.ownerSVGElement.getAttribute("role") === "img") {
+      const own = node.getBoundingClientRect(), whole = node.ownerSVGElement.getBoundingClientRect();
+      if (own.left < whole.left - 2 || own.right > whole.right + 2 || own.top < whole.top - 2 || own.bottom > whole.bottom + 2)
+        cut.push("picture: " + node.textContent);
+    }
+    if (node.matches(".tabulator-cell[tabulator-field=column]") && node.scrollWidth > node.clientWidth + 1)
+      cut.push("cell: " + node.textContent);
+    if (node.tagName === "LABEL" && node.textContent.trim() && node.scrollWidth > node.clientWidth + 1 && node.clientWidth > 0)
+      cut.push("label: " + node.textContent);
+    if (node.matches(".bars .track") && node.getBoundingClientRect().width < 60) cut.push("a bar without length");
+  }
+  if (document.documentElement.scrollWidth > document.documentElement.clientWidth + 2) cut.push("the page is wider than its window");
+  return [...new Set(cut)];
+}"""
+"""What of the page is cut off, or has no room."""
+
+
+def flow(folder: Path, n: int = 400, size: int = 100, methods: str = "greedy, mondrian") -> str:
+    path = folder / "census.yaml"
+    path.write_text(
+        FLOW.format(n=n, size=size, methods=methods, first=methods.split(",")[0]), encoding="utf-8"
+    )
+    return str(path)
+
+
+def step(page: Any, name: str) -> None:
+    page.locator("nav li button", has_text=name).click()
+    page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
+    page.wait_for_timeout(500)
+    ready(page)
+
+
+def seen(page: Any, text: str) -> Any:
+    """Return the first place where a text can be seen: screens that were left may have it, too, and are hidden."""
+    return page.get_by_text(text).filter(visible=True).first
+
+
+def press(page: Any, css: str, until: Callable[[], Any]) -> None:
+    """Click a button until it was heard: one that comes while the layout moves may be lost."""
+    for _ in range(5):
+        page.locator(f"{css} button").first.click()
+        try:
+            until()
+        except Exception:
+            continue
+        return
+    until()
+
+
+def run_all(page: Any, text: str) -> None:
+    """Press Run, and wait for the end."""
+    heard = page.locator(".af-progress progress").or_(page.get_by_text(text)).first
+    press(page, ".af-run", lambda: heard.wait_for(timeout=10_000))
+    seen(page, text).wait_for(timeout=120_000)
+
+
+def audit(page: Any, axe: str, where: str) -> list[str]:
+    page.wait_for_timeout(1_000)  # names are given while the page is idle
+    page.evaluate(axe)
+    value = page.evaluate("rules => axe.run(document, { runOnly: rules })", RULES)
+    return [
+        f"{where}: {item['id']}: {item['help']}: {node['html'][:160]}"
+        for item in value["violations"]
+        for node in item["nodes"][:3]
+    ]

@@ -1,0 +1,59 @@
+"""A table of 24 columns with long names at 1000 x 700: what is written on the screens is seen whole, light and dark."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import ready, upload
+from tests.browser.steps import CUT, press, run_all, seen, step
+
+pytestmark = pytest.mark.browser
+
+NAMES = ["holder_birth_year", "postcode_of_residence", "merchant_category_code", "chargeback_reason"]
+
+
+def payments(path: Path, rows: int = 90) -> Path:
+    rng = random.Random(24)
+    names = [*NAMES, *(f"payment_detail_{i}" for i in range(20))]
+    lines = [",".join(names)]
+    for _ in range(rows):
+        first = [str(rng.randint(1950, 1955)), f"10{rng.randint(0, 3)}", rng.choice(["food", "fuel"])]
+        reason = rng.choice(["", "not received by the card holder", "duplicate"])
+        lines.append(",".join([*first, reason, *(rng.choice("abc") for _ in range(20))]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_wide_table_is_readable_in_a_small_window(
+    new_page: Callable[..., Any], serve: Callable[..., Any], tmp_path: Path, scheme: str
+) -> None:
+    page = new_page(viewport={"width": 1000, "height": 700}, color_scheme=scheme)
+    page.goto(serve().url)
+    ready(page)
+    upload(page, payments(tmp_path / "payments.csv"))
+    page.get_by_text("unique on these QIs").first.wait_for(timeout=90_000)
+    ready(page)
+    cut = {"Data": page.evaluate(CUT)}
+    step(page, "Risk")
+    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
+    page.wait_for_timeout(1_500)
+    cut["Risk"] = page.evaluate(CUT)
+    step(page, "Protect")
+    page.locator(".bk-tab", has_text="Limits and weights").click()
+    ready(page)
+    page.wait_for_timeout(500)
+    cut["Protect"] = page.evaluate(CUT)
+    step(page, "Compare")
+    run_all(page, "Done: 1 run")
+    cut["Compare"] = page.evaluate(CUT)
+    step(page, "Explore")
+    press(page, ".af-associate", lambda: seen(page, "What changed most").wait_for(timeout=60_000))
+    cut["Explore"] = page.evaluate(CUT)
+    assert cut == {screen: [] for screen in cut}
+    assert not page.errors, page.errors

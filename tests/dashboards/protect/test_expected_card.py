@@ -1,0 +1,63 @@
+"""What runs are expected to take, on the page Protect: beside each method before, and how wrong it was after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns, wrong_by
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.engine.expected import ExpectedRun
+
+WAIT = 300.0
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=120, seed=1)
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3, 5])
+    yield workspace
+    workspace.close()
+
+
+def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace) -> None:
+    model = ExpectedRuns(workspace)
+    card = ExpectedCard(model=model)
+    model.compute()
+    assert model.computing
+    assert card.start.disabled
+    model.background.wait(WAIT)
+    assert [answer.name for answer in model.answers] == ["mondrian k=3", "mondrian k=5"]
+    assert all(answer.seconds and answer.memory is not None for answer in model.answers)
+    assert "mondrian k=3" in card.shown.object
+    assert "What it took" not in card.shown.object
+    workspace.start()
+    workspace.wait(WAIT)
+    assert [name for name, _, _ in model.errors()] == ["mondrian k=3", "mondrian k=5"]
+    assert "What it took" in card.shown.object
+    assert " too " in card.shown.object or "right" in card.shown.object
+    workspace.set_ks([4])
+    assert model.answers == ()
+    assert len(model.errors()) == 2
+    workspace.open_dataset("patients_example")
+    assert model.errors() == []
+
+
+def test_what_cannot_be_expected_is_a_sentence() -> None:
+    workspace = Workspace()
+    model = ExpectedRuns(workspace)
+    model.compute()
+    assert not model.computing
+    assert "no table is open" in ExpectedCard(model=model).shown.object
+    workspace.close()
+
+
+def test_errors_are_told_in_words() -> None:
+    assert wrong_by(ExpectedRun("a", 1.5), 1.0) == "50% too long"
+    assert wrong_by(ExpectedRun("a", 0.5), 1.0) == "50% too short"
+    assert wrong_by(ExpectedRun("a", 1.0), 1.0) == "right"
+    assert wrong_by(ExpectedRun("a"), 1.0) == ""

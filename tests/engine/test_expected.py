@@ -1,0 +1,139 @@
+"""What a run is expected to take: powers through stretches, and runs that cannot be said anything of."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anonflow as af
+from anonflow.algorithms import pilots
+from anonflow.algorithms.budget import TimedTable
+from anonflow.algorithms.pilots import Pilot, PilotModel
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.expected import ExpectedRun, expected_of, read_and_expect
+from anonflow.engine.flows.flow import Flow
+from anonflow.errors import FlowError, ParameterError
+from anonflow.system import with_peak
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0])
+def test_a_power_is_found_again(power: float) -> None:
+    pilots = tuple(Pilot(n, 1e-6 * n**power, 0.1, int(10 * n**power)) for n in (64, 256, 1024))
+    model = PilotModel(pilots, 5)
+    for n in (128, 500, 1024, 8192, 100_000):
+        assert model.seconds(n) == pytest.approx(1e-6 * n**power, rel=1e-6)
+        assert model.memory(n) == pytest.approx(10 * n**power, rel=1e-3)
+    whole = model.expected(np.array([1024, 500]), np.array([9, 1]), 2)
+    by_hand = sum([model.seconds(1024)] * 9) + model.seconds(500)
+    assert whole.seconds == pytest.approx(by_hand)
+    assert whole.wall == pytest.approx(by_hand / 2)
+    assert whole.memory == pytest.approx(2 * model.memory(1024), rel=1e-3)
+
+
+def test_it_never_falls_as_a_partition_grows_and_a_linear_method_grows_in_proportion() -> None:
+    pilots = (Pilot(64, 0.2, 0.1), Pilot(256, 0.1, 0.2), Pilot(1024, 3.0, 0.3))
+    model = PilotModel(pilots, 5)
+    seconds = [model.seconds(n) for n in range(2, 5000, 7)]
+    assert all(a <= b for a, b in itertools.pairwise(seconds))
+    linear = PilotModel(pilots, 5, linear=True)
+    assert linear.seconds(10_240) == pytest.approx(30.0)
+    assert PilotModel(pilots[:1], 5).seconds(640) == pytest.approx(2.0)
+    assert model.loss(64) == 0.1
+    assert model.loss(9_999) == 0.3
+
+
+def test_every_run_of_a_flow_is_answered() -> None:
+    frame = af.datasets.load("census_like", n=120, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    flow = Flow.for_table(table, ["mondrian", "greedy"], [3, 5], partition_size=60)
+    answers = expected_of(flow, seconds=0.2)
+    assert [answer.name for answer in answers] == [run.name for run in flow.runs]
+    for answer in answers:
+        assert answer.problem == ""
+        assert answer.seconds is not None
+        assert answer.seconds > 0
+        assert answer.memory is not None
+        assert answer.memory > 0
+        assert answer.error(answer.seconds) == pytest.approx(0.0)
+    assert expected_of(flow, stopped=lambda: True) == []
+    (open_one,) = expected_of(Flow.for_table(table, ["auto"], [3], budget=1.0, guarantee="k-anonymity"))
+    assert "a budget decides" in open_one.problem
+    (hopeless,) = expected_of(Flow.for_table(table, ["mondrian"], [500]))
+    assert hopeless.seconds is None
+    assert "500" in hopeless.problem
+    assert hopeless.error(1.0) is None
+    assert ExpectedRun("a", 1.5).error(1.0) == pytest.approx(0.5)
+
+
+def test_without_its_table_nothing_is_expected() -> None:
+    frame = af.datasets.load("census_like", n=60, seed=1)
+    flow = Flow.for_table(af.Table(frame, af.datasets.schema("census_like")), ["mondrian"], [3])
+    with pytest.raises(ParameterError, match="needs its table in memory"):
+        expected_of(replace(flow, table=None))
+
+
+def test_a_flow_file_is_read_and_one_in_pieces_is_refused(tmp_path: Path) -> None:
+    af.datasets.load("census_like", n=120, seed=1)[["Age", "Gender"]].to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    place = tmp_path / "flow.yaml"
+    text = """\
+flow: planned
+version: 1
+table:
+  source: {csv: people.csv}
+  columns:
+    Age: {role: quasi-identifier, kind: numeric}
+    Gender: {role: quasi-identifier, kind: categorical}
+steps:
+  - anonymize: {algorithm: mondrian, k: 3}
+  - draw: {}
+publish: {table: out/r.csv}
+"""
+    place.write_text(text)
+    (answer,) = read_and_expect(place, seconds=0.1)
+    assert answer.seconds is not None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["flow.yaml", "people.csv"]
+    place.write_text(text.replace("{csv: people.csv}", "{csv: people.csv, pieces: 50}"))
+    with pytest.raises(FlowError, match="worked on in pieces"):
+        read_and_expect(place)
+
+
+def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call of each of two stretches compiles for a second; a clock that stands still but for that."""
+    now, ready, calls = [0.0], [0], {}  # type: ignore[var-annotated]
+    real = pilots.solve
+
+    def solve(method: Any, part: Any, *given: Any) -> Any:
+        calls[part.n] = calls.get(part.n, 0) + 1
+        now[0] += 0.5
+        if calls[part.n] == 1:
+            now[0] += 1.0
+            ready[0] += 1
+        return real(method, part, *given)
+
+    monkeypatch.setattr(pilots, "solve", solve)
+    monkeypatch.setattr(pilots, "ready_here", lambda: ready[0])
+    monkeypatch.setattr(pilots.time, "perf_counter", lambda: now[0])
+    frame = af.datasets.load("census_like", n=300, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    records = TimedTable.of(table.records, "lexicographic")
+    method = REGISTRY["mondrian"]
+    model = pilots.run_pilots(method, records, 3, loss="ncp", options={}, seconds=100.0)
+    assert [pilot.seconds for pilot in model.pilots] == [0.5, 0.5, 0.5]
+    assert set(calls.values()) == {2}
+
+
+def test_the_peak_of_a_call_is_seen() -> None:
+    def work() -> int:
+        held = np.ones(8_000_000)
+        return int(held.sum())
+
+    result, peak = with_peak(work)
+    assert result == 8_000_000
+    assert peak > 32_000_000
