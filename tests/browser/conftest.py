@@ -129,7 +129,7 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.requested, page.errors = [], []
         page.on("request", lambda request: page.requested.append(request.url))
         page.on("websocket", lambda socket: page.requested.append(socket.url))
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.on("pageerror", lambda error: page.errors.append(error.stack or str(error)))
         page.on(
             "console",
             lambda message: message.type == "error" and page.errors.append(message.text),

@@ -113,6 +113,26 @@ def test_uploads_that_are_no_table_are_refused_in_words(
     page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
 
 
+def test_rows_that_come_before_a_table_is_built_are_shown(page: Any, serve: Callable[..., Any]) -> None:
+    page.goto(serve().url)
+    ready(page)
+    shown = page.evaluate("""() => new Promise((done) => {
+      const place = document.createElement("div");
+      document.body.append(place);
+      const table = new Tabulator(place, { columns: [{ field: "before" }], data: [{ before: "old" }] });
+      // as Panel does, before the task in which the table is built
+      table.setColumns([{ field: "after" }]);
+      table.setData([{ after: "new" }]).then(() => {
+        const text = place.querySelector(".tabulator-table").textContent;
+        place.remove();
+        done(text);
+      });
+      table.redraw(true);
+    })""")
+    assert shown.strip() == "new"
+    assert page.errors == []
+
+
 def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
     page.goto(serve().url)
     ready(page)

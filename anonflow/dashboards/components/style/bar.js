@@ -130,7 +130,22 @@ function mend(root) {
   for (const node of root.querySelectorAll("*")) if (node.shadowRoot) mend(node.shadowRoot);
 }
 
+// Panel may send rows or columns to a table that Tabulator builds in its next task: it fails then, and shows the old ones.
+function waitUntilBuilt() {
+  const table = window.Tabulator && window.Tabulator.prototype;
+  if (!table || table.waitsUntilBuilt) return;
+  table.waitsUntilBuilt = true;
+  for (const name of ["setData", "setColumns", "redraw"]) {
+    const change = table[name];
+    table[name] = function (...inputs) {
+      if (this.initialized) return change.apply(this, inputs);
+      return new Promise((done) => this.on("tableBuilt", () => done(change.apply(this, inputs))));
+    };
+  }
+}
+
 export function render({ model, el }) {
+  waitUntilBuilt();
   const top = make("div", { class: "top" });
   const skip = make("a", { class: "skip", href: "#" }, "Skip to the screen");
   const brand = make("div", { class: "brand" });
