@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered, left_out
-from anonflow.algorithms.budget import AUTO, check_budget
+from anonflow.algorithms.budget import AHEAD, AUTO, ENDING, Deadline, check_budget
 from anonflow.algorithms.budget_choice import Choice, check_automatic, choose, choose_method, first_method
 from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.limits.enforce import run_within_limits
@@ -92,8 +93,8 @@ def anonymize(
     budget : float, optional
         Seconds, of methods that have an effort (`kicks` of ``two-phase``, and of classes with ``improve="chains"``), or
         with ``partition_size="auto"``. The method is timed on a few partitions of this table, and partition size and
-        effort are what is expected to keep the budget (:mod:`anonflow.algorithms.budget_choice`); ``parameters`` says them:
-        the same numbers make the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept,
+        effort are what is expected to keep the budget (:mod:`anonflow.algorithms.budget_choice`); ``two-phase`` on a whole
+        table is measured while it runs, and ends with the budget. ``parameters`` says the numbers, which make the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept,
         ``facts["picked"]`` the choice in words.
     guarantee : {"k-regular", "k-anonymity"}, optional
         Of the method ``"auto"``, and needed there.
@@ -164,10 +165,22 @@ def anonymize(
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
     method.check_complete(options, len(left))
+    is_over: Deadline | None = None
+    if (
+        choice is not None
+        and choice.open_effort
+        and method.ends_early
+        and len(index) == 1
+        and not limited(records)
+    ):
+        # the time is measured while it runs: more than what a stretch of the table could tell
+        is_over = Deadline(ENDING * choice.left)
+        options[choice.open_effort] *= AHEAD
 
     def solve_part(at: int) -> Outcome:
         mine = records.take(index[at])
-        return solve(method, mine, k, measure, partition_rng(entropy, at, mine), options, watch)
+        rng = partition_rng(entropy, at, mine)
+        return solve(method, mine, k, measure, rng, options, watch, is_over=is_over)
 
     threads = min(len(index), threads)
     if threads == 1:
@@ -175,6 +188,10 @@ def anonymize(
     else:
         with ThreadPoolExecutor(threads) as pool:
             outcomes = list(pool.map(solve_part, range(len(index))))
+    if choice is not None and is_over is not None:
+        name = choice.open_effort
+        options[name] = outcomes[0].facts.get(name, choice.options[name])  # a tiny table takes no effort
+        choice = replace(choice, options=options)
     parameters: dict[str, Any] = {"loss": measure, "partition_size": size, "order": order, **options}
     if not boundaries:
         parameters["boundaries"] = False
@@ -195,6 +212,7 @@ def solve(
     options: Mapping[str, Any],
     watch: Callable[[Progress], None] | None = None,
     sensitive: SensitiveValues | None = None,
+    is_over: Callable[[], bool] | None = None,
 ) -> Outcome:
     """Run a method on one partition. All drivers call this function, here and on a cluster.
 
@@ -208,7 +226,7 @@ def solve(
         If the result is wrong, because of a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
     records = records.at_floor()
-    outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch), k, options)
+    outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch, is_over), k, options)
     check_outcome(method, records, k, loss, options, outcome)
     return outcome
 

@@ -20,7 +20,16 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.partition import Cuts, bounded, cut_classes, kept_apart, ordered
 from anonflow.table.records import Records
 
-__all__ = ["AUTO", "Effort", "Fitted", "TimedTable", "check_budget", "fitting_effort", "fitting_size"]
+__all__ = [
+    "AUTO",
+    "Deadline",
+    "Effort",
+    "Fitted",
+    "TimedTable",
+    "check_budget",
+    "fitting_effort",
+    "fitting_size",
+]
 
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget."""
@@ -30,6 +39,12 @@ SHARE = 0.25
 
 MARGIN = 0.9
 """Share of the time left after the pilots that the choice plans with."""
+
+ENDING = 0.97
+"""Share of the time left after the pilots at which a method ends that can: its result is still to be checked."""
+
+AHEAD = 4
+"""How many times the expected effort is allowed where a deadline ends it."""
 
 SLOW = 0.5
 """Of what the pilots leave: what a start may take whose time grows with the square of the records."""
@@ -314,6 +329,29 @@ def fitting_size(
     fit = [at for at, seconds in expected.items() if seconds <= left]
     chosen = max(fit) if fit else min(expected, key=lambda at: (expected[at], at))
     return Fitted(chosen, budget, expected[chosen] + spent, tuple(pilots))
+
+
+class Deadline:
+    """When a method that works in rounds is to end: before a round that is expected to take longer than what is left.
+
+    Parameters
+    ----------
+    seconds : float
+        From now on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.perf_counter() + seconds
+        self._last: float | None = None
+        self._longest = 0.0
+
+    def __call__(self) -> bool:
+        """Return whether to end; called after each round, which is taken to be as long as the longest since the first call."""
+        now = time.perf_counter()
+        if self._last is not None:
+            self._longest = max(self._longest, now - self._last)
+        self._last = now
+        return now + self._longest > self._end
 
 
 def fitting_effort(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anonflow.algorithms.budget import AUTO, TimedTable, fitting_effort, fitting_size
@@ -64,6 +64,10 @@ class Choice:
     pilots : tuple
         Of the method that was chosen, as :class:`anonflow.algorithms.budget.Fitted` or
         :class:`anonflow.algorithms.budget.Effort` has them.
+    open_effort : str
+        The option of effort that was chosen, if it is above 0.
+    left : float
+        Seconds that the pilots left for it.
     """
 
     algorithm: str
@@ -72,6 +76,8 @@ class Choice:
     budget: float
     expected: float
     pilots: tuple[tuple[float, ...], ...] = field(default=())
+    open_effort: str = ""
+    left: float = 0.0
 
     @property
     def fits(self) -> bool:
@@ -210,9 +216,7 @@ def choose_method(
             break
         spent += sum(pilot[-1] for pilot in choice.pilots)
     assert choice is not None
-    return Choice(
-        choice.algorithm, choice.size, choice.options, budget, spent + choice.expected, choice.pilots
-    )
+    return replace(choice, budget=budget, expected=spent + choice.expected)
 
 
 def choose(
@@ -271,7 +275,9 @@ def choose(
         if fit.fits or not both:
             chosen = {**options, **fit.options}
             whole = records.n if both else whole
-            return Choice(method.name, whole, chosen, budget, fit.expected, fit.pilots)
+            left = budget - sum(pilot[-1] for pilot in fit.pilots)
+            open_effort = fit.option if fit.value else ""
+            return Choice(method.name, whole, chosen, budget, fit.expected, fit.pilots, open_effort, left)
         spent = sum(pilot[-1] for pilot in fit.pilots)
     if both:
         options = {**options, str(effort): 0}

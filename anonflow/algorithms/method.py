@@ -59,6 +59,9 @@ class Partition:
     watch : callable, optional
         Called with a :class:`Progress` between the rounds of a method that works in rounds. If it raises, the method
         ends without a result.
+    is_over : callable, optional
+        Called after each unit of the effort of a method that `ends_early`: if it returns True, the method ends with the result
+        so far.
     """
 
     records: Records
@@ -66,6 +69,7 @@ class Partition:
     rng: np.random.Generator
     sensitive: SensitiveValues | None = None
     watch: Callable[[Progress], None] | None = None
+    is_over: Callable[[], bool] | None = None
 
     @property
     def n(self) -> int:
@@ -175,6 +179,9 @@ class Algorithm:
         The method that equals this one without boundaries; this one then refuses to run without them.
     effort : str, optional
         The option, a whole number, to which its time is proportional: a budget of seconds determines it.
+    ends_early : bool, optional
+        Whether it may end after any unit of its effort: the result is then that of a run with this effort, and the fact with
+        the name of the option says it.
     complete : callable, optional
         Of the options: whether every record must have a place, so that none may be suppressed beside the method.
     effort_needs : mapping, optional
@@ -207,6 +214,7 @@ class Algorithm:
     whole_table: bool = False
     without_boundaries: str | None = None
     effort: str | None = None
+    ends_early: bool = False
     complete: Callable[[Mapping[str, Any]], bool] | None = None
     effort_needs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effort_takes: Mapping[str, Any] = field(default_factory=dict, hash=False)

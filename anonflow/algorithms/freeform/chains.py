@@ -98,7 +98,8 @@ def improve_by_chains(
     -------
     matches : numpy.ndarray, shape (P, k), int32
     facts : dict
-        `chains` that lowered the loss, `kicks_kept` of those tried, `rounds`.
+        `chains` that lowered the loss, `kicks_kept` of those tried, `rounds`, and `kicks`: rounds of kicks, fewer than asked
+        for if the partition `is_over` before.
 
     Raises
     ------
@@ -143,12 +144,13 @@ def improve_by_chains(
         now = float(rows.drop[::k].sum())
         if part.watch is not None:
             part.watch(Progress(done, chains_only + kicks, now))
-        if now == 0.0:
-            break
         if not kicking and before - now <= ENOUGH * abs(before):
             chains_only = done
+        if now == 0.0 or (done >= chains_only and part.is_over is not None and part.is_over()):
+            break
     facts = {
         "rounds": done,
+        "kicks": max(done - chains_only, 0),
         "chains": int(totals[0]),
         "kicks_tried": int(totals[2]),
         "kicks_kept": int(totals[3]),

@@ -155,7 +155,7 @@ def two_phase(
         With matches. Facts: the `start` taken, the number of `passes`, by how much the second phase lowered the
         loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
         doubled (`widened`). Of cycles: whether none is left among the candidates (`finished`). Of chains: `rounds`,
-        `chains` that lowered the loss, kicks (`kicks_tried`, `kicks_kept`).
+        `chains` that lowered the loss, rounds of `kicks`, single ones (`kicks_tried`, `kicks_kept`).
 
     Raises
     ------
@@ -504,6 +504,7 @@ TWO_PHASE = Algorithm(
     complexity="O(k first n), then O(k C (q + k) n) per round or kick",
     summary="the least loss on whole tables, in the seconds that you give it",
     effort="kicks",
+    ends_early=True,
     effort_needs={"improve": "chains"},
     memory=memory_of,
     linear=True,
