@@ -19,6 +19,7 @@ from anonflow.engine.expected import ExpectedRun, expected_of, read_and_expect
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import FlowError, ParameterError
 from anonflow.system import with_peak
+from tests.cases.flow_files import CENSUS_COLUMNS, flow_text
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0])
@@ -82,19 +83,8 @@ def test_a_flow_file_is_read_and_one_in_pieces_is_refused(tmp_path: Path) -> Non
         tmp_path / "people.csv", index=False
     )
     place = tmp_path / "flow.yaml"
-    text = """\
-flow: planned
-version: 1
-table:
-  source: {csv: people.csv}
-  columns:
-    Age: {role: quasi-identifier, kind: numeric}
-    Gender: {role: quasi-identifier, kind: categorical}
-steps:
-  - anonymize: {algorithm: mondrian, k: 3}
-  - draw: {}
-publish: {table: out/r.csv}
-"""
+    steps = "steps:\n  - anonymize: {algorithm: mondrian, k: 3}\n  - draw: {}\n"
+    text = flow_text("planned", CENSUS_COLUMNS, steps + "publish: {table: out/r.csv}\n")
     place.write_text(text)
     (answer,) = read_and_expect(place, seconds=0.1)
     assert answer.seconds is not None
