@@ -57,10 +57,10 @@ def fit(
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
 
-    def run(part: Partition, k: int) -> Outcome:
+    def run(part: Partition, k: int) -> Any:
         assert part.n >= k
         clock.now += seconds(part.n)
-        return None  # type: ignore[return-value]
+        return None
 
     method = Algorithm("timed", run, "freeform", "", "k-regular", "", "")
     records = numbers(n).records
@@ -145,10 +145,10 @@ def fit_effort(
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
 
-    def run(part: Partition, k: int, *, kicks: int = 3, threads: int | None = None) -> Outcome:
+    def run(part: Partition, k: int, *, kicks: int = 3, threads: int | None = None) -> Any:
         assert threads == 1
         clock.now += part.n * (1e-3 + 5e-4 * kicks)
-        return None  # type: ignore[return-value]
+        return None
 
     method = Algorithm("timed", run, "freeform", "", "k-regular", "", "", effort="kicks")
     settings: dict[str, Any] = {"size": None, "options": {}} | more
@@ -184,10 +184,10 @@ def test_a_slow_start_is_taken_only_where_it_fits(
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
 
-    def run(part: Partition, k: int, *, start: str = "auto", kicks: int = 3) -> Outcome:
+    def run(part: Partition, k: int, *, start: str = "auto", kicks: int = 3) -> Any:
         begin = 1e-4 * part.n if start == "quick" else 1e-6 * part.n**2
         clock.now += begin + 1e-4 * kicks * part.n
-        return None  # type: ignore[return-value]
+        return None
 
     def slow_or_quick(k: int, options: Any) -> Any:
         return None if "start" in options else ({"start": "slow"}, {"start": "quick"})
@@ -416,9 +416,9 @@ class Timed:
     def _run(
         self, real: Callable[..., Outcome], lasts: Callable[[int, int], float]
     ) -> Callable[..., Outcome]:
-        def run(part: Partition, k: int, **options: Any) -> Outcome:
+        def run(part: Partition, k: int, **options: Any) -> Any:
             self.clock.now += lasts(part.n, int(options.get("kicks", 0)))
-            return None  # type: ignore[return-value]
+            return None
 
         return functools.update_wrapper(run, real)
 
@@ -616,9 +616,9 @@ def test_efforts_that_hardly_show_are_timed_with_more_of_them(
     monkeypatch.setattr(module, "time", clock)
     calls = iter(range(10**6))
 
-    def run(part: Partition, k: int, *, kicks: int = 3) -> Outcome:
+    def run(part: Partition, k: int, *, kicks: int = 3) -> Any:
         clock.now += part.n * (1e-3 + 2e-6 * kicks) * (1.0 + (noise if next(calls) % 2 else 0.0))
-        return None  # type: ignore[return-value]
+        return None
 
     method = Algorithm("timed", run, "freeform", "", "k-regular", "", "", effort="kicks")
     records = numbers(1_000).records
