@@ -127,3 +127,14 @@ def test_the_peak_of_a_call_is_seen() -> None:
     result, peak = with_peak(work)
     assert result == 8_000_000
     assert peak > 32_000_000
+
+
+def test_each_method_is_asked_whether_it_takes_the_table_in_any_order() -> None:
+    """greedy-cka keeps boundaries: without them it is refused, also after a method that takes the same records."""
+    frame = af.datasets.load("census_like", n=120, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    for names in (["k-member", "greedy-cka"], ["greedy-cka", "k-member"]):
+        answers = expected_of(Flow.for_table(table, names, [3], boundaries=False), seconds=0.1)
+        problems = {answer.name.split()[0]: answer.problem for answer in answers}
+        assert "keeps boundaries" in problems["greedy-cka"]
+        assert problems["k-member"] == ""
