@@ -218,12 +218,15 @@ def test_a_budget_and_an_effort_exclude_each_other(monkeypatch: pytest.MonkeyPat
         af.anonymize(mixed(30), "greedy", k=3, budget=1.0)
 
 
-def test_the_effort_that_a_budget_chose_is_recorded_and_replayed() -> None:
+@pytest.mark.parametrize("budget", [2.0, 0.01])
+def test_the_effort_that_a_budget_chose_is_recorded_and_replayed(budget: float) -> None:
+    """The kicks, and where the budget or the machine leaves too little time, the quick start."""
     people = mixed(200)
-    anon = af.anonymize(people, "two-phase", k=3, budget=2.0, seed=7)
-    assert anon.parameters["budget"] == 2.0
-    kicks = anon.parameters["kicks"]
-    again = af.anonymize(people, "two-phase", k=3, kicks=kicks, seed=7)
+    anon = af.anonymize(people, "two-phase", k=3, budget=budget, seed=7)
+    assert anon.parameters["budget"] == budget
+    chosen = {name: anon.parameters[name] for name in ("start", "kicks") if name in anon.parameters}
+    assert "kicks" in chosen
+    again = af.anonymize(people, "two-phase", k=3, seed=7, **chosen)
     assert (anon.matches == again.matches).all()
 
 
