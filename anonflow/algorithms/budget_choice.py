@@ -88,10 +88,10 @@ class Choice:
         """Return the choice in words."""
         where = "on the whole table" if self.size is None else f"in partitions of {self.size}"
         options = ", ".join(f"{name}={value}" for name, value in self.options.items())
-        what = f"{self.algorithm} {where}" + (f" with {options}" if options else "")
+        choice = f"{self.algorithm} {where}" + (f" with {options}" if options else "")
         if self.fits:
-            return f"{what} for a budget of {self.budget:g} s"
-        return f"no method keeps the budget of {self.budget:g} s; {what} is expected to take {self.expected:.2g} s"
+            return f"{choice} for a budget of {self.budget:g} s"
+        return f"no method keeps the budget of {self.budget:g} s; {choice} is expected to take {self.expected:.2g} s"
 
     def facts(self) -> dict[str, Any]:
         """Return the choice as plain data."""

@@ -20,10 +20,23 @@ __all__: list[str] = []
 
 Delimiter = Annotated[str, typer.Option(help="The delimiter of a CSV file; auto detects it.", metavar="MARK")]
 Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file; auto detects it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+FlowFile = Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")]
+SeedFile = Annotated[
+    Path | None, typer.Option(help="A file with a secret seed: at least 32 hexadecimal digits.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Set a key of the flow, such as steps.anonymize.k=20, or KEY='${env:NAME}'; may repeat.",
+        metavar="KEY=VALUE",
+    ),
+]
 
 
 def run(
-    flow: Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")],
+    flow: FlowFile,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -31,9 +44,7 @@ def run(
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Number of threads or processes.")] = None,
-    seed_file: Annotated[
-        Path | None, typer.Option(help="A file with a secret seed: at least 32 hexadecimal digits.")
-    ] = None,
+    seed_file: SeedFile = None,
     replay: Annotated[
         Path | None, typer.Option(help="The owner's folder of an earlier run, to repeat it.")
     ] = None,
@@ -44,14 +55,7 @@ def run(
         str,
         typer.Option(help="How long the owner's folder keeps results, such as 12h or 7d; 0 keeps nothing."),
     ] = "7d",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Set a key of the flow, such as steps.anonymize.k=20, or KEY='${env:NAME}'; may repeat.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
+    settings: Settings = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     log_level: Annotated[
         str, typer.Option(help="The least serious messages to show: debug, info, warning or error.")
@@ -184,19 +188,12 @@ def _near(path: Path | str) -> str:
 
 
 def plan(
-    flow: Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")],
+    flow: FlowFile,
     seconds: Annotated[
         float, typer.Option(help="How long each method may be tried on stretches of the table.")
     ] = 2.0,
     workers: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Set a key of the flow, such as steps.anonymize.k=20; may repeat.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
+    settings: Settings = None,
     as_json: AsJson = False,
 ) -> int:
     """Say what a flow will do, and expect the time and memory of its runs from short stretches of its table."""
@@ -220,7 +217,7 @@ def plan(
             }
             for each in answers
         ]
-        named = [{"step": step, "what": what} for step, what in steps]
+        named = [{"step": step, "what": sentence} for step, sentence in steps]
         say_json(json.dumps({"flow": loaded.name, "steps": named, "runs": runs}, indent=2))
         return 0
     say(table(["step", "what it does"], [list(step) for step in steps]))
@@ -239,7 +236,7 @@ def plan(
 
 def validate(
     flows: Annotated[list[Path], typer.Argument(help="Flow files.", metavar="FLOW...")],
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Check flow files: every problem, with line and column."""
     from anonflow.engine.flows.loader import load_flow
@@ -274,7 +271,7 @@ def schema(
     answers: Annotated[
         bool, typer.Option("--answers", help="Instead, the JSON Schema of what --json answers.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file, which must not exist.")
     ] = None,
@@ -391,7 +388,7 @@ def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
 def prepare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
@@ -435,7 +432,6 @@ Keys = Annotated[
         metavar="COLUMNS",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 
 
 def verify(
@@ -886,17 +882,8 @@ def search(
         str | None, typer.Option(help="How long, such as 30s or 2m, instead of what the flow says.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Threads.")] = None,
-    seed_file: Annotated[
-        Path | None, typer.Option(help="A file with a secret seed: at least 32 hexadecimal digits.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="Set a key of the flow, such as target.loss=0.1; may repeat.",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
+    seed_file: SeedFile = None,
+    settings: Settings = None,
     csv: Annotated[
         Path | None, typer.Option(help="Write the trials to this CSV file.", metavar="FILE")
     ] = None,
@@ -983,7 +970,7 @@ def _show_search(report: SearchReport) -> None:
 
 def algorithms(
     name: Annotated[str | None, typer.Argument(help="A method, to list its options.", metavar="NAME")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """List the methods, or the options of one."""
     from anonflow.algorithms.registry import REGISTRY, algorithm_named
@@ -1016,7 +1003,7 @@ def algorithms(
 
 
 def datasets(
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """List the tables to start with."""
     from anonflow import datasets as tables

@@ -122,8 +122,8 @@ class ProgressDisplay:
         if isinstance(event, FlowStarted):
             names = f"{len(event.runs)} runs" if len(event.runs) > 1 else event.runs[0]
             self._say(f"{event.flow}: {names}, {event.workers} {event.scheduler}")
-            for step, what in event.plan:
-                self._say(f"  {step:<9} {what}")
+            for step, sentence in event.plan:
+                self._say(f"  {step:<9} {sentence}")
         elif isinstance(event, RunStarted):
             self._left += event.partitions
         elif isinstance(event, StepStarted) and event.step == "anonymize":

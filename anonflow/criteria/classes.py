@@ -213,18 +213,15 @@ def person_risks(evidence: Evidence) -> Risks:
     if unit is None:
         return Risks(rows, np.arange(len(rows)), "published", "rows")
     at = np.flatnonzero(class_rows(evidence) >= 0)
-    frame = evidence.table.frame
-    if checked_weights(evidence.table.schema, frame.iloc[at]) is None:
+    cells, weights = person_cells(evidence)
+    if weights is None:
         chance = np.zeros(evidence.n)
         chance[at] = rows[class_rows(evidence)[at]]
         hidden = evidence.blank & ~evidence.exempt
-        if (
-            hidden.any()
-        ):  # enough suppressed rows are a class: any of them may be that of whom no other row covers
+        if hidden.any():
+            # enough suppressed rows are a class: any of them may be that of whom no other row covers
             chance[np.setdiff1d(np.arange(evidence.n), at)] = 1.0 / int(hidden.sum())
         return Risks(at_least_one(chance, unit), unit, "original", "people")
-    cells, weights = person_cells(evidence)
-    assert weights is not None
     of_cell = individual_risk(np.bincount(cells), np.bincount(cells, weights))
     risks = np.zeros(int(unit.max(initial=-1)) + 1)
     risks[np.unique(unit[at])] = of_cell[cells]
@@ -304,13 +301,13 @@ def uniqueness(
     cells, weights = person_cells(evidence)
     check_uniqueness(fraction, None if weights is None else WeightSummary.of(weights))
     fraction = fraction if weights is None else sampling_fraction(weights)
-    assert fraction is not None
+    share_sampled = check_fraction(fraction)
     sizes = np.bincount(cells)
-    chosen, _ = dankar(sizes, check_fraction(fraction))
+    chosen, _ = dankar(sizes, share_sampled)
     parameters = {"most": most, "fraction": fraction}
     if not chosen.is_there:
         return Finding("uniqueness", None, detail="not estimable by any of the models", parameters=parameters)
-    share = min(1.0, float(chosen.uniques) / max(1.0, float(sizes.sum()) / fraction))
+    share = min(1.0, float(chosen.uniques) / max(1.0, float(sizes.sum()) / share_sampled))
     alone = class_sizes(evidence) == 1
     detail = (
         f"a share of about {share:.4g} of the population is unique, by the model {chosen.model}, if it holds"

@@ -130,11 +130,11 @@ def _short(evidence: Evidence, edges: np.ndarray, copies: np.ndarray, k: int) ->
     return few[graph.originals.label]
 
 
-def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, what: str) -> Finding:
+def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, counted: str) -> Finding:
     """Return the finding of a criterion that wants k rows along the edges for every original."""
     copies = evidence.graph.published.count
     failing = _short(evidence, edges, copies, k)
-    detail = f"{what}, counted in the consistency graph"
+    detail = f"{counted}, counted in the consistency graph"
     allowed = int(evidence.exempt.sum())
     if allowed and failing.any():
         failing = _short(evidence, edges, np.where(evidence.exempt_box, 0, copies), k)

@@ -58,12 +58,12 @@ def covers(evidence: Evidence) -> Finding:
         failing, claim = _covers_listed(evidence, evidence.listing)
         return Finding.of("covers", failing, "published", claim + remark)
     matching = match_rows(evidence)
-    what = "a perfect matching by the quasi-identifiers"
+    detail = "a perfect matching by the quasi-identifiers"
     if evidence.rest is not None:
-        what += " and the other columns"
+        detail += " and the other columns"
     if evidence.deleted:
-        what += f"; {evidence.deleted:,} of {evidence.n:,} originals have no row: suppressed by deletion"
-    return Finding.of("covers", matching.unmatched, "published", what + remark)
+        detail += f"; {evidence.deleted:,} of {evidence.n:,} originals have no row: suppressed by deletion"
+    return Finding.of("covers", matching.unmatched, "published", detail + remark)
 
 
 def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
@@ -93,7 +93,7 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
     else:
         originals = merge([graph.originals.label, evidence.rest[0]], evidence.n)
         published = merge([graph.published.label, evidence.rest[1]], evidence.rows)
-        left, right, at = _with_equal_rest(evidence, originals, published)
+        left, right, at = _with_equal_rest(evidence, evidence.rest, originals, published)
     if keep is not None:
         kept = keep[at]
         left, right, at = left[kept], right[kept], at[kept]
@@ -105,7 +105,10 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
 
 
 def _with_equal_rest(
-    evidence: Evidence, originals: DistinctRows, published: DistinctRows
+    evidence: Evidence,
+    rest: tuple[np.ndarray, np.ndarray],
+    originals: DistinctRows,
+    published: DistinctRows,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return edges between distinct (record, other columns) on both sides, and each one's edge of the graph.
 
@@ -113,8 +116,7 @@ def _with_equal_rest(
     originals with its other columns.
     """
     graph = evidence.graph
-    assert evidence.rest is not None
-    rest_of_original, rest_of_row = evidence.rest
+    rest_of_original, rest_of_row = rest
     u_of, o_of = graph.originals.label[originals.first], rest_of_original[originals.first]
     b_of, p_of = graph.published.label[published.first], rest_of_row[published.first]
     labels = int(max(rest_of_original.max(initial=0), rest_of_row.max(initial=0))) + 1

@@ -63,6 +63,20 @@ class Subject:
     fallback: Any = None
     certificate: Any = None
 
+    def published_rows(self) -> pd.DataFrame:
+        """Return the published rows.
+
+        Raises
+        ------
+        ParameterError
+            If it is an anonymization: that has its original.
+        """
+        if self.frame is None:
+            raise ParameterError(
+                "an anonymization has its original: verify it against its table, or draw it first"
+            )
+        return self.frame
+
 
 def given_patterns(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments ``patterns`` and ``fallback`` of a method's call.
@@ -365,8 +379,7 @@ def collect(
             suppressed = np.zeros(subject.rows, bool)
         generalization = subject.generalization
         return Evidence(table, table.records, generalization, True, None, suppressed, **common)
-    frame = subject.frame
-    assert frame is not None
+    frame = subject.published_rows()
     _check_columns(table, frame)
     if another_tool:
         notations = {name: table.schema[name].notation for name in table.qi_columns}

@@ -83,9 +83,9 @@ def linkable_columns(
 
 def detail(link: Link, threshold: float) -> str:
     """Return the result for a column, in numbers."""
-    what = TOGETHER if link.column == TOGETHER else f"column {link.column!r}"
+    predictor = TOGETHER if link.column == TOGETHER else f"column {link.column!r}"
     return (
-        f"{what}: the likeliest candidate of a row has a probability of {link.mean:.3f} on average, {link.largest:.3f} "
+        f"{predictor}: the likeliest candidate of a row has a probability of {link.mean:.3f} on average, {link.largest:.3f} "
         f"at most, above {threshold:g} for {100 * link.above(threshold):.1f}% of the rows; by this model only"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from anonflow.table import Schema, Table
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.metadata import ReleaseMetadata
 from anonflow.table.row_marks import row_marks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["criteria_names", "verify"]
 
@@ -129,7 +126,7 @@ def verify(
         described = (description(about, declared, given.frame, certificate),)
     if isinstance(table, Schema):
         whose = _UNSEEN_UNITS if table.unit_column is not None else ""
-        return _of_rows(collect_alone(_rows_of(given), table, k), requests, k, described, whose)
+        return _of_rows(collect_alone(given.published_rows(), table, k), requests, k, described, whose)
     deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
     if given.rows != table.n and not deletions:
         names = [each.name for each in requests] if requests else ["covers", *_STRONGEST_FIRST]
@@ -164,21 +161,6 @@ def verify(
     if getattr(subject, "truth", None) is None:
         remarks += order_remarks(evidence)
     return Verification(tuple(findings), table.n, k, evidence.remarks + remarks)
-
-
-def _rows_of(given: Subject) -> pd.DataFrame:
-    """Return the published rows of a subject.
-
-    Raises
-    ------
-    ParameterError
-        If it is an anonymization: that has its original.
-    """
-    if given.frame is None:
-        raise ParameterError(
-            "an anonymization has its original: verify it against its table, or draw it first"
-        )
-    return given.frame
 
 
 def _of_rows(

@@ -31,7 +31,7 @@ class Handle:
         def work() -> None:
             try:
                 self._report = run(flow, events=self.events, **settings)
-            except BaseException as error:
+            except BaseException as error:  # `result` raises it in the caller's thread, an interruption, too
                 self._error = error
 
         self._thread = threading.Thread(target=work, name="anonflow-run", daemon=True)

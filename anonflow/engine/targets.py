@@ -28,7 +28,7 @@ def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
     FlowError
         If one cannot be written, or is another one of them.
     """
-    taken = {path.resolve(): what for path, what in read.items()}
+    taken = {path.resolve(): role for path, role in read.items()}
     for target in targets:
         place = target.resolve()
         if place in taken:

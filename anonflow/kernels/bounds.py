@@ -102,7 +102,7 @@ def kth_costs(
     times = np.empty(k + 1, np.int64)
     for i in range(start, stop):
         #  a literal 0 would have a type of its own, and numba would compile the callee once more
-        join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
+        join_row(plan, origin, i, origin, np.int64(0), n, row)
         out[i] = value[nearest(row, weight, k, value, who, times) - 1]
 
 
@@ -189,7 +189,7 @@ def cover_bounds(
     at = np.empty(depth_most, np.int64)
     size = np.empty(depth_most, np.int64)
     for i in range(start, stop):
-        join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
+        join_row(plan, origin, i, origin, np.int64(0), n, row)
         # the join with the nearest originals is a first solution
         move(partial, 0, i, origin)
         for e in range(nearest(row, weight, k, value, first, times)):

@@ -32,7 +32,7 @@ def nearest(plan: Plan, origin: State, joined: State, start: int, stop: int, nea
     growth = np.empty(n)
     key = np.empty(near.shape[1])
     for i in range(start, stop):
-        increase_row(plan, origin, i, joined, np.int64(0), n, growth)  # type: ignore[arg-type]
+        increase_row(plan, origin, i, joined, np.int64(0), n, growth)
         least(growth, i, key, near[i])
 
 

@@ -134,7 +134,7 @@ def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, cost
     key = np.empty(m)
     place = np.empty(m, np.int32)
     for i in range(start, stop):
-        join_row(plan, origin, i, origin, np.int64(0), np.int64(u), out)  # type: ignore[arg-type]
+        join_row(plan, origin, i, origin, np.int64(0), np.int64(u), out)
         out[i] = -1.0  # itself comes first
         least(out, 0, key, place)
         limit = key[0]
@@ -228,7 +228,7 @@ def expand(
                 full += 1
                 covered(origin, boxes, i, inside)
                 have = np.int64(0)
-                join_row(plan, boxes, i, origin, zero, np.int64(u), row)  # type: ignore[arg-type]
+                join_row(plan, boxes, i, origin, zero, np.int64(u), row)
                 best = -1
                 least = np.inf
                 for j in range(u):
@@ -332,7 +332,7 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
         have = covering(origin, i, boxes, inside)
         if have >= k:
             continue
-        join_row(plan, origin, i, boxes, np.int64(0), np.int64(n), row)  # type: ignore[arg-type]
+        join_row(plan, origin, i, boxes, np.int64(0), np.int64(n), row)
         for j in range(n):
             row[j] = np.inf if inside[j] else row[j] - boxes.cost[j]
         want = k - have

@@ -19,7 +19,7 @@ import numpy as np
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import lowest, node_of, node_of_jit, run_cost, set_cost
 from anonflow.kernels.rows import increase_row, increase_row_jit, join_row, join_row_jit
-from anonflow.kernels.state import ENTROPY, NODES, SLOPE, Plan, State, empty_state
+from anonflow.kernels.state import ENTROPY, NODES, SLOPE, Index, Plan, State, empty_state
 
 __all__ = [
     "increase_row",
@@ -88,7 +88,7 @@ def renew(plan: Plan, B: State) -> None:
 renew_jit = jit(renew)
 
 
-def join_cost(plan: Plan, A: State, i: int, B: State, j: int) -> float:
+def join_cost(plan: Plan, A: State, i: Index, B: State, j: Index) -> float:
     """Cost of the join of A's record i and B's record j; O(q), more for sets of several words."""
     total = B.base[j]
     for t in range(len(plan.range_form)):
@@ -143,7 +143,7 @@ def join_pairs(plan: Plan, A: State, ia: np.ndarray, B: State, ib: np.ndarray, o
 join_pairs_jit = jit(join_pairs)
 
 
-def widen(plan: Plan, B: State, j: int, A: State, i: int) -> None:
+def widen(plan: Plan, B: State, j: Index, A: State, i: Index) -> None:
     """Make B's record j the closed join of itself and A's record i, with its counts and its cost."""
     rest = 0.0
     base = B.base[j]
@@ -192,7 +192,7 @@ def widen(plan: Plan, B: State, j: int, A: State, i: int) -> None:
 widen_jit = jit(widen)
 
 
-def move(B: State, to: int, at: int, C: State) -> None:
+def move(B: State, to: Index, at: Index, C: State) -> None:
     """Copy C's record `at` to the place `to` of B."""
     for t in range(len(B.lo)):
         B.lo[t, to] = C.lo[t, at]

@@ -12,6 +12,7 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 from anonflow.kernels.lanes import below, pair_up
+from anonflow.kernels.state import Index
 
 __all__ = [
     "components",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-def _root(parent, i):  # type: ignore[no-untyped-def]
+def _root(parent: np.ndarray, i: Index) -> Index:
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
@@ -35,7 +36,7 @@ def _root(parent, i):  # type: ignore[no-untyped-def]
 _root_jit = jit(_root)
 
 
-def _join(parent, a, b):  # type: ignore[no-untyped-def]
+def _join(parent: np.ndarray, a: Index, b: Index) -> bool:
     """Join two trees under the smaller root; return whether they were different trees."""
     a = _root(parent, a)
     b = _root(parent, b)
@@ -273,7 +274,9 @@ def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarra
 walk_jit = jit(walk)
 
 
-def _draw_one(graph, m, d, lanes, cursor, drawn):  # type: ignore[no-untyped-def]
+def _draw_one(
+    graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, drawn: np.ndarray
+) -> bool:
     """Draw an assignment of one regular graph: row j gets column drawn[j]; False without lanes."""
     size = m
     row = np.arange(m).astype(np.int32)
@@ -409,7 +412,7 @@ def draw_batch(
                 graph[e] = i
         drawn = np.empty(m, np.int32)
         cursor[0] = 0
-        if _draw_one(graph, m, d, lanes[lane_offsets[t] : lane_offsets[t + 1]], cursor, drawn):
+        if _draw_one(graph, m, int(d), lanes[lane_offsets[t] : lane_offsets[t + 1]], cursor, drawn):
             for j in range(m):
                 assignment[rows[start + j]] = columns[start + drawn[j]]
         else:

@@ -186,7 +186,7 @@ def greedy_rounds(
             at = -1
             while True:
                 # no literal 0: its type would be another one than that of other callers
-                increase_row(plan, origin, y, work, np.int64(0), m, out)  # type: ignore[arg-type]
+                increase_row(plan, origin, y, work, np.int64(0), m, out)
                 for l in range(level):
                     s = slot[given[y, l]]
                     if s >= 0:

@@ -17,7 +17,7 @@ _LANE = 1 << 32
 _GROUP = 1 << 31  # a lane times the product of a group's bounds stays within int64
 
 
-def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> int:
+def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> np.int64:
     """Return a uniform integer in [0, bound), by multiplication and rejection (Lemire, TOMACS 29, 2019).
 
     Parameters
@@ -29,7 +29,7 @@ def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> int:
 
     Returns
     -------
-    int
+    numpy.int64
         -1 if the lanes did not suffice.
     """
     while cursor[0] < len(lanes):
@@ -37,8 +37,8 @@ def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> int:
         cursor[0] += 1
         low = product & (_LANE - 1)
         if low >= bound or low >= (_LANE - bound) % bound:
-            return product >> 32  # type: ignore[return-value]
-    return np.int64(-1)  # type: ignore[return-value]
+            return product >> 32
+    return np.int64(-1)
 
 
 below_jit = jit(below)

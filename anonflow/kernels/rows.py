@@ -6,7 +6,7 @@ import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import bit_cost, lowest
-from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan, State
+from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Index, Plan, State
 
 __all__ = ["increase_row", "increase_row_jit", "join_row", "join_row_jit"]
 
@@ -22,7 +22,7 @@ _LOW = np.int64(63)
 # Unsigned indexes cannot count from the end, so LLVM can turn the loops into SIMD loops.
 
 
-def add_linear(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+def add_linear(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> int:
     """Add the costs of LINEAR runs; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
@@ -42,7 +42,7 @@ def add_linear(plan: Plan, A: State, i: int, B: State, start: int, stop: int, ou
 add_linear_jit = jit(add_linear)
 
 
-def add_nodes(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+def add_nodes(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> int:
     """Add the costs of NODES; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
@@ -74,7 +74,7 @@ def add_nodes(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out
 add_nodes_jit = jit(add_nodes)
 
 
-def add_singles(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+def add_singles(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> int:
     """Add the costs of SLOPE sets in which record i has one value; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
@@ -94,7 +94,7 @@ def add_singles(plan: Plan, A: State, i: int, B: State, start: int, stop: int, o
 add_singles_jit = jit(add_singles)
 
 
-def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
+def add_rest(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> None:
     """Add all others:
 
     WHOLE, ENTROPY and OPTIONAL runs, SLOPE sets in which record i has several values, STEP and ENTROPY sets.
@@ -168,7 +168,7 @@ def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
 add_rest_jit = jit(add_rest)
 
 
-def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
+def join_row(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> None:
     """Write to ``out[j]`` the cost of the join of A's record i and B's record j, start <= j < stop.
 
     Parameters
@@ -200,7 +200,9 @@ def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
 join_row_jit = jit(join_row)
 
 
-def increase_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
+def increase_row(
+    plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray
+) -> None:
     """Write to ``out[j]`` by how much the cost of B's record j would rise if it covered A's record i too, start <= j < stop.
 
     Only entropy can make it negative.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ __all__ = [
     "SLOPE",
     "STEP",
     "WHOLE",
+    "Index",
     "Plan",
     "State",
     "copy_state",
@@ -22,6 +23,9 @@ __all__ = [
     "on_grid",
     "take",
 ]
+
+Index: TypeAlias = int | np.integer[Any]
+"""A position: a number of Python's, or one that is read from an array."""
 
 GRID = 2.0**-48
 """Every cost is a multiple of this.

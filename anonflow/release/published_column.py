@@ -520,8 +520,8 @@ class PublishedColumn:
         try:
             return _moment(str(value)) if self.has_dates else float(value)
         except (TypeError, ValueError):
-            what = "date" if self.has_dates else "number"
-            raise ParameterError(f"column {self.name!r}: what is asked for is no {what}") from None
+            scale = "date" if self.has_dates else "number"
+            raise ParameterError(f"column {self.name!r}: what is asked for is no {scale}") from None
 
     # ------------------------------------------------------------------------------------------ other views
 
@@ -619,11 +619,11 @@ class PublishedColumn:
                 f"column {self.name!r}: has codes beside its numbers; read it with af.ranges(cells, codes=[...])"
             )
 
-    def _refuse(self, wrong: np.ndarray, what: str) -> None:
+    def _refuse(self, wrong: np.ndarray, kind: str) -> None:
         if wrong.any():
             count = int(wrong[self.codes].sum())
             raise DataError(
-                f"column {self.name!r}: {count:,} cells are not {what}, as its description says (notation "
+                f"column {self.name!r}: {count:,} cells are not {kind}, as its description says (notation "
                 f"{self.about.notation!r}); read the release with the description that belongs to it"
             )
 

@@ -115,21 +115,20 @@ class AttackContext:
                     "without the original a release is attacked: draw the anonymization first"
                 )
             alone = collect_alone(given.frame, table, int(k))
-            assert alone.frame is not None
-            rng = np.random.default_rng(seed)
-            return cls(alone.table, alone.frame, int(k), path=path, rng=rng, schema=table, another_tool=True)
+            rows, rng = alone.table.frame, np.random.default_rng(seed)
+            return cls(alone.table, rows, int(k), path=path, rng=rng, schema=table, another_tool=True)
         fewer = another_tool and 0 < given.rows < table.n and given.frame is not None
         if certificate is not None and not hasattr(certificate, "complete"):
             raise ParameterError("certificate is an anonflow Certificate: load it from the owner's folder")
         if given.rows != table.n and not fewer:
             raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
-        frame, truth = given.frame, None
         if anonymization is not None:
             subject = publish(anonymization, seed, rehearsal=True)
         if isinstance(subject, Release):
             frame, truth = subject.frame, subject.truth
             certificate = certificate or subject.certificate
-        assert frame is not None
+        else:
+            frame, truth = given.published_rows(), None
         rng = np.random.default_rng(seed)
         return cls(
             table, frame, int(k), truth, certificate, path, anonymization, rng, given.guarantee,
@@ -178,9 +177,9 @@ class AttackContext:
         own = self.table.schema if self.schema is None else self.schema
         for name in keys:
             if name not in own.quasi_identifiers:
-                what = f"is {own[name].role}" if name in own else "is not in the schema"
+                role_there = f"is {own[name].role}" if name in own else "is not in the schema"
                 raise ParameterError(
-                    f"key sets are of quasi-identifiers, and {str(name)[:40]!r} {what}; make it one in the schema, or leave it out"
+                    f"key sets are of quasi-identifiers, and {str(name)[:40]!r} {role_there}; make it one in the schema, or leave it out"
                 )
         named = tuple(name for name in own.quasi_identifiers if name in keys)
         if named not in self._with_keys:

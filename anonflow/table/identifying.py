@@ -142,9 +142,9 @@ def name_says(name: str) -> tuple[str, str] | None:
         return "identifier", "its name is that of a name of a person"
     if _SENSITIVE.search(name):
         return "sensitive", "its name is that of something people want to keep to themselves"
-    for what, known in _IDENTIFIERS.items():
+    for meaning, known in _IDENTIFIERS.items():
         if joined in known or set(words) & known:
-            return "identifier", f"its name is that of {what}"
+            return "identifier", f"its name is that of {meaning}"
     if any(phrase in joined for phrase in _PHRASES):
         return "identifier", f"its name is that of {_NUMBER_OF_PERSON}"
     if _CODE.search(name):
@@ -242,8 +242,8 @@ def values_say(texts: Sequence[str]) -> str | None:
     short = [text.strip()[:_LONGEST] for text in texts]
     if len(short) < 5:
         return None
-    for what, looks in PATTERNS.items():
+    for kind, looks in PATTERNS.items():
         if sum(looks(text) is not None and bool(looks(text)) for text in short) >= _MOST * len(short):
-            return what
+            return kind
     words = sorted(len(text.split()) for text in short)
     return "free text" if words[len(words) // 2] >= 5 else None

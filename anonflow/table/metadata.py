@@ -323,9 +323,9 @@ def _of_range(column: ColumnMetadata) -> list[str]:
 
 
 def _of_class(column: ColumnMetadata) -> list[str]:
-    what = column.notation.removeprefix("class-")
+    aggregate = column.notation.removeprefix("class-")
     return [
-        f"A cell is the {what} of the numbers of all rows that have equal generalized columns, not a person's number: people's "
+        f"A cell is the {aggregate} of the numbers of all rows that have equal generalized columns, not a person's number: people's "
         "numbers differ from it, and the variance of the cells is smaller than that of the numbers."
     ]
 
@@ -359,12 +359,12 @@ def _star(column: ColumnMetadata) -> str:
     if column.notation == EXACT:
         return "In a row whose generalized columns all are *, a * is a value that is not published."
     alone = "A cell that is * alone" if column.notation == "positions" else "*"
-    what = (
+    sentence = (
         f"{alone} is any value of the domain that is given here"
         if column.has_domain
         else f"{alone} is any value; which values there are is not published"
     )
-    return what + (", or a missing value." if column.missing else ".")
+    return sentence + (", or a missing value." if column.missing else ".")
 
 
 @dataclass(frozen=True)

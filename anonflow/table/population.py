@@ -60,16 +60,16 @@ class Estimate:
         return math.isfinite(self.uniques)
 
 
-def check_fraction(fraction: float) -> float:
-    """Return a sampling fraction.
+def check_fraction(fraction: float | None) -> float:
+    """Return a sampling fraction, which must be known.
 
     Raises
     ------
     ParameterError
         If it is not above 0 and at most 1.
     """
-    good = isinstance(fraction, int | float | np.integer | np.floating) and not isinstance(fraction, bool)
-    if not good or not 0 < fraction <= 1:
+    number = isinstance(fraction, int | float | np.integer | np.floating) and not isinstance(fraction, bool)
+    if fraction is None or not number or not 0 < fraction <= 1:
         raise ParameterError("a sampling fraction is a number above 0 and at most 1, such as 0.05")
     return float(fraction)
 

@@ -72,9 +72,9 @@ class WeightSummary:
         DataError
             If one is no number, missing, zero, negative, or below 1.
         """
-        for count, what in zip(self.wrong, _WRONG, strict=True):
+        for count, problem in zip(self.wrong, _WRONG, strict=True):
             if count:
-                raise DataError(f"column {name!r}: {count:,} weights are {what}; correct them")
+                raise DataError(f"column {name!r}: {count:,} weights are {problem}; correct them")
 
 
 def weights_of(cells: pd.Series) -> np.ndarray:

@@ -343,7 +343,7 @@ class Exploration:
             return infeasible(run, error.message, flow.table.n if flow.table is not None else 0)
         except MemoryError:
             return infeasible(run, "there is not enough memory; use smaller partitions", self._whole.n)
-        except Exception as error:
+        except Exception as error:  # a bug of one run: the others are shown all the same
             return infeasible(run, f"{unforeseen(error)}; {BUG}", self._whole.n)
 
     # ------------------------------------------------------------------------------------ the results

@@ -247,7 +247,7 @@ class Explorer:
 
     # ------------------------------------------------------------------------------- both directions
 
-    def _ask(self, what: Any, *values: Any) -> None:
+    def _ask(self, take_over: Any, *values: Any) -> None:
         """Take over what a widget was set to, unless it shows the present state."""
         from anonflow.errors import AnonflowError
 
@@ -256,7 +256,7 @@ class Explorer:
             if self._hushed:
                 return
             try:
-                what(*values)
+                take_over(*values)
             except AnonflowError as error:
                 self.status.value = _paragraphs(*error.problems)
 

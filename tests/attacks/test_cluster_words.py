@@ -26,6 +26,7 @@ from anonflow.engine.execution import tasks
 from anonflow.engine.execution.schedulers import Call, raised
 from anonflow.errors import AnonflowError
 from tests import ROOT
+from tests.cases.flow_files import flow_text
 
 TOWN, ILLNESS, NAME = "Zanzibar-7731", "quinsy-9913", "Ermintrude-4407"
 SEED = 0x5EC2E75EC2E75EC2E75EC2E75EC2E711
@@ -86,11 +87,13 @@ def write_marked_flow(folder: Path, k: int) -> Path:
     ).to_csv(folder / "people.csv", index=False)
     path = folder / "flow.yaml"
     path.write_text(
-        "flow: marked\nversion: 1\ntable:\n  source: {csv: people.csv}\n  columns:\n"
-        "    name: {role: identifier}\n    age: {role: quasi-identifier, kind: numeric}\n"
-        "    town: {role: quasi-identifier, kind: categorical}\n    ill: {role: sensitive}\n"
-        f"partition: {{size: 50}}\nsteps:\n  - anonymize: {{algorithm: mondrian, k: {k}}}\n  - draw: {{}}\n"
-        "  - verify: [covers, guarantee]\npublish: {table: out/release.csv}\n"
+        flow_text(
+            "marked",
+            "    name: {role: identifier}\n    age: {role: quasi-identifier, kind: numeric}\n"
+            "    town: {role: quasi-identifier, kind: categorical}\n    ill: {role: sensitive}\n",
+            f"partition: {{size: 50}}\nsteps:\n  - anonymize: {{algorithm: mondrian, k: {k}}}\n  - draw: {{}}\n"
+            "  - verify: [covers, guarantee]\npublish: {table: out/release.csv}\n",
+        )
     )
     return path
 

@@ -83,22 +83,22 @@ def run(small: bool) -> list[dict[str, Any]]:
         for name, size in SIZES.items():
             for _ in range(1 if small else REPEATS):
                 taken, processor, joined = processed(pool, table, name, size)
-                what = f"census of {n}: {name}, partitions of {size}"
-                rows.append(row(f"{what}, processor time of each", processor, "s"))
+                title = f"census of {n}: {name}, partitions of {size}"
+                rows.append(row(f"{title}, processor time of each", processor, "s"))
                 rows.append(
-                    row(f"{what}, two processes", taken, "s", most=None if small else GOALS.get(name))
+                    row(f"{title}, two processes", taken, "s", most=None if small else GOALS.get(name))
                 )
             losses[name] = af.loss.information_loss(
                 af.generalization.Generalization.join_of(table.records, joined), "gcp"
             )
-            rows.append(row(f"{what}: GCP", losses[name], ""))
+            rows.append(row(f"{title}: GCP", losses[name], ""))
             if name != "nh":
                 under = 1 - losses[name] / losses["nh"]
                 least = 0.4 if name in GOALS and not small else None
-                rows.append(row(f"{what}: under NH's GCP", under, "", least=least))
+                rows.append(row(f"{title}: under NH's GCP", under, "", least=least))
             begin = perf_counter()
             draw_assignment(joined, RandomWords(1))
-            rows.append(row(f"{what}: drawing", perf_counter() - begin, "s"))
+            rows.append(row(f"{title}: drawing", perf_counter() - begin, "s"))
     mutual = af.anonymize(table, "greedy", k=K, partition_size=250, reciprocal=True)
     rows.append(
         row(f"census of {n}: greedy, reciprocal: under NH's GCP", 1 - mutual.loss() / losses["nh"], "")

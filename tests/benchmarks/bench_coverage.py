@@ -112,16 +112,16 @@ def run(small: bool) -> list[dict[str, object]]:
     table = coverage(rows, repeats, size)
     figures = []
     for line in table.itertuples():
-        what = f"{line.table} {rows:,} rows x {repeats}, {line.method} k = {K}"
+        title = f"{line.table} {rows:,} rows x {repeats}, {line.method} k = {K}"
         figures.append(
             row(
-                f"coverage, {what}, {line.target}: {line.estimate}",
+                f"coverage, {title}, {line.target}: {line.estimate}",
                 100.0 * float(line.covered),
                 "% of 95% intervals",
             )
         )
         if line.target == "population":  # the same for both
             figures.append(
-                row(f"missing information, {what}: {line.estimate}", float(line.missing), "fraction")
+                row(f"missing information, {title}: {line.estimate}", float(line.missing), "fraction")
             )
     return figures

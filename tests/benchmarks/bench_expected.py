@@ -81,11 +81,11 @@ def run(small: bool) -> list[dict[str, Any]]:
             if isinstance(answer, str):
                 continue
             (seconds, memory), (took, held) = answer
-            what = f"{title}, {name}, k = {K}, partitions of {SIZE}"
+            label = f"{title}, {name}, k = {K}, partitions of {SIZE}"
             rows += [
-                row(f"{what}: seconds expected / taken ({took:.2f} s)", seconds / took, "", **goal),
+                row(f"{label}: seconds expected / taken ({took:.2f} s)", seconds / took, "", **goal),
                 row(
-                    f"{what}: memory expected / taken ({held / MIB:.0f} MiB)",
+                    f"{label}: memory expected / taken ({held / MIB:.0f} MiB)",
                     memory / max(held, 1),
                     "",
                     **goal,

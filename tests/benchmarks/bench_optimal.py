@@ -133,25 +133,25 @@ def fourteen(table: af.Table, numbers: range, ks: Any, limit: float, small: bool
     freeform = [name for name in result if name not in OTHERS]
     best = np.min([result[name] for name in freeform], axis=0)
     rows = []
-    what = f"{len(numbers)} samples of 14"
+    title = f"{len(numbers)} samples of 14"
     for b, k in enumerate(ks):
         rows.append(
             row(
-                f"optimal, {what}, k = {k}: share proved",
+                f"optimal, {title}, k = {k}: share proved",
                 proved[:, b].mean(),
                 "",
                 least=1 if k == 2 else None,
             )
         )
-        rows.append(row(f"optimal, {what}, k = {k}: longest", taken[:, b].max(), "s", most=60))
+        rows.append(row(f"optimal, {title}, k = {k}: longest", taken[:, b].max(), "s", most=60))
     for name, loss in result.items():
         excess = 100 * (loss / best - 1)
         goal = 1e-6 if name == "optimal" else 100 * MOST if name == "two-phase" and not small else None
-        rows.append(row(f"{name}, {what}: mean excess", float(excess.mean()), "%", most=goal))
-        rows += [row(f"{name}, {what}, k = {k}: excess", excess[:, b].mean(), "%") for b, k in enumerate(ks)]
+        rows.append(row(f"{name}, {title}: mean excess", float(excess.mean()), "%", most=goal))
+        rows += [row(f"{name}, {title}, k = {k}: excess", excess[:, b].mean(), "%") for b, k in enumerate(ks)]
     worst = result["k-concealment"].mean(axis=0)
     rows += [
-        row(f"{name}, {what}, k = {k}: gain", float((worst[b] - loss[:, b].mean()) / span), "")
+        row(f"{name}, {title}, k = {k}: gain", float((worst[b] - loss[:, b].mean()) / span), "")
         for name, loss in result.items()
         for b, k in enumerate(ks)
         if (span := worst[b] - best[:, b].mean()) > 0

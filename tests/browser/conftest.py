@@ -165,12 +165,12 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 @pytest.fixture(scope="session")
 def axe() -> str:
     """The script of axe-core: fetched for the tests, and no part of this project."""
-    given = os.environ.get("ANONFLOW_AXE")
-    if not given or not Path(given).is_file():
+    script = os.environ.get("ANONFLOW_AXE")
+    if not script or not Path(script).is_file():
         pytest.skip(
             "ANONFLOW_AXE names no axe.min.js: npm pack axe-core, unpack it, and name package/axe.min.js"
         )
-    return Path(given).read_text(encoding="utf-8")
+    return Path(script).read_text(encoding="utf-8")
 
 
 def upload(page: Any, path: Path) -> None:

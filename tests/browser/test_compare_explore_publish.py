@@ -87,11 +87,11 @@ def test_run_tap_explore_and_download(page: Any, serve: Any, folder: Path, tmp_p
     step(page, "Publish")
     press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=30_000))
     got = {}
-    for what in ("csv", "parquet", "report", "certificate", "flow"):
+    for file in ("csv", "parquet", "report", "certificate", "flow"):
         with page.expect_download() as waiting:
-            page.locator(f".af-file-{what} a, .af-file-{what} button").first.click()
-        got[what] = tmp_path / waiting.value.suggested_filename
-        waiting.value.save_as(got[what])
+            page.locator(f".af-file-{file} a, .af-file-{file} button").first.click()
+        got[file] = tmp_path / waiting.value.suggested_filename
+        waiting.value.save_as(got[file])
     csv = pd.read_csv(got["csv"], dtype=str)
     assert len(csv) == 400
     assert len(pd.read_parquet(got["parquet"])) == 400

@@ -30,10 +30,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def held(served: Served, what: str) -> int:
+def held(served: Served, quantity: str) -> int:
     """Bytes of memory that the server's process holds now (VmRSS), or held at the most (VmHWM)."""
     status = Path(f"/proc/{served.process.pid}/status").read_text()
-    return 1024 * int(status.partition(f"{what}:")[2].split()[0])
+    return 1024 * int(status.partition(f"{quantity}:")[2].split()[0])
 
 
 def test_it_is_taken_in_bounded_memory(

@@ -14,6 +14,11 @@ COLUMNS = """\
     income: {role: sensitive}
 """
 
+CENSUS_COLUMNS = """\
+    Age: {role: quasi-identifier, kind: numeric}
+    Gender: {role: quasi-identifier, kind: categorical}
+"""
+
 
 def people(n: int = 60, seed: int = 4) -> list[str]:
     """Lines of a CSV file, the header first."""
@@ -24,6 +29,11 @@ def people(n: int = 60, seed: int = 4) -> list[str]:
         for _ in range(n)
     ]
     return [HEADER, *rows]
+
+
+def flow_text(name: str, columns: str, rest: str, source: str = "{csv: people.csv}") -> str:
+    """A flow of a name, with its columns and whatever follows its table, as they stand in a file."""
+    return f"flow: {name}\nversion: 1\ntable:\n  source: {source}\n  columns:\n{columns}{rest}"
 
 
 def write_flow(
@@ -44,10 +54,14 @@ def write_flow(
     (folder / "people.csv").write_bytes(raw)
     path = folder / "flow.yaml"
     path.write_text(
-        f"flow: test\nversion: 1\ntable:\n  source: {source}\n  columns:\n{columns}"
-        f"partition: {partition}\nsteps:\n  - anonymize: {anonymize}\n{steps}"
-        + (f"publish: {publish}\n" if publish else "")
-        + more,
+        flow_text(
+            "test",
+            columns,
+            f"partition: {partition}\nsteps:\n  - anonymize: {anonymize}\n{steps}"
+            + (f"publish: {publish}\n" if publish else "")
+            + more,
+            source,
+        ),
         encoding="utf-8",
     )
     return path

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tests.cases.flow_files import flow_text
+
 PAYLOADS = (
     "<script>window.owned=1</script>",
     '"><img src=x onerror=window.owned=2>',
@@ -52,8 +54,7 @@ def write_hostile_flow(folder: Path, methods: tuple[str, ...] = ("mondrian",)) -
     columns = "".join(f"    {json.dumps(name)}: {json.dumps(column)}\n" for name, column in COLUMNS.items())
     path = folder / "hostile.yaml"
     path.write_text(
-        "flow: hostile\nversion: 1\ntable:\n  source: {csv: people.csv}\n  columns:\n" + columns +
-        f"steps:\n  - anonymize: {{algorithm: {methods[0]}, k: 5}}\n  - draw: {{}}\n"
+        flow_text("hostile", columns, "") + f"steps:\n  - anonymize: {{algorithm: {methods[0]}, k: 5}}\n  - draw: {{}}\n"
         "  - verify: [covers, guarantee]\n  - measure: [gcp, usefulness]\n"
         + ("  - attack: [linker, linkable-columns]\n" if len(methods) == 1 else "")
         + (f"matrix:\n  anonymize.algorithm: [{', '.join(methods)}]\n" if len(methods) > 1 else "")

@@ -474,8 +474,8 @@ def _strange_release(folder: Path) -> list[str]:
     write_flow(folder)
     frame = pd.DataFrame({"age": ["?"] * 60, "city": [SECRET] * 60, "income": ["x"] * 60})
     frame.to_csv(folder / "strange.csv", index=False)
-    given = ["--original", str(folder / "people.csv"), "--schema", str(folder / "flow.yaml")]
-    return ["verify", *given, "--release", str(folder / "strange.csv"), "--k", "3"]
+    arguments = ["--original", str(folder / "people.csv"), "--schema", str(folder / "flow.yaml")]
+    return ["verify", *arguments, "--release", str(folder / "strange.csv"), "--k", "3"]
 
 
 case("verify: cells that are no generalization", 2, "'city'", _strange_release)

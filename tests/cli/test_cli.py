@@ -185,13 +185,13 @@ def test_a_schema_that_does_not_fit_the_disk_leaves_no_half(
 
 def test_verify_a_release(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:
     engine.run(write_flow(tmp_path))
-    given = ["--original", tmp_path / "people.csv", "--release", tmp_path / "out" / "release.csv"]
-    status, out, _ = shell(capsys, "verify", *given, "--schema", schema, "--k", 3)
+    arguments = ["--original", tmp_path / "people.csv", "--release", tmp_path / "out" / "release.csv"]
+    status, out, _ = shell(capsys, "verify", *arguments, "--schema", schema, "--k", 3)
     assert status == 0
     assert "covers" in out
     certificate = next((tmp_path / "owner" / "test").glob("certificate*"))
     status, out, _ = shell(
-        capsys, "verify", *given, "--schema", tmp_path / "flow.yaml", "--certificate", certificate,
+        capsys, "verify", *arguments, "--schema", tmp_path / "flow.yaml", "--certificate", certificate,
         "--criterion", "covers", "--criterion", "k-regular", "--json",
     )  # fmt: skip
     assert status == 0

@@ -220,9 +220,9 @@ def test_distances_follow_the_column_or_the_hierarchy() -> None:
 
     built = Hierarchy.from_nested(tree)
     # half of the mass crosses the root, whose height is all of the tree's
-    for given in (built, {"nested": tree}):
-        assert distance(t=0.5, hierarchy=given)
-        assert not distance(t=0.49, hierarchy=given)
+    for hierarchy in (built, {"nested": tree}):
+        assert distance(t=0.5, hierarchy=hierarchy)
+        assert not distance(t=0.49, hierarchy=hierarchy)
     assert distance(t=0.5)
     assert not distance(t=0.49)
     # within a branch mass moves half as far: 1/4 of it is in the wrong leaf on either side
@@ -330,8 +330,8 @@ def test_a_release_is_counted_along_its_own_certificate() -> None:
     subject.algorithm, subject.guarantee = "greedy", "k-regular"
     release = publish(subject, 2**127, rehearsal=True)
     own = verify(table, release, "p-sensitivity(p=2)")["p-sensitivity"]
-    given = verify(table, release, "p-sensitivity(p=2)", certificate=release.certificate)["p-sensitivity"]
-    assert (own.holds, own.failed, own.positions) == (given.holds, given.failed, given.positions)
+    finding = verify(table, release, "p-sensitivity(p=2)", certificate=release.certificate)["p-sensitivity"]
+    assert (own.holds, own.failed, own.positions) == (finding.holds, finding.failed, finding.positions)
     assert "rerun" not in own.detail
 
 

@@ -140,13 +140,13 @@ def test_the_fallback_of_a_pattern_is_read() -> None:
     table = Table(frame, {name: {**QI, "kind": "suppression"} for name in frame})
     shown = frame.copy()
     shown.loc[2] = "*"
-    for given in (
+    for patterns in (
         {"at-most": 0, "fallback": "strict"},
         {"patterns": "all", "fallback": "strict"},
         {"patterns": [[], ["a", "b"]], "fallback": "strict"},
         {"patterns": [{"at-most": 0, "fallback": "strict"}]},
     ):
-        assert verify(table, shown, {"pattern": given}, k=2)["pattern"].positions == (2,)
+        assert verify(table, shown, {"pattern": patterns}, k=2)["pattern"].positions == (2,)
     assert verify(table, shown, {"pattern": {"patterns": [[]]}})["pattern"].holds
     shown.loc[1] = "*"
     strict = {"patterns": [[], ["a", "b"]], "fallback": "strict"}

@@ -85,7 +85,7 @@ def test_the_steps_of_the_image_run_in_a_clean_root(tmp_path: Path) -> None:
         tmp_path / "src",
         ignore=shutil.ignore_patterns(".git", ".venv", "out", "notebooks", "tests", "__pycache__"),
     )
-    here = next(path for path in sys.path if path.endswith("site-packages"))
+    packages = next(path for path in sys.path if path.endswith("site-packages"))
     for word, rest in instructions():
         if word != "RUN":
             continue
@@ -110,7 +110,7 @@ def test_the_steps_of_the_image_run_in_a_clean_root(tmp_path: Path) -> None:
         [program, "--version"],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": here},
+        env={**os.environ, "PYTHONPATH": packages},
         cwd=tmp_path,
         timeout=120,
     )

@@ -87,12 +87,12 @@ class _Requests(HTMLParser):
         self._inside = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         self._inside = tag
-        self.style += given.get("style", "") + "\n"
-        if tag == "link" and set(given.get("rel", "").split()) <= NEVER_LOADED:
+        self.style += attributes.get("style", "") + "\n"
+        if tag == "link" and set(attributes.get("rel", "").split()) <= NEVER_LOADED:
             return
-        self.urls += [given[name] for name in LOADS.get(tag, ()) if name in given]
+        self.urls += [attributes[name] for name in LOADS.get(tag, ()) if name in attributes]
 
     def handle_endtag(self, tag: str) -> None:
         self._inside = ""

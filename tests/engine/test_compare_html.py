@@ -56,10 +56,10 @@ class _Tags(HTMLParser):
         self.marks = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        assert "src" not in given
-        assert not (given.get("href") or "#").startswith(("http", "//"))
-        self.marks += tag == "path" and "translate" in (given.get("transform") or "")
+        attributes = dict(attrs)
+        assert "src" not in attributes
+        assert not (attributes.get("href") or "#").startswith(("http", "//"))
+        self.marks += tag == "path" and "translate" in (attributes.get("transform") or "")
         if tag not in ("meta", "br", "link", "hr"):
             self.open.append(tag)
 

@@ -19,6 +19,7 @@ from anonflow.engine.expected import ExpectedRun, expected_of, read_and_expect
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import FlowError, ParameterError
 from anonflow.system import with_peak
+from tests.cases.flow_files import CENSUS_COLUMNS, flow_text
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0])
@@ -82,19 +83,8 @@ def test_a_flow_file_is_read_and_one_in_pieces_is_refused(tmp_path: Path) -> Non
         tmp_path / "people.csv", index=False
     )
     place = tmp_path / "flow.yaml"
-    text = """\
-flow: planned
-version: 1
-table:
-  source: {csv: people.csv}
-  columns:
-    Age: {role: quasi-identifier, kind: numeric}
-    Gender: {role: quasi-identifier, kind: categorical}
-steps:
-  - anonymize: {algorithm: mondrian, k: 3}
-  - draw: {}
-publish: {table: out/r.csv}
-"""
+    steps = "steps:\n  - anonymize: {algorithm: mondrian, k: 3}\n  - draw: {}\n"
+    text = flow_text("planned", CENSUS_COLUMNS, steps + "publish: {table: out/r.csv}\n")
     place.write_text(text)
     (answer,) = read_and_expect(place, seconds=0.1)
     assert answer.seconds is not None
@@ -137,3 +127,14 @@ def test_the_peak_of_a_call_is_seen() -> None:
     result, peak = with_peak(work)
     assert result == 8_000_000
     assert peak > 32_000_000
+
+
+def test_each_method_is_asked_whether_it_takes_the_table_in_any_order() -> None:
+    """greedy-cka keeps boundaries: without them it is refused, also after a method that takes the same records."""
+    frame = af.datasets.load("census_like", n=120, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    for names in (["k-member", "greedy-cka"], ["greedy-cka", "k-member"]):
+        answers = expected_of(Flow.for_table(table, names, [3], boundaries=False), seconds=0.1)
+        problems = {answer.name.split()[0]: answer.problem for answer in answers}
+        assert "keeps boundaries" in problems["greedy-cka"]
+        assert problems["k-member"] == ""

@@ -40,16 +40,16 @@ def run(folder: Path, store: Store, source: str, *targets: str, **more: str) -> 
     """The exit status of the shell's ``run`` on this source, and what it says; clients are sent to the store."""
     flow = write_flow(folder, source, *targets)
     (folder / "seed").write_text(SEED, encoding="utf-8")
-    here = f"http://127.0.0.1:{store.server_port}"
+    address = f"http://127.0.0.1:{store.server_port}"
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
-        "AWS_ENDPOINT_URL": here,
+        "AWS_ENDPOINT_URL": address,
         "AWS_ACCESS_KEY_ID": "me",
         "AWS_SECRET_ACCESS_KEY": KEY,
         "AWS_DEFAULT_REGION": "eu-central-1",
         "AWS_EC2_METADATA_DISABLED": "true",
-        "STORAGE_EMULATOR_HOST": here,
+        "STORAGE_EMULATOR_HOST": address,
         "FSSPEC_GCS_TOKEN": "anon",
         "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",  # it asks Google by another protocol what a bucket is
         "NO_PROXY": "127.0.0.1",
@@ -135,9 +135,9 @@ def test_what_a_store_refuses_is_one_sentence(
         ]
     )
     for name, expected in cases:
-        here = f"{scheme}://hospital/people.parquet" if written else f"{scheme}://{name}"
+        source = f"{scheme}://hospital/people.parquet" if written else f"{scheme}://{name}"
         targets = (f"{scheme}://{name}",) if written else ()
-        status, out, err = run(tmp_path, store, f"{{parquet: '{here}'}}", *targets)
+        status, out, err = run(tmp_path, store, f"{{parquet: '{source}'}}", *targets)
         assert (status, out) == (2, ""), err
         (line,) = [line for line in err.splitlines() if line.startswith("anonflow: ")]
         assert f"{scheme}://{name}: {expected} (" in line
@@ -150,13 +150,13 @@ def test_what_a_store_refuses_is_one_sentence(
 def test_a_web_server_is_read(tmp_path: Path, store: Store, plain: bytes) -> None:
     needs("http")
     store.objects["data/people.parquet"] = parquet()
-    here = f"http://127.0.0.1:{store.server_port}/data"
-    status, _, err = run(tmp_path, store, f"{{parquet: '{here}/people.parquet?signature=secret'}}")
+    address = f"http://127.0.0.1:{store.server_port}/data"
+    status, _, err = run(tmp_path, store, f"{{parquet: '{address}/people.parquet?signature=secret'}}")
     assert status == 0, err
     assert (tmp_path / "out" / "people.csv").read_bytes() == plain
-    status, _, err = run(tmp_path, store, f"{{parquet: '{here}/nobody.parquet?signature=secret'}}")
+    status, _, err = run(tmp_path, store, f"{{parquet: '{address}/nobody.parquet?signature=secret'}}")
     assert status == 2
-    assert f"{here}/nobody.parquet: cannot be fetched (FileNotFoundError); check the address" in err
+    assert f"{address}/nobody.parquet: cannot be fetched (FileNotFoundError); check the address" in err
     assert "secret" not in err
 
 

@@ -23,28 +23,28 @@ def environment(**more: str) -> dict[str, str]:
 
 def anonflow(*arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
     """The command, run to its end."""
-    given: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300, "env": environment()}
-    return subprocess.run([*COMMAND, *map(str, arguments)], check=False, **(given | settings))
+    usual: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300, "env": environment()}
+    return subprocess.run([*COMMAND, *map(str, arguments)], check=False, **(usual | settings))
 
 
 def started(*arguments: object, **settings: Any) -> subprocess.Popen[str]:
     """The command, begun in a session of its own."""
-    given: dict[str, Any] = {
+    usual: dict[str, Any] = {
         "stdout": subprocess.PIPE,
         "stderr": subprocess.PIPE,
         "text": True,
         "env": environment(),
         "start_new_session": True,
     }
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], **(given | settings))
+    return subprocess.Popen([*COMMAND, *map(str, arguments)], **(usual | settings))
 
 
 def changed(before: str, *arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
     """The command, run to its end in a process that did something else first: Python code that changes the package."""
     code = f"import sys\n{textwrap.dedent(before)}\nfrom anonflow.cli import main\nmain()\n"
-    given: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300, "env": environment()}
+    usual: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300, "env": environment()}
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, check=False, **(given | settings))
+    return subprocess.run(command, check=False, **(usual | settings))
 
 
 def published(folder: Path) -> set[str]:

@@ -11,17 +11,13 @@ import pytest
 import anonflow as af
 from anonflow import strict_yaml
 from anonflow.errors import FlowError
+from tests.cases.flow_files import CENSUS_COLUMNS, flow_text
 from tests.faults.processes import anonflow, started
 
-FLOW = """\
-flow: wanted
-version: 1
-table:
-  source: {csv: people.csv}
-  columns:
-    Age: {role: quasi-identifier, kind: numeric}
-    Gender: {role: quasi-identifier, kind: categorical}
-    Education: {role: quasi-identifier, kind: numeric}
+FLOW = flow_text(
+    "wanted",
+    CENSUS_COLUMNS + "    Education: {role: quasi-identifier, kind: numeric}\n",
+    """\
 steps:
   - anonymize: {loss: ncp}
   - draw: {}
@@ -30,7 +26,8 @@ matrix:
   anonymize.algorithm: [mondrian]
   anonymize.k: [K]
 publish: {table: out/release.csv}
-"""
+""",
+)
 
 
 @pytest.mark.slow

@@ -47,9 +47,9 @@ class Cluster:
 
         self.address = json.loads(self.file.read_text())["address"]
 
-    def _start(self, what: str, *arguments: object) -> subprocess.Popen[bytes]:
+    def _start(self, part: str, *arguments: object) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{what}", *map(str, arguments)],
+            [sys.executable, "-m", f"distributed.cli.{part}", *map(str, arguments)],
             env=environment(DASK_DISTRIBUTED__WORKER__DAEMON="false"), cwd=self.home,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip

@@ -203,8 +203,8 @@ def test_storage_that_hangs_can_be_left(tmp_path: Path, rows: object, number: si
     ]
 
 
-@pytest.mark.parametrize("what", ["source", "hierarchy", "flow", "schema"])
-def test_a_pipe_is_no_file(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("file", ["source", "hierarchy", "flow", "schema"])
+def test_a_pipe_is_no_file(tmp_path: Path, file: str) -> None:
     """Fault: a path that nobody writes to. Said at once, instead of waiting for ever; status 2."""
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
@@ -216,7 +216,7 @@ def test_a_pipe_is_no_file(tmp_path: Path, what: str) -> None:
         "schema": lambda: af.Schema.read(pipe),
     }
     with pytest.raises(AnonflowError, match=r"is no file|no ordinary file|no such hierarchy file") as caught:
-        flows[what]()
+        flows[file]()
     assert caught.value.exit_status == 2
 
 

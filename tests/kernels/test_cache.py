@@ -213,8 +213,9 @@ def test_a_kernel_that_is_another_one_is_noticed(home: Path, other: Any) -> None
     def filled(x: Any, y: Any) -> Any:
         x[0] = y
 
-    room, seen = ModuleType("room"), kernel_runs.Seen()
-    room.filled_jit, room.filled = jit(filled), filled  # type: ignore[attr-defined]
+    room: Any = ModuleType("room")
+    seen = kernel_runs.Seen()
+    room.filled_jit, room.filled = jit(filled), filled
     kernel_runs.put_beside(room, {"filled": (room.filled_jit, filled)}, seen)
     room.filled_jit(np.zeros(2), 7)
     assert (seen.calls, seen.strange) == (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -61,7 +62,7 @@ def graph_of(
     return Graph(part.plan, origin, rows, search)
 
 
-def kernel(name: str, compiled: bool) -> object:
+def kernel(name: str, compiled: bool) -> Callable[..., Any]:
     room = next(
         room
         for room in (chains, descent, slot_rows, symmetric_chains, two_hops)
@@ -123,11 +124,11 @@ def test_rows_are_priced_to_the_last_bit(data: st.DataObject, compiled: bool) ->
             least = graph.cost(rest)
             if s:
                 assert graph.rows.drop[j * k + s] == whole - least
-            kernel_rises(graph.rows, j * k + s, np.arange(n), n, up)  # type: ignore[operator]
+            kernel_rises(graph.rows, j * k + s, np.arange(n), n, up)
             assert up.tolist() == [graph.cost([*rest, i]) - least for i in range(n)]
             for i in range(n):
                 back = np.empty(1)
-                kernel_of(graph.rows, i, np.array([j * k + s]), 1, back)  # type: ignore[operator]
+                kernel_of(graph.rows, i, np.array([j * k + s]), 1, back)
                 assert back[0] == up[i]
 
 
@@ -139,12 +140,12 @@ def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compi
     n, k = graph.search.matches.shape
     depth, steps = data.draw(st.integers(2, 5)), data.draw(st.sampled_from([1, 2, 100]))
     graph.search.block[:] = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    work = kernel("chain_scratch", compiled)(k, n, depth, steps)  # type: ignore[operator]
+    work = kernel("chain_scratch", compiled)(k, n, depth, steps)
     holders = [[divmod(place, k) for place in line[1:]] for line in graph.search.holders.tolist()]
     arguments = (graph.search.near.tolist(), holders, graph.search.block.tolist(), graph.cost)
     for i in range(n):
         for s in range(1, k):
-            result = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)  # type: ignore[operator]
+            result = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)
             wanted = naive.chain(graph.search.matches.tolist(), *arguments, i, s, depth, steps)
             links = zip(work.record[:result], work.slot[:result], work.gained[:result], strict=True)
             assert [tuple(map(int, link)) for link in links] == wanted
@@ -156,14 +157,14 @@ def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compi
 def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())
     n, k = graph.search.matches.shape
-    work = kernel("chain_scratch", compiled)(k, n, 5, 8)  # type: ignore[operator]
+    work = kernel("chain_scratch", compiled)(k, n, 5, 8)
     before = graph.loss()
     for _ in range(2):
         for i in range(n):
             for s in range(1, k):
-                length = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)  # type: ignore[operator]
+                length = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)
                 if length:
-                    kernel("hand_on", compiled)(graph.rows, graph.search, work, length, False)  # type: ignore[operator]
+                    kernel("hand_on", compiled)(graph.rows, graph.search, work, length, False)
                     now = graph.loss()
                     assert now < before
                     before = now
@@ -176,19 +177,19 @@ def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, co
 def test_what_a_journal_takes_back_leaves_no_trace(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())
     n, k = graph.search.matches.shape
-    work = kernel("chain_scratch", compiled)(k, n, 4, 8)  # type: ignore[operator]
+    work = kernel("chain_scratch", compiled)(k, n, 4, 8)
     before, bits = graph.loss(), graph.bits()
     journal = np.empty((data.draw(st.sampled_from([4, 200])), 4), np.int64)
     facts = np.zeros(5, np.int64)
     queue = np.arange(n + 1)
     graph.search.waiting[:] = True
-    change = kernel("descend", compiled)(  # type: ignore[operator]
+    change = kernel("descend", compiled)(
         graph.rows, graph.search, False, work, queue, n, 100, np.inf, journal, facts
     )
     assert graph.loss() == before + change
     assert_consistent(graph)
     assert facts[4] <= len(journal)
-    kernel("take_back", compiled)(graph.rows, graph.search, work, journal, facts[4])  # type: ignore[operator]
+    kernel("take_back", compiled)(graph.rows, graph.search, work, journal, facts[4])
     assert graph.bits() == bits
 
 
@@ -210,7 +211,7 @@ def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataOb
         slot_rows.renew_span_jit(again.rows, again.search.matches, 0, n)
         before = again.loss()
         facts = np.zeros(5, np.int64)
-        change = kernel("block_chains", compiled)(  # type: ignore[operator]
+        change = kernel("block_chains", compiled)(
             again.rows, again.search, False, members, lanes, 0.5, sizes, facts
         )
         assert change <= 0
@@ -237,14 +238,14 @@ def test_chains_and_kicks_of_links_keep_them_mutual(
     search = graph.search
     search.block[:] = data.draw(st.lists(st.sampled_from([0, 0, 1]), min_size=n, max_size=n))
     members = np.flatnonzero(search.block == 0)
-    work = kernel("chain_scratch", compiled)(k, n, 10, 1)  # type: ignore[operator]
+    work = kernel("chain_scratch", compiled)(k, n, 10, 1)
     before = graph.loss()
     for i in members.tolist():
         for s in range(1, k):
-            length = kernel("symmetric_chain", compiled)(graph.rows, search, i, s, work)  # type: ignore[operator]
+            length = kernel("symmetric_chain", compiled)(graph.rows, search, i, s, work)
             if length:
                 assert (search.block[work.record[:length]] == 0).all()
-                kernel("hand_on", compiled)(graph.rows, search, work, length, True)  # type: ignore[operator]
+                kernel("hand_on", compiled)(graph.rows, search, work, length, True)
                 now = graph.loss()
                 assert now < before
                 before = now
@@ -257,20 +258,20 @@ def test_chains_and_kicks_of_links_keep_them_mutual(
     journal = np.empty((200, 4), np.int64)
     for lane in lanes:
         bits = graph.bits()
-        length, price = kernel("kick", compiled)(graph.rows, search, True, members, lane, work)  # type: ignore[operator]
+        length, price = kernel("kick", compiled)(graph.rows, search, True, members, lane, work)
         if not length:
             continue
         assert length == 4
         assert len(set(work.record[:4].tolist())) == 4
         assert (search.block[work.record[:4]] == 0).all()
-        entries = kernel("note", compiled)(search, work, length, journal, 0)  # type: ignore[operator]
-        kernel("hand_on", compiled)(graph.rows, search, work, length, True)  # type: ignore[operator]
+        entries = kernel("note", compiled)(search, work, length, journal, 0)
+        kernel("hand_on", compiled)(graph.rows, search, work, length, True)
         assert_mutual(graph)
         assert graph.loss() == before + price
-        kernel("take_back", compiled)(graph.rows, search, work, journal, entries)  # type: ignore[operator]
+        kernel("take_back", compiled)(graph.rows, search, work, journal, entries)
         assert graph.bits() == bits
     facts = np.zeros(5, np.int64)
-    change = kernel("block_chains", compiled)(  # type: ignore[operator]
+    change = kernel("block_chains", compiled)(
         graph.rows, search, True, members, lanes, 0.5, np.array([10, 1, 1000, 16, 200], np.int64), facts
     )
     assert change <= 0
@@ -296,7 +297,7 @@ def test_candidates_are_the_cheapest_of_those_looked_at(data: st.DataObject, com
     search = graph.search._replace(near=np.full((n, room), -1, np.int32))
     for i, known in enumerate(before):
         search.near[i, : len(known)] = known
-    kernel("two_hops", compiled)(  # type: ignore[operator]
+    kernel("two_hops", compiled)(
         graph.rows,
         search,
         orders,

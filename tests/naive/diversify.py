@@ -144,11 +144,11 @@ def exchanged(labels: list[int], values: list[str], cost: Cost, criterion: str, 
                     continue
                 here = [x if i == a else i for i in mine]
                 there = [a if i == x else i for i in theirs]
-                given, taken = lack(here), lack(there)
-                if given >= gaps[m] or taken > gaps[c]:
+                lacking_here, taken = lack(here), lack(there)
+                if lacking_here >= gaps[m] or taken > gaps[c]:
                     continue
                 rise = loss(here) - loss(mine) + loss(there) - loss(theirs)
-                exchanges.append((price(rise, gaps[m] - given + gaps[c] - taken), a, x))
+                exchanges.append((price(rise, gaps[m] - lacking_here + gaps[c] - taken), a, x))
         for c in range(many):
             theirs = members(c)
             if c == m or not theirs:

@@ -467,13 +467,13 @@ def _ordered(
                 ratios += [first[at] / other[at] for at in first if at in other]
                 above[a] += len(below(first, other))
                 places.update(below(first, other))
-    here = f"{min(ratios):.2f} to {max(ratios):.2f} of it"
+    measured = f"{min(ratios):.2f} to {max(ratios):.2f} of it"
     if places:
         counts = ", ".join(f"{method} {count}" for method, count in above.items() if count)
-        here += (
+        measured += (
             f"; not in {sum(above.values())} of {len(ratios)} runs ({counts}), at {listed(sorted(places))}"
         )
-    return Claim(place, f"{name}: {says}", not places, here, why)
+    return Claim(place, f"{name}: {says}", not places, measured, why)
 
 
 def _partitions(numbers: Numbers, name: str) -> Iterator[Claim]:

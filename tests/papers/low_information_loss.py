@@ -328,7 +328,7 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
             results.append(Claim(place, text, most < 0.32, f"{most:.2f} at most"))
         else:
             wide = {sd: above[f"Random_1m, sd = {sd}"][10] for sd in ("1.0", "1.5")}
-            here = f"k = 10: {wide['1.0']:.2f} against {wide['1.5']:.2f}"
+            measured = f"k = 10: {wide['1.0']:.2f} against {wide['1.5']:.2f}"
             text = "on Random_1m it is larger with sd = 1.0 than with 1.5"
-            results.append(Claim(place, text, wide["1.0"] > wide["1.5"], here))
+            results.append(Claim(place, text, wide["1.0"] > wide["1.5"], measured))
     return results

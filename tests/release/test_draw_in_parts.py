@@ -35,8 +35,8 @@ def test_an_assignment_does_not_depend_on_how_the_table_is_cut(mixed: bool) -> N
     rank = np.empty(n, np.int64)
     for part in parts:
         rank[part] = np.arange(len(part))
-        given = matches[part] >= 0
-        own = np.where(given, rank[np.where(given, matches[part], part[0])], -1)
+        matched = matches[part] >= 0
+        own = np.where(matched, rank[np.where(matched, matches[part], part[0])], -1)
         np.testing.assert_array_equal(part[draw_assignment(own, WORDS, part)], whole[part])
 
 

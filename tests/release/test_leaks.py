@@ -119,18 +119,18 @@ def test_a_run_and_all_it_writes(tmp_path: Path, scheduler: str) -> None:
 def test_other_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow = flow_in(tmp_path)
     engine.run(flow, seed=2**127)
-    given = ["--original", str(tmp_path / "people.csv"), "--schema", str(flow), "--k", "3"]
+    original = ["--original", str(tmp_path / "people.csv"), "--schema", str(flow), "--k", "3"]
     release = ["--release", str(tmp_path / "out" / "r.parquet")]
     certificate = ["--certificate", str(tmp_path / "owner" / "marked" / "certificate.npz")]
     for arguments in (
         ["validate", str(flow)],
         ["schema", str(tmp_path / "people.csv")],
         ["schema", "--flow"],
-        ["verify", *given, *release],
-        ["verify", *given, *release, "--json"],
-        ["verify", *given, *release, *certificate],
-        ["verify", *given, *release, "--criterion", "k-anonymity"],
-        ["verify", *given, "--release", str(tmp_path / "people.csv")],
+        ["verify", *original, *release],
+        ["verify", *original, *release, "--json"],
+        ["verify", *original, *release, *certificate],
+        ["verify", *original, *release, "--criterion", "k-anonymity"],
+        ["verify", *original, "--release", str(tmp_path / "people.csv")],
         ["compare", str(tmp_path / "people.csv"), "--schema", str(flow), "--k", "3,5", "--algorithms", "greedy,mondrian",
          "--partition-size", "0", "--bounds", "--csv", str(tmp_path / "compared.csv")],
         ["run", str(flow), "--replay", str(tmp_path / "owner" / "marked")],
@@ -258,18 +258,18 @@ WRONG: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("fault", WRONG)
 def test_errors_say_no_value(
-    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: Any
+    fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: Any
 ) -> None:
     caplog.set_level(logging.DEBUG)
     flow_in(tmp_path)
-    WRONG[what](tmp_path)
+    WRONG[fault](tmp_path)
     with pytest.raises(SystemExit) as caught:
         cli.main(["run", str(tmp_path / "flow.yaml")])
     out, err = capsys.readouterr()
     assert caught.value.code in (1, 2), err
-    clean(out + err + caplog.text, what)
+    clean(out + err + caplog.text, fault)
     assert not (tmp_path / "out").exists()
     for name in everything_in(tmp_path):
         clean(name, "a file's name")

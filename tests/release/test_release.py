@@ -99,12 +99,12 @@ def test_without_matches_or_classes_a_record_has_its_own() -> None:
 @pytest.mark.parametrize("how", ["matches", "classes", "neither"])
 def test_suppressed_records_are_a_class_of_their_own(how: str) -> None:
     suppressed = np.arange(15) >= 9
-    given: dict[str, Any] = {}
+    graph: dict[str, Any] = {}
     if how == "matches":
-        given["matches"] = beside(ring(9, 3), *[ring(1, 1)] * 6)
+        graph["matches"] = beside(ring(9, 3), *[ring(1, 1)] * 6)
     elif how == "classes":
-        given["classes"] = np.r_[np.zeros(9, int), np.ones(6, int)]
-    anon = with_positions(15, suppressed=suppressed, **given)
+        graph["classes"] = np.r_[np.zeros(9, int), np.ones(6, int)]
+    anon = with_positions(15, suppressed=suppressed, **graph)
     seen = set()
     for seed in range(30):
         release = anon.release(seed=seed)
@@ -123,10 +123,10 @@ def test_suppressed_records_are_a_class_of_their_own(how: str) -> None:
 @pytest.mark.parametrize("how", ["matches", "classes"])
 def test_fewer_than_k_suppressed_records_hide_their_other_columns(how: str) -> None:
     suppressed = np.arange(11) >= 9
-    given: dict[str, Any] = {"classes": np.r_[np.zeros(9, int), np.ones(2, int)]}
+    graph: dict[str, Any] = {"classes": np.r_[np.zeros(9, int), np.ones(2, int)]}
     if how == "matches":
-        given = {"matches": beside(ring(9, 3), ring(1, 1), ring(1, 1))}
-    anon = with_positions(11, suppressed=suppressed, **given)
+        graph = {"matches": beside(ring(9, 3), ring(1, 1), ring(1, 1))}
+    anon = with_positions(11, suppressed=suppressed, **graph)
     release = anon.release(seed=1)
     stars = (release.frame["age"] == "*").to_numpy()
     assert (release.frame[stars] == "*").all(axis=None)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.errors import ParameterError, SchemaError
 from anonflow.risk import key_sets
+from tests.cases.flow_files import flow_text
 from tests.cases.runs import shell
 from tests.naive import key_sets as naive
 
@@ -134,18 +135,18 @@ def test_the_shell_shows_positions_to_the_owner_only(
     frame.to_csv(tmp_path / "people.csv", index=False)
     schema = {"age": {**QI, "kind": "numeric"}, "sex": {**QI, "kind": "categorical"}}
     (tmp_path / "schema.yaml").write_text(json.dumps({"columns": schema}))
-    given = [tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml"]
-    status, out, _ = shell(capsys, "risk", *given)
+    arguments = [tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml"]
+    status, out, _ = shell(capsys, "risk", *arguments)
     assert status == 0
     assert "age, sex" in out
     assert "position" not in out
-    assert "position" in shell(capsys, "risk", *given, "--owner")[1]
-    assert "dis" not in shell(capsys, "risk", *given, "--owner")[1]
-    assert "dis" in shell(capsys, "risk", *given, "--owner", "--fraction", 0.1)[1]
-    status, out, _ = shell(capsys, "risk", *given, "--json")
+    assert "position" in shell(capsys, "risk", *arguments, "--owner")[1]
+    assert "dis" not in shell(capsys, "risk", *arguments, "--owner")[1]
+    assert "dis" in shell(capsys, "risk", *arguments, "--owner", "--fraction", 0.1)[1]
+    status, out, _ = shell(capsys, "risk", *arguments, "--json")
     assert "riskiest" not in json.loads(out)
     assert json.loads(out)["sets"][0]["columns"] == "age, sex"
-    assert shell(capsys, "risk", *given, "--columns", 0)[0] == 2
+    assert shell(capsys, "risk", *arguments, "--columns", 0)[0] == 2
 
 
 PEOPLE = {
@@ -271,11 +272,12 @@ def test_the_shell_verifies_and_attacks_each_key_set(
 def test_a_flow_attacks_each_key_set(tmp_path: Path) -> None:
     people().to_csv(tmp_path / "people.csv", index=False)
     columns = "".join(f"    {name}: {json.dumps(column)}\n" for name, column in PEOPLE.items())
-    flow = (
-        "flow: people\nversion: 1\ntable:\n  source: {csv: people.csv}\n  columns:\n" + columns + "steps:\n"
-        "  - anonymize: {algorithm: k-member, k: 3}\n  - draw: {}\n"
+    flow = flow_text(
+        "people",
+        columns,
+        "steps:\n  - anonymize: {algorithm: k-member, k: 3}\n  - draw: {}\n"
         "  - attack: [{key-sets: {sets: [[age, sex], [zip]], attackers: [prosecutor]}}]\n"
-        "publish: {table: out/people.csv, report: out/report.html}\n"
+        "publish: {table: out/people.csv, report: out/report.html}\n",
     )
     (tmp_path / "people.yaml").write_text(flow)
     report = af.run(tmp_path / "people.yaml")

@@ -339,14 +339,14 @@ def test_rows_that_say_nothing_have_no_risk_and_no_weight() -> None:
 def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people().to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "schema.yaml").write_text(json.dumps({"columns": SCHEMA}))
-    given = [tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml"]
-    status, out, err = shell(capsys, "risk", *given, "--fraction", 0.1)
+    arguments = [tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml"]
+    status, out, err = shell(capsys, "risk", *arguments, "--fraction", 0.1)
     assert status == 0, err
     assert "expected to be linked rightly" in out
     assert [
         line.split()[0] for line in out.splitlines() if line.split()[:1] in (["zayatz"], ["pitman"], ["snb"])
     ]
-    status, _, err = shell(capsys, "risk", *given, "--fraction", 2)
+    status, _, err = shell(capsys, "risk", *arguments, "--fraction", 2)
     assert status == 2
     assert "a sampling fraction is a number" in err
 

@@ -211,7 +211,7 @@ def near_sets(
     parts = [np.sort(matches, axis=1)]
     for i in range(n):
         # no literal 0: its type would be another one than that of other callers
-        (join_row_jit if compiled else join_row)(plan, origin, i, origin, np.int64(0), n, out)  # type: ignore[arg-type]
+        (join_row_jit if compiled else join_row)(plan, origin, i, origin, np.int64(0), n, out)
         out[i] = -np.inf
         nearest = np.argsort(out, kind="stable")[1 : near + 1]
         rows = np.column_stack([np.full(len(chosen), i), nearest[chosen]])

@@ -186,7 +186,7 @@ def _in_time(end: float, work: Callable[[], Any]) -> Any:
     def solve() -> None:
         try:
             future.set_result(work())
-        except Exception as error:
+        except Exception as error:  # the caller raises it: in the thread nobody would
             future.set_exception(error)
 
     threading.Thread(target=solve, daemon=True).start()

@@ -621,28 +621,28 @@ class _Predicates:
         finally:
             self.never = never
 
-    def _groups(self, what: str, given: Any) -> Iterator[list[str]]:
+    def _groups(self, entry: str, given: Any) -> Iterator[list[str]]:
         if isinstance(given, str) or not isinstance(given, Sequence):
             raise ParameterError(
-                f"{what} is a list of columns, or a list of such lists", subject="pattern-guided"
+                f"{entry} is a list of columns, or a list of such lists", subject="pattern-guided"
             )
         if not given:
             return
         if all(isinstance(each, str) for each in given):
             given = [given]
         for group in given:
-            yield self._names(what, group, least=2)
+            yield self._names(entry, group, least=2)
 
-    def _names(self, what: str, given: Any, least: int) -> list[str]:
+    def _names(self, entry: str, given: Any, least: int) -> list[str]:
         names = [given] if isinstance(given, str) else given
         if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-            raise ParameterError(f"{what} is a list of columns", subject="pattern-guided")
+            raise ParameterError(f"{entry} is a list of columns", subject="pattern-guided")
         for at, name in enumerate(names):
             _mask_of(name, self.domains)
             if name in names[:at]:
-                raise ParameterError(f"{what} names column {name!r} twice", subject="pattern-guided")
+                raise ParameterError(f"{entry} names column {name!r} twice", subject="pattern-guided")
         if len(names) < least:
-            raise ParameterError(f"{what} needs at least {least} columns", subject="pattern-guided")
+            raise ParameterError(f"{entry} needs at least {least} columns", subject="pattern-guided")
         return list(names)
 
 

@@ -41,14 +41,14 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
         [column, *(labels[at] if at < len(labels) else "" for at in range(max(map(len, part.labels))))]
         for column, labels in zip(part.columns, part.labels, strict=True)
     ]
-    what = (
+    caption = (
         f"All {part.of:,} nodes: a level for each column, in the order of the table below."
         if whole
         else f"{len(part.nodes):,} of {part.of:,} nodes: the marked ones, and those that raise (↑) or lower (↓) one column."
     )
     clicked = " A click on a node runs it." if keys else ""
     explanation = (
-        f"{what} Up is coarser. The stronger its blue, the more a node loses: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
+        f"{caption} Up is coarser. The stronger its blue, the more a node loses: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
         f"anonymous, since more than {100 * part.limit:.3g} % of the records would be suppressed, or what is published would not be "
         f"diverse.{clicked}"
     )

@@ -133,12 +133,12 @@ class HierarchyChoice(DraftForm):
             ways = {"as it is": "used", **ways}
         return ways
 
-    def _built_in(self) -> Any:
+    def _built_in(self) -> dict[str, Any] | str | None:
         """Return the hierarchy that a built-in table has for the column, if it has one."""
         name = self.workspace.source.get("dataset")
         if name is None:
             return None
-        entry = datasets.schema(name, hierarchies=True).get(self.column or "", {})
+        entry: dict[str, Any] = datasets.schema(name, hierarchies=True).get(self.column or "", {})
         return entry.get("hierarchy")
 
     # ------------------------------------------------------------------------------------ the tree
@@ -165,8 +165,7 @@ class HierarchyChoice(DraftForm):
         if self.way == "file":
             return self._file
         if self.way == "given":
-            given: dict[str, Any] | str | None = self._built_in()
-            return given
+            return self._built_in()
         return self.entry.get("hierarchy")
 
     def counts(self) -> list[int]:

@@ -90,8 +90,9 @@ class Call:
         except OSError as error:
             why = f"pieces of the table cannot be written to disk: {error.strerror or type(error).__name__}"
             return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
-        # any bug of a method: report its type only, because its message may contain a cell
-        except Exception as error:
+        except (
+            Exception
+        ) as error:  # any bug of a method: its message may contain a cell, so only its type is reported
             return tasks.bug(error)
 
     def done(self, *shared: Any) -> Any:
@@ -130,12 +131,12 @@ class _Group:
 class _Packed:
     """An object as bytes, pickled here, so that an error is raised before Dask has it: Dask would wait for ever."""
 
-    def __init__(self, value: Any, what: str) -> None:
+    def __init__(self, value: Any, name: str) -> None:
         try:
             self._data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        except Exception as error:
+        except Exception as error:  # pickling calls the object's own code, which may raise any exception
             raise AnonflowError(
-                f"{what} cannot be sent to other processes ({type(error).__name__}); use the scheduler threads"
+                f"{name} cannot be sent to other processes ({type(error).__name__}); use the scheduler threads"
             ) from None
 
     def __repr__(self) -> str:
@@ -308,7 +309,7 @@ class Executor:
                 self._on_processes()
             else:
                 self._on_cluster()
-        except BaseException as error:
+        except BaseException as error:  # whoever takes the results raises it: in this thread nobody would
             self._arrived.put((None, error))
 
     def _put(self, call: Call, result: Any) -> None:
@@ -326,7 +327,7 @@ class Executor:
             try:
                 if not self._stop.is_set():
                     self._put(call, call(*shared))
-            except BaseException as error:
+            except BaseException as error:  # likewise
                 self._arrived.put((None, error))
             finally:
                 under_way.release()

@@ -199,7 +199,7 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
         )
     except AnonflowError as error:
         return Failed(error, error.message)
-    except Exception as error:
+    except Exception as error:  # any bug: its message may contain a cell
         return bug(error)
     return Matched(outcome, time.perf_counter() - start)
 
@@ -223,7 +223,7 @@ def check(settings: TaskSettings, records: Records, matched: Matched) -> tuple[F
         return verify(_bare_table(records), subject, local, settings.k).findings
     except AnonflowError as error:
         return Failed(error, error.message)
-    except Exception as error:
+    except Exception as error:  # any bug: its message may contain a cell
         return bug(error)
 
 
@@ -247,7 +247,7 @@ def measure(records: Records, matched: Matched) -> Measured | Failed:
         for t, a in enumerate(layout.sets):
             exact[a] = counts[t] == 1
         return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))
-    except Exception as error:
+    except Exception as error:  # any bug: its message may contain a cell
         return bug(error)
 
 

@@ -129,10 +129,10 @@ def _opened(address: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _failing(address: str, what: str, then: str) -> Iterator[None]:
+def _failing(address: str, failure: str, then: str) -> Iterator[None]:
     try:
         yield
     except AnonflowError:
         raise
     except Exception as error:  # every store has errors of its own, and their messages may contain a key
-        raise DataError(f"{shown_address(address)}: {what} ({type(error).__name__}); {then}") from None
+        raise DataError(f"{shown_address(address)}: {failure} ({type(error).__name__}); {then}") from None

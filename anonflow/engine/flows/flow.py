@@ -251,11 +251,11 @@ class Flow:
         """The file that the report is written to as a PDF, too."""
         return self._written("pdf", self.targets[2])
 
-    def _written(self, what: str, named: str | None) -> Path | None:
+    def _written(self, kind: str, named: str | None) -> Path | None:
         """Return a file of the flow's folder; of an address the file that is uploaded."""
         if named is None or self.staging is None or not is_address(named):
             return None if named is None else self.folder / named
-        return self.staging / what / PurePosixPath(shown_address(named)).name
+        return self.staging / kind / PurePosixPath(shown_address(named)).name
 
     @property
     def source_path(self) -> Path | None:
@@ -330,10 +330,10 @@ class Flow:
 
 
 def _cut(order: str, size: Any) -> str:
-    what = (
+    parts = (
         "the whole table" if size is None else f"partitions of {size if size == AUTO else format(size, ',')}"
     )
-    return f"{order} order, {what}"
+    return f"{order} order, {parts}"
 
 
 def _named(request: Any) -> str:

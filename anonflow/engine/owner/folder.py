@@ -256,7 +256,7 @@ class OwnerFolder:
             text = self._new_key.hex() + "\n"
             self._write(KEY, lambda path: path.write_text(text, encoding="ascii", newline="\n"))
 
-    def write_unfinished(self, what: dict[str, Any]) -> None:
+    def write_unfinished(self, facts: dict[str, Any]) -> None:
         """Store the data with which a run can be resumed, its seed among them.
 
         Raises
@@ -267,7 +267,7 @@ class OwnerFolder:
         self.make()
         self.keep_key()
         self._write(
-            UNFINISHED, lambda path: path.write_text(json.dumps(what) + "\n", encoding="ascii", newline="\n")
+            UNFINISHED, lambda path: path.write_text(json.dumps(facts) + "\n", encoding="ascii", newline="\n")
         )
 
     def unfinished(self) -> dict[str, Any] | None:

@@ -127,7 +127,9 @@ def _taken(file: Path) -> int:
             os.ftruncate(descriptor, 0)
             os.lseek(descriptor, 0, os.SEEK_SET)
             os.write(descriptor, Holder.this().text().encode())
-        except BaseException:
+        except (
+            BaseException
+        ):  # an interruption, too: the descriptor is closed, and whatever came is raised again
             with suppress(OSError):
                 os.close(descriptor)
             raise

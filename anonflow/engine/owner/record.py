@@ -184,10 +184,10 @@ def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> i
     for name, was in _hashes_of_files(earlier).items():
         if name in others:
             pairs.append((f"file {name}", others[name], was))
-    for what, digest, was in pairs:
+    for name, digest, was in pairs:
         if owner.keyed(digest) != was:
             raise FlowError(
-                f"{owner.path}: the {what} has changed since; restore it, or run without --replay"
+                f"{owner.path}: the {name} has changed since; restore it, or run without --replay"
             )
     if earlier.get("versions", {}).get("anonflow") != __version__:
         raise FlowError(

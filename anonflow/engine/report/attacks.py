@@ -229,7 +229,7 @@ def _linker_of_people(sizes: Sequence[tuple[int, int]], people: risk.Success) ->
     """Return the linker's result if people have several rows: it equals that of the attacker who looks for people."""
     fewest = min(rows for rows, _ in sizes)
     sentence = (
-        f"Who rules out every row that no complete matching allows has at least {fewest} rows left for each row of a person "
+        f"An attacker who rules out every row that no complete matching allows has at least {fewest} rows left for each row of a person "
         f"and is right for {percent(people.rate)} of the people."
     )
     own = row_of(risk.Linker(), replace(people, sentence=sentence))

@@ -464,7 +464,7 @@ def _homogeneity(
             ("p = 2", {"criterion": "p-sensitivity", "p": 2}),
             ("l = 2", {"criterion": "l-diversity", "l": 2.0}),
         )
-        remedies = [prices.diverse(what, settings) for what, settings in ways]
+        remedies = [prices.diverse(sentence, settings) for sentence, settings in ways]
     return CardLine("homogeneity", FAILED, says, tuple(remedies))
 
 
@@ -553,7 +553,7 @@ class Prices:
         """Return the same run on some records, by another method or with another k."""
         return same_way(self._anonymization, few, self._seed, algorithm, k)
 
-    def diverse(self, what: str, settings: Mapping[str, Any]) -> Remedy:
+    def diverse(self, sentence: str, settings: Mapping[str, Any]) -> Remedy:
         """Return the price of a diversity of every sensitive column."""
 
         def run(few: Table) -> Anonymization:
@@ -562,13 +562,13 @@ class Prices:
                 result = diversify(result, column=name, seed=self._seed, **settings)
             return result
 
-        return self.of(what, run)
+        return self.of(sentence, run)
 
-    def of(self, what: str, run: Callable[[Table], Anonymization]) -> Remedy:
+    def of(self, sentence: str, run: Callable[[Table], Anonymization]) -> Remedy:
         """Return a remedy with its price; or why it has none."""
         few = sample_of(self._anonymization, self._seed, SAMPLE)
         if few is None:
-            return Remedy(what, None, "no price: one partition has more than 5,000 records")
+            return Remedy(sentence, None, "no price: one partition has more than 5,000 records")
         note = "" if few.n == self._anonymization.n else f"on {few.n:,} records"
         try:
             if self._few is None:
@@ -577,12 +577,12 @@ class Prices:
                 )  # with the same seed as the remedy, also if the sample has all records
             price = run(few).loss("ncp") - self._few.loss("ncp")
         except InfeasibleError as error:
-            return Remedy(what, None, f"cannot be had: {error.message.splitlines()[0]}")
+            return Remedy(sentence, None, f"cannot be had: {error.message.splitlines()[0]}")
         except ParameterError:
-            return Remedy(what, None, "no price: the method has no such option")
+            return Remedy(sentence, None, "no price: the method has no such option")
         except DataError:
-            return Remedy(what, None, "no price: these records cannot be released so")
-        return Remedy(what, price, note)
+            return Remedy(sentence, None, "no price: these records cannot be released so")
+        return Remedy(sentence, price, note)
 
 
 def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | None:

@@ -77,9 +77,9 @@ FIELDS = {
     "claims": (10, "Claims; right; right and confident; by chance"),
     "changes": (10, "What was changed because of it"),
     **{
-        f"{signer.lower().replace(' ', '-')}-{what}": (12, f"{signer}: {what}")
+        f"{signer.lower().replace(' ', '-')}-{field}": (12, f"{signer}: {field}")
         for signer in SIGNERS
-        for what in ("name", "date")
+        for field in ("name", "date")
     },
     "threshold": (12, "Another threshold, and why"),
     "remarks": (12, "Remarks"),

@@ -199,13 +199,13 @@ class BestFirst:
         ]
         return sum(slopes) / len(slopes) if slopes else SLOPE
 
-    def _correction(self, what: str) -> float:
+    def _correction(self, quantity: str) -> float:
         """Return the median error of the guesses, as a factor."""
         factors = []
         for setup, own in self._of.items():
             guess, first = self.guesses[setup], own[0]
             growth = first.candidate.k / guess.k
-            if what == "seconds":
+            if quantity == "seconds":
                 factors.append(first.seconds / (guess.seconds * max(growth, 0.1)))
             elif guess.loss > 0:
                 factors.append(float(first.loss or 0.0) / (guess.loss * growth ** self._mean_slope()))

@@ -213,7 +213,7 @@ class TargetSearch:
             SHARE * self.target.seconds / max(1, len({(setup.algorithm, setup.options) for setup in setups}))
         )
         models: dict[tuple[Any, ...], PilotModel | None] = {}
-        tables: dict[bool, TimedTable] = {}
+        table: TimedTable | None = None
         threads = self._workers or os.cpu_count() or 1
         guesses: dict[Setup, Guess] = {}
         for setup in setups:
@@ -225,10 +225,10 @@ class TargetSearch:
             method = REGISTRY[setup.algorithm]
             self.doing = f"timing {setup.algorithm} on some records"
             try:
-                if base.boundaries not in tables:
-                    records = within(self.table.records, method, base.boundaries)
-                    tables[base.boundaries] = TimedTable.of(records, order)
-                table = tables[base.boundaries]
+                # each method may refuse the table; the records are the same for all that do not
+                records = within(self.table.records, method, base.boundaries)
+                if table is None:
+                    table = TimedTable.of(records, order)
                 if key not in models:
                     models[key] = None
                     models[key] = run_pilots(

@@ -45,7 +45,7 @@ def nearest(
     plan: Plan, kind: int, work: State, sizes: np.ndarray, ids: np.ndarray, at: int, m: int, row: np.ndarray
 ) -> int:
     """Return the position of the cluster nearest to the cluster at `at`; write all distances to `row` (infinite to itself)."""
-    join_row(plan, work, at, work, np.int64(0), np.int64(m), row)  # type: ignore[arg-type]
+    join_row(plan, work, at, work, np.int64(0), np.int64(m), row)
     for s in range(m):
         row[s] = distance(kind, row[s], work.cost[at], work.cost[s], sizes[at], sizes[s])
     row[at] = np.inf
@@ -53,6 +53,29 @@ def nearest(
 
 
 nearest_jit = jit(nearest)
+
+
+def drop_cluster(
+    work: State,
+    ids: np.ndarray,
+    sizes: np.ndarray,
+    bound: np.ndarray,
+    mate: np.ndarray,
+    place: np.ndarray,
+    at: int,
+    m: int,
+) -> None:
+    """Remove the cluster in slot `at` from the first `m`: the last one moves into its slot, with all that is known of it."""
+    place[ids[at]] = -1
+    if at != m - 1:
+        place[ids[m - 1]] = at
+        sizes[at] = sizes[m - 1]
+        bound[at] = bound[m - 1]
+        mate[at] = mate[m - 1]
+    drop(work, ids, at, m)
+
+
+drop_cluster_jit = jit(drop_cluster)
 
 
 def worst_member(plan: Plan, origin: State, members: np.ndarray, size: int, room: State) -> int:
@@ -172,13 +195,7 @@ def agglomerate(
         while after[last] >= 0:
             last = after[last]
         after[last] = high
-        place[high] = -1
-        if other != m - 1:
-            place[ids[m - 1]] = other
-            sizes[other] = sizes[m - 1]
-            bound[other] = bound[m - 1]
-            mate[other] = mate[m - 1]
-        drop(work, ids, other, m)
+        drop_cluster(work, ids, sizes, bound, mate, place, other, m)
         m -= 1
         kept = place[low]
         if sizes[kept] < k:
@@ -215,13 +232,7 @@ def agglomerate(
             widen(plan, ripe, ripe_count, origin, members[s])
         ripe_sizes[ripe_count] = left
         ripe_count += 1
-        place[low] = -1
-        if kept != m - 1:
-            place[ids[m - 1]] = kept
-            sizes[kept] = sizes[m - 1]
-            bound[kept] = bound[m - 1]
-            mate[kept] = mate[m - 1]
-        drop(work, ids, kept, m)
+        drop_cluster(work, ids, sizes, bound, mate, place, kept, m)
         m -= 1
         for s in range(m):
             if mate[s] == low or mate[s] == high:
@@ -252,7 +263,7 @@ def agglomerate(
         sort(rest[:size])
         for s in range(size):
             i = rest[s]
-            join_row(plan, origin, i, ripe, np.int64(0), np.int64(ripe_count), row)  # type: ignore[arg-type]
+            join_row(plan, origin, i, ripe, np.int64(0), np.int64(ripe_count), row)
             for c in range(ripe_count):
                 row[c] = distance(kind, row[c], origin.cost[i], ripe.cost[c], 1, ripe_sizes[c])
             to = least(row, clusters, ripe_count)

@@ -192,7 +192,7 @@ def find_chain(
         absorb = -1
         widest = GAIN
         follow = -1
-        increase_row(plan, origin, i, joined, np.int64(0), np.int64(count), work.growth)  # type: ignore[arg-type]
+        increase_row(plan, origin, i, joined, np.int64(0), np.int64(count), work.growth)
         for c in range(count):
             others = classes.size[c]
             if others == 0 or work.mark[c] == stamp:
@@ -216,7 +216,7 @@ def find_chain(
             start = c * room
             stop = start + others
             # The class's rests are stored side by side; `cost` is relative to the class's cost.
-            join_row(plan, origin, i, rest, np.int64(start), np.int64(stop), work.beyond)  # type: ignore[arg-type]
+            join_row(plan, origin, i, rest, np.int64(start), np.int64(stop), work.beyond)
             for place in range(start, stop):
                 partial = gain - others * (work.beyond[place] - joined.cost[c])
                 if partial <= GAIN:
@@ -410,7 +410,7 @@ def grow_again(
     for x in range(target):
         at = first
         if x > 0:
-            join_row(plan, work.heads, x - 1, work.pile, start, np.int64(m), work.beyond)  # type: ignore[arg-type]
+            join_row(plan, work.heads, x - 1, work.pile, start, np.int64(m), work.beyond)
             at = 0
             for s in range(1, m):
                 if work.beyond[s] > work.beyond[at]:
@@ -420,7 +420,7 @@ def grow_again(
             if s > 0:
                 at = 0
                 if not exact or x < target - 1:
-                    join_row(plan, work.heads, x, work.pile, start, np.int64(m), work.beyond)  # type: ignore[arg-type]
+                    join_row(plan, work.heads, x, work.pile, start, np.int64(m), work.beyond)
                     for r in range(1, m):
                         if work.beyond[r] < work.beyond[at]:
                             at = r
@@ -431,7 +431,7 @@ def grow_again(
         work.filled[x] = k
     for s in range(m):
         i = work.ids[s]
-        join_row(plan, origin, i, work.heads, start, np.int64(target), work.beyond)  # type: ignore[arg-type]
+        join_row(plan, origin, i, work.heads, start, np.int64(target), work.beyond)
         at = -1
         lowest = np.inf
         for x in range(target):
@@ -463,7 +463,7 @@ def choose_unit(
     for x in range(1, parts):
         c = work.unit[draws[2 * x + 1] % x]
         i = classes.member[c, (draws[2 * x + 1] >> 4) % classes.size[c]]
-        increase_row(plan, origin, i, classes.joined, np.int64(0), np.int64(count), work.growth)  # type: ignore[arg-type]
+        increase_row(plan, origin, i, classes.joined, np.int64(0), np.int64(count), work.growth)
         for c in range(count):
             if classes.size[c] == 0:
                 work.growth[c] = np.inf

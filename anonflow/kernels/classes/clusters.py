@@ -62,7 +62,7 @@ def k_member_clusters(
     far = first
     c = 0
     while m >= k:
-        join_row(plan, origin, far, work, start, m, out)  # type: ignore[arg-type]
+        join_row(plan, origin, far, work, start, m, out)
         for s in range(m):
             out[s] = -out[s]
         at = least(out, ids, m)
@@ -73,7 +73,7 @@ def k_member_clusters(
         m -= 1
         for _ in range(1, k):
             # The cluster's size is the same for every candidate: least increase is least cost of the join.
-            join_row(plan, heads, c, work, start, m, out)  # type: ignore[arg-type]
+            join_row(plan, heads, c, work, start, m, out)
             at = least(out, ids, m)
             labels[ids[at]] = c
             widen(plan, heads, c, origin, ids[at])
@@ -85,7 +85,7 @@ def k_member_clusters(
     rest = ids[:m]
     sort(rest)
     for i in rest:
-        join_row(plan, origin, i, heads, start, np.int64(c), out)  # type: ignore[arg-type]
+        join_row(plan, origin, i, heads, start, np.int64(c), out)
         for s in range(c):
             # (size + 1) new - size old, without a product that could be off the grid of costs
             out[s] += sizes[s] * (out[s] - heads.cost[s])

@@ -78,7 +78,7 @@ def diverse_clusters(
     c = 0
     whole = True
     while m >= k and whole:
-        join_row(plan, origin, far, work, start, m, out)  # type: ignore[arg-type]
+        join_row(plan, origin, far, work, start, m, out)
         for s in range(m):
             out[s] = -out[s]
         at = least(out, ids, m)
@@ -107,7 +107,7 @@ def diverse_clusters(
             if size >= k and lacking == 0:
                 break
             # The cluster's size is the same for every candidate: least increase is least cost of the join.
-            join_row(plan, heads, c, work, start, m, out)  # type: ignore[arg-type]
+            join_row(plan, heads, c, work, start, m, out)
             fitting = m
             if lacking > 0:
                 fitting = 0
@@ -137,7 +137,7 @@ def diverse_clusters(
     for i in range(n):
         if labels[i] >= 0:
             continue
-        join_row(plan, origin, i, heads, start, np.int64(c), out)  # type: ignore[arg-type]
+        join_row(plan, origin, i, heads, start, np.int64(c), out)
         for s in range(c):
             # (size + 1) new - size old, without a product that could be off the grid of costs
             out[s] += sizes[s] * (out[s] - heads.cost[s])

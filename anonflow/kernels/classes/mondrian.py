@@ -8,6 +8,7 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import sort
+from anonflow.kernels.state import Index
 
 __all__ = ["CODED", "HIERARCHY", "NUMERIC", "SET", "CutRules", "mondrian_classes", "mondrian_classes_jit"]
 
@@ -51,7 +52,7 @@ class CutRules(NamedTuple):
     parent: np.ndarray
 
 
-def common_node(cuts: CutRules, a: int, lo: int, hi: int) -> int:
+def common_node(cuts: CutRules, a: int, lo: Index, hi: Index) -> int:
     """Return the lowest node of hierarchy QI `a` that covers leaves lo..hi; O(height)."""
     node = cuts.leaf[cuts.leaf_at[a] + lo]
     while cuts.last[node] < hi:
@@ -113,7 +114,7 @@ def spread(
         width = cuts.points[at + cuts.size[a] - 1] - cuts.points[at]
         return cuts.weight[a] * (cuts.points[at + hi] - cuts.points[at + lo]) / width
     if cuts.form[a] == HIERARCHY:
-        node = common_node(cuts, a, lo, hi)  # type: ignore[arg-type]
+        node = common_node(cuts, a, lo, hi)
         return cuts.weight[a] * (cuts.last[node] - cuts.first[node]) / (cuts.size[a] - 1)
     for i in range(start, stop):
         code = np.int64(codes[i, a])

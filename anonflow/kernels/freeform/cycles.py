@@ -79,9 +79,9 @@ def exchange(
         j = record[e]
         for a in range(k):
             double |= a != slot[e] and matches[j, a] == gained[e]
-        move(scratch, np.int64(0), j, origin)  # type: ignore[arg-type]
+        move(scratch, np.int64(0), j, origin)
         for d in range(1, k):
-            widen(plan, scratch, np.int64(0), origin, matches[j, d])  # type: ignore[arg-type]
+            widen(plan, scratch, np.int64(0), origin, matches[j, d])
         fresh[e] = scratch.cost[0]
         seen = False
         for b in range(e):
@@ -197,11 +197,11 @@ def cancel_cycles(
                     continue
                 for s in range(1, k):
                     v = np.int64(matches[j, s])
-                    move(scratch, here, j, origin)  # type: ignore[arg-type]
+                    move(scratch, here, j, origin)
                     for d in range(1, k):
                         if d != s:
-                            widen(plan, scratch, here, origin, matches[j, d])  # type: ignore[arg-type]
-                    reach = length + join_cost(plan, origin, u, scratch, here) - cost[j]  # type: ignore[arg-type]
+                            widen(plan, scratch, here, origin, matches[j, d])
+                    reach = length + join_cost(plan, origin, u, scratch, here) - cost[j]
                     if reach >= label[v]:
                         continue
                     label[v] = reach

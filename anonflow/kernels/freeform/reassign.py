@@ -232,7 +232,7 @@ def slot_costs(
                     widen(plan, rest, b, origin, matches[block[b], d])
         for a in range(size):
             # no literal 0: its type would be another one than that of other callers
-            join_row(plan, freed, a, rest, np.int64(0), size, out[a])  # type: ignore[arg-type]
+            join_row(plan, freed, a, rest, np.int64(0), size, out[a])
     # A record may not get an original that another of its slots holds: these are few pairs of a block.
     lost = np.empty(size, np.int64)
     for b in range(size):

@@ -79,8 +79,8 @@ def greedy_links(
         i = order[v]
         while size[i] < full:
             # no literal 0: its type would be another one than that of other callers
-            increase_row(plan, origin, i, work, np.int64(0), m, out)  # type: ignore[arg-type]
-            increase_row(plan, state, i, bare, np.int64(0), m, back)  # type: ignore[arg-type]
+            increase_row(plan, origin, i, work, np.int64(0), m, out)
+            increase_row(plan, state, i, bare, np.int64(0), m, back)
             for s in range(m):
                 out[s] += back[s] + bare.cost[s]
             for l in range(size[i]):

@@ -7,6 +7,7 @@ import numpy as np
 from anonflow.kernels.freeform.chains import Search
 from anonflow.kernels.freeform.slot_rows import SlotRows, rises
 from anonflow.kernels.jit import jit
+from anonflow.kernels.state import Index
 
 __all__ = ["two_hops", "two_hops_jit"]
 
@@ -14,7 +15,7 @@ _SLOTS = 4096  # size of the hash table of originals seen; several times as many
 _MOST = 1024  # originals two steps away that are examined
 
 
-def enter(table: np.ndarray, i: int, b: int) -> bool:
+def enter(table: np.ndarray, i: int, b: Index) -> bool:
     """Enter original b as seen by record i; return whether it is new."""
     stamp = np.int64(i + 1) << 32
     at = (b * 40503) & (_SLOTS - 1)
@@ -73,10 +74,10 @@ def two_hops(
     for i in range(start, stop):
         count = 0
         for d in range(k):
-            enter(table, i, np.int64(search.matches[i, d]))  # type: ignore[arg-type]
+            enter(table, i, np.int64(search.matches[i, d]))
         for e in range(room):
             b = np.int64(search.near[i, e])
-            if b >= 0 and enter(table, i, b):  # type: ignore[arg-type]
+            if b >= 0 and enter(table, i, b):
                 ids[count] = b
                 count += 1
         # one holder of each match, then another of each
@@ -87,7 +88,7 @@ def two_hops(
                 break
             for f in range(k):
                 b = np.int64(search.matches[j, f])
-                if enter(table, i, b):  # type: ignore[arg-type]
+                if enter(table, i, b):
                     ids[count] = b
                     count += 1
         for o in range(len(orders)):

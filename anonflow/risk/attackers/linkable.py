@@ -68,8 +68,8 @@ class LinkableColumns:
     @property
     def knows(self) -> str:
         """What it has besides the release."""
-        what = "other columns depend" if self.column is None else f"{self.column} depends"
-        return f"everybody's quasi-identifiers, the method, and how {what} on them"
+        dependence = "other columns depend" if self.column is None else f"{self.column} depends"
+        return f"everybody's quasi-identifiers, the method, and how {dependence} on them"
 
     def attack(self, context: AttackContext) -> Success:
         """O(pairs of a person and a row) for each column, besides fitting.
@@ -103,7 +103,7 @@ class LinkableColumns:
         at_risk = int((probability > threshold + 1e-9).sum())
         single = [answer for answer in links if answer.column != TOGETHER]
         worst = max(single, key=lambda answer: answer.mean)
-        what = "all other columns say" if link.column == TOGETHER else f"column {link.column} says"
+        source = "all other columns say" if link.column == TOGETHER else f"column {link.column} says"
 
         def most(rate: float, promised: float = 1 / context.k) -> str:
             return f"at most {percent(published(rate, promised))}"
@@ -112,6 +112,6 @@ class LinkableColumns:
         sure = most(at_risk / max(len(probability), 1), 0.0) if at_risk else "none"
         return Success(
             len(probability), link.mean, link.largest, at_risk, 1 / context.k,
-            f"An attacker who uses what {what} about the quasi-identifiers is right for {most(link.mean)} of the rows, and "
+            f"An attacker who uses what {source} about the quasi-identifiers is right for {most(link.mean)} of the rows, and "
             f"more than {percent(threshold)} sure about {sure} of them{alone}.",
         )  # fmt: skip

@@ -57,16 +57,16 @@ class PeopleAtRisk:
         at = np.arange(table.n) if records is None else records
         if table.unit is None:
             return cls(np.asarray(chance, np.float64))
-        unit, home = table.unit[at], None if table.household is None else table.household[at]
+        unit, household = table.unit[at], table.household
         whole = table.whole_owners
         if whole is None:
-            return cls.of_owners(chance, unit, home)
+            return cls.of_owners(chance, unit, None if household is None else household[at])
         # of an owner with s rows here and w in all, each counts w / s times; of those that are attacked
         times = whole.unit_rows[at] / np.bincount(table.unit)[unit]
-        if home is None or whole.household_rows is None:
+        if household is None or whole.household_rows is None:
             return cls.of_owners(chance, unit, None, times)
-        assert table.household is not None
-        of_home = whole.household_rows[at] / np.bincount(table.household)[home]
+        home = household[at]
+        of_home = whole.household_rows[at] / np.bincount(household)[home]
         return cls.of_owners(chance, unit, home, times, of_home)
 
     @classmethod

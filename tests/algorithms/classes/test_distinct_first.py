@@ -19,6 +19,7 @@ from anonflow.algorithms.diversity.target import SensitiveValues, Target, Target
 from anonflow.algorithms.method import Partition
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
+from tests.cases.flow_files import flow_text
 from tests.cases.freeform import DYADIC, dyadic
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
@@ -152,21 +153,21 @@ def test_a_flow(tmp_path: Path) -> None:
     table = people(120)
     table.frame.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "flow.yaml").write_text(
-        """
-flow: distinct
-version: 1
-table:
-  source: {csv: people.csv}
-  columns:
+        flow_text(
+            "distinct",
+            """\
     Age: {role: quasi-identifier, kind: numeric}
     Education: {role: quasi-identifier, kind: categorical}
     Salary-class: {role: sensitive}
+""",
+            """\
 partition: {size: 60}
 steps:
   - anonymize: {algorithm: greedy-cka, k: 4, distinct-first: true}
   - diversify: {criterion: p-sensitivity, p: 3}
   - verify: [covers, guarantee, "p-sensitivity(p=3)"]
 """,
+        ),
         encoding="utf-8",
     )
     report = af.run(tmp_path / "flow.yaml")

@@ -32,9 +32,9 @@ def assert_apart(matches: np.ndarray, apart: np.ndarray, suppressed: np.ndarray)
     assert taken == Counter({edge: 1 for edge in edges if not suppressed[edge[1]]})
     assert (apart[:, suppressed] == np.flatnonzero(suppressed)).all()
     for row in apart:
-        given = row[row >= 0]
-        assert len(set(given.tolist())) == len(given)
-        assert set(given.tolist()) == set(np.flatnonzero(row >= 0).tolist())
+        originals = row[row >= 0]
+        assert len(set(originals.tolist())) == len(originals)
+        assert set(originals.tolist()) == set(np.flatnonzero(row >= 0).tolist())
 
 
 @settings(deadline=None, max_examples=40)

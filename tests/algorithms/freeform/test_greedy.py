@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -152,28 +154,28 @@ def test_a_dead_end_beyond_the_bound_is_resolved_by_an_augmenting_path() -> None
 
 
 @pytest.mark.parametrize("function", [kernels.augment, kernels.augment_jit])
-def test_augmenting_paths(function: object) -> None:
+def test_augmenting_paths(function: Callable[..., Any]) -> None:
     # original 2 may only take record 0, which original 0 holds; 0 may only move to 1, and its holder 1 to 2
-    given = np.array([[2, -1], [0, -1], [1, 2]], np.int32)
+    taken = np.array([[2, -1], [0, -1], [1, 2]], np.int32)
     chosen = np.array([0, 1, -1])
     holder = np.array([0, 1, -1])
     level = np.array([1, 1, 2])
-    padded = np.where(np.arange(2) < level[:, None], given, given[:, :1]).astype(np.int32)
-    end = function(padded, 2, 2, chosen, holder, np.empty(3, np.int64), np.empty(3, np.int64))  # type: ignore[operator]
+    padded = np.where(np.arange(2) < level[:, None], taken, taken[:, :1]).astype(np.int32)
+    end = function(padded, 2, 2, chosen, holder, np.empty(3, np.int64), np.empty(3, np.int64))
     assert end == 2
     assert chosen.tolist() == [1, 2, 0]
     assert holder.tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize("function", [kernels.least, kernels.least_jit])
-def test_the_least_of_equal_ones_has_the_lowest_id(function: object) -> None:
+def test_the_least_of_equal_ones_has_the_lowest_id(function: Callable[..., Any]) -> None:
     ids = np.random.default_rng(0).permutation(3000)
     out = np.ones(3000)
     out[[5, 1030, 2999]] = 0.25
-    assert function(out, ids, 3000) == min((5, 1030, 2999), key=lambda s: ids[s])  # type: ignore[operator]
-    assert function(out, ids, 5) == int(np.argmin(ids[:5]))  # type: ignore[operator]
-    assert function(np.full(4, np.inf), ids, 4) == -1  # type: ignore[operator]
-    assert function(out, ids, 0) == -1  # type: ignore[operator]
+    assert function(out, ids, 3000) == min((5, 1030, 2999), key=lambda s: ids[s])
+    assert function(out, ids, 5) == int(np.argmin(ids[:5]))
+    assert function(np.full(4, np.inf), ids, 4) == -1
+    assert function(out, ids, 0) == -1
 
 
 def test_equal_records_lose_nothing() -> None:

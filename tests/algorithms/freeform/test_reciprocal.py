@@ -40,6 +40,7 @@ from anonflow.partition import lexicographic_order
 from anonflow.table import Table
 from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
+from tests.cases.flow_files import flow_text
 from tests.cases.freeform import DYADIC, MEASURES, dyadic, part_of, total
 from tests.cases.tables import mixed
 from tests.checks import check_release, check_result
@@ -49,21 +50,21 @@ from tests.strategies import tables
 
 METHODS = ("greedy", "sort-greedy", "hungarian")
 EVERY = (*METHODS, "nh", "min-cost-flow", "optimal")
-FLOWS = """
-flow: mutual
-version: 1
-table:
-  source: {csv: people.csv}
-  columns:
+FLOW = flow_text(
+    "mutual",
+    """\
     a: {role: quasi-identifier, kind: numeric}
     b: {role: quasi-identifier, kind: categorical}
     pay: {role: sensitive}
+""",
+    """\
 partition: {size: 31}
 steps:
   - anonymize: {algorithm: greedy, k: 4, reciprocal: true}
   - draw: {}
   - verify: [covers, guarantee]
-"""
+""",
+)
 
 
 def numbers(n: int, seed: int = 0) -> Table:
@@ -522,7 +523,7 @@ def test_in_a_flow(tmp_path: Path) -> None:
     people = numbers(93)
     people.frame.to_csv(tmp_path / "people.csv", index=False)
     path = tmp_path / "mutual.yaml"
-    path.write_text(FLOWS)
+    path.write_text(FLOW)
     report = af.run(path)
     assert report.ok
     anon = report.results[0].anonymization
@@ -530,7 +531,7 @@ def test_in_a_flow(tmp_path: Path) -> None:
     mine = af.anonymize(people, "greedy", k=4, partition_size=31, reciprocal=True)
     assert (anon.matches == mine.matches).all()
     assert 0 < anon.facts["one_more_match"] < 62
-    path.write_text(FLOWS.replace("true", "perhaps"))
+    path.write_text(FLOW.replace("true", "perhaps"))
     with pytest.raises(FlowError, match="reciprocal"):
         af.run(path)
 

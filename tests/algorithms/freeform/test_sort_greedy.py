@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -117,14 +119,14 @@ def test_edges_are_checked() -> None:
 
 
 @pytest.mark.parametrize("kernel", [sorted_assignment, sorted_assignment_jit])
-def test_a_dead_end_is_resolved_by_a_neighbour(kernel: object) -> None:
+def test_a_dead_end_is_resolved_by_a_neighbour(kernel: Callable[..., Any]) -> None:
     # Only edges of the diagonal are used. 0 and 1 take each other's record, 2 has its own left.
     costs = np.array([[np.inf, 0.0, 5.0], [0.0, np.inf, 7.0], [5.0, 6.0, np.inf]])
     facts = np.zeros(2, np.int64)
     chosen, holder = np.empty(3, np.int64), np.empty(3, np.int64)
     edges = np.argsort(costs, axis=None, kind="stable")
     used = np.array([[0, -1], [1, -1], [2, -1]], np.int32)
-    kernel(costs, edges, np.arange(3), used, 1, chosen, holder, facts)  # type: ignore[operator]
+    kernel(costs, edges, np.arange(3), used, 1, chosen, holder, facts)
     # its nearest predecessor is 1, which hands over record 0 and takes record 2
     assert chosen.tolist() == [1, 2, 0]
     assert holder.tolist() == [2, 0, 1]

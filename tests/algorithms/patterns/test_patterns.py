@@ -166,8 +166,8 @@ def test_a_grid_shows_patterns_back() -> None:
     # what is shown can be given
     rows = ["".join(row) for row in grid[list(ADULT_2)].to_numpy()]
     for marks in ("-*", "01", "□☆"):
-        given = [row.translate(str.maketrans("-*", marks)) for row in rows]
-        again = pattern_masks(table(ADULT_2).domains, given, {"age": 3})
+        patterns = [row.translate(str.maketrans("-*", marks)) for row in rows]
+        again = pattern_masks(table(ADULT_2).domains, patterns, {"age": 3})
         assert again.tolist() == pattern_masks(table(ADULT_2).domains, SCENARIO, {"age": 3}).tolist()
 
 

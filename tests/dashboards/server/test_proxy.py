@@ -43,15 +43,15 @@ def test_no_cookie_stands_in_a_page(
     for secret in (key, signed.partition("=")[2].strip('"'), "its-secret", "c2VjcmV0"):
         assert secret not in payload
     assert get_token_payload(token)["cookies"]["anonflow-user"] == "anna"
-    here = f"http://127.0.0.1:{server.port}"
-    assert server.websocket(token, Origin=here, Cookie=signed) == "open"
+    address = f"http://127.0.0.1:{server.port}"
+    assert server.websocket(token, Origin=address, Cookie=signed) == "open"
     bert = sign_in(server, "bert")[1]["Set-Cookie"].partition(";")[0]
-    assert server.websocket(token, Origin=here, Cookie=bert) == "403"  # the same browser, and another user
+    assert server.websocket(token, Origin=address, Cookie=bert) == "403"  # the same browser, and another user
 
 
 def test_a_user_is_who_the_proxy_says(running: Callable[..., Running], stay: None, tmp_path: Path) -> None:
     server = running(**SSO, owner=tmp_path / "owner")
-    here = f"http://127.0.0.1:{server.port}"
+    address = f"http://127.0.0.1:{server.port}"
     assert server.ask()[0] == 403
     assert "proxy" in server.ask()[2]
     assert server.ask(path="/login")[0] == 403
@@ -60,9 +60,9 @@ def test_a_user_is_who_the_proxy_says(running: Callable[..., Running], stay: Non
     assert get_token_payload(token)["cookies"]["anonflow-user"] == "anna@example.org"
     (workspace,) = server.server._workspaces
     assert workspace.owner == tmp_path / "owner" / "anna@example.org"
-    assert server.websocket(token, Origin=here) == "403"
-    assert server.websocket(token, Origin=here, X_Forwarded_User="ben") == "403"
-    assert server.websocket(token, Origin=here, X_Forwarded_User="anna@example.org") == "open"
+    assert server.websocket(token, Origin=address) == "403"
+    assert server.websocket(token, Origin=address, X_Forwarded_User="ben") == "403"
+    assert server.websocket(token, Origin=address, X_Forwarded_User="anna@example.org") == "open"
     for name in ("", "..", "../x", "a/b", "a, b", "a b", "é", "x" * 200, "-a", "a\tb"):
         assert server.ask(X_Forwarded_User=name)[0] in (400, 403), name
 

@@ -101,13 +101,13 @@ def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running
     forged = signed.replace("|", "|0", 1)
     assert item.ask(Cookie=forged)[0] == 302
     assert item.ask(Cookie='anonflow-user="anna"')[0] == 302
-    here = f"http://127.0.0.1:{item.port}"
+    address = f"http://127.0.0.1:{item.port}"
     assert (
         item.ask(path="/logout", Cookie=signed)[0] == 200
     )  # a page with a button: looking at it changes nothing
     assert item.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
     assert item.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
-    status, headers, _ = item.ask("POST", "/logout", "", Cookie=signed, Origin=here)
+    status, headers, _ = item.ask("POST", "/logout", "", Cookie=signed, Origin=address)
     assert status == 303
     assert 'anonflow-user=""' in headers["Set-Cookie"]
 
@@ -258,7 +258,7 @@ def test_nothing_of_a_session_stays_in_memory(
 
 def test_an_address_opens_no_session_of_somebody_else(running: Callable[..., Running], stay: None) -> None:
     item = running()
-    here = f"http://127.0.0.1:{item.port}"
+    address = f"http://127.0.0.1:{item.port}"
     token = item.token()
     session = get_session_id(token)
     for path in (
@@ -271,15 +271,15 @@ def test_an_address_opens_no_session_of_somebody_else(running: Callable[..., Run
     assert item.ask(Bokeh_Session_Id=session)[0] == 403
     assert item.server.sessions == 1
     own, item.cookie = item.cookie, ""
-    assert item.websocket(token, Origin=here) == "403"  # the token alone, as from a page that was sent on
+    assert item.websocket(token, Origin=address) == "403"  # the token alone, as from a page that was sent on
     item.cookie = f"anonflow-session={'0' * 64}"
-    assert item.websocket(token, Origin=here) == "403"
+    assert item.websocket(token, Origin=address) == "403"
     forged = generate_jwt_token(
         session, extra_payload={"cookies": {"anonflow-session": "0" * 64}}, expiration=600
     )
-    assert item.websocket(forged, Origin=here) in ("403", "closed")
+    assert item.websocket(forged, Origin=address) in ("403", "closed")
     item.cookie = own
-    assert item.websocket(token, Origin=here) == "open"
+    assert item.websocket(token, Origin=address) == "open"
 
 
 def test_a_lost_session_is_gone_on_with_by_its_browser_alone(

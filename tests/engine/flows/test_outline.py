@@ -33,9 +33,9 @@ def test_the_plan_names_every_step_in_its_order(tmp_path: Path) -> None:
     assert plan["measure"] == "each partition: gcp, query-error, usefulness"
     assert plan["diversify"] == "each partition: l-diversity(l=1.2)"
     assert plan["attack"] == "prosecutor, insider(c=2)"
-    for step, what in first.plan:
+    for step, sentence in first.plan:
         assert step in page
-        assert what in page
+        assert sentence in page
     # what was planned is what was done, and timed
     done = {event.step for event in heard if isinstance(event, events.StepDone)}
     assert {"load", "cut", "diversify", "draw", "attack", "publish"} <= done
@@ -49,7 +49,7 @@ def test_the_plan_says_no_value_of_a_column(tmp_path: Path) -> None:
         "{key-sets: {sets: [[city, income], [zip]]}}]\n"
     )
     flow = engine.load_flow(write_flow(tmp_path, anonymize="{algorithm: mondrian, k: 3}", steps=steps))
-    messages = [what for step, what in flow.outline() if step == "verify"]
+    messages = [sentence for step, sentence in flow.outline() if step == "verify"]
     assert messages[0] == (
         "each partition: covers, t-closeness(t=0.9, column=income, hierarchy=...), key-sets(sets=[['city', 'income'], ['zip']])"
     )

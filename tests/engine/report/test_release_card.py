@@ -200,9 +200,9 @@ def test_cards_of_several_thresholds_try_everybody_once(monkeypatch: pytest.Monk
     tried: list[str] = []
     price, attack = Prices.diverse, AttackContext.of
 
-    def counted(prices: Prices, what: str, settings: Any) -> Any:
-        tried.append(what)
-        return price(prices, what, settings)
+    def counted(prices: Prices, sentence: str, settings: Any) -> Any:
+        tried.append(sentence)
+        return price(prices, sentence, settings)
 
     def looked(*args: Any, **settings: Any) -> AttackContext:
         tried.append("attackers")

@@ -401,3 +401,22 @@ def test_without_a_matrix_the_step_says_what_may_be_tried(tmp_path: Path) -> Non
     place.write_text(text.replace("{loss: ncp}", "{improve: chains}"))
     with pytest.raises(AnonflowError, match="an option needs its method"):
         engine.load_flow(place)
+
+
+def test_a_method_that_refuses_the_table_is_not_timed_after_one_that_takes_it(
+    table: af.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed: list[str] = []
+    real = search_module.run_pilots
+
+    def noting(method: Any, *arguments: Any, **more: Any) -> Any:
+        timed.append(method.name)
+        return real(method, *arguments, **more)
+
+    monkeypatch.setattr(search_module, "run_pilots", noting)
+    target = {"loss": 0.9, "time": "2s"}
+    report = searched(table, target, algorithms=["k-member", "greedy-cka"], k=[3], boundaries=False)
+    assert set(timed) == {"k-member"}
+    refused = [trial for trial in report.trials if trial.candidate.setup.algorithm == "greedy-cka"]
+    assert refused
+    assert all("keeps boundaries" in str(trial.problem) for trial in refused)
