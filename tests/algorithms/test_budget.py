@@ -13,14 +13,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import engine
-from anonflow.algorithms import REGISTRY
+from anonflow.algorithms import REGISTRY, budget_choice
 from anonflow.algorithms import budget as module
 from anonflow.algorithms.budget import Effort, Fitted, fitting_effort, fitting_size
 from anonflow.algorithms.budget_choice import GUARANTEES, Choice, choose, choose_method
-from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.freeform.two_phase import two_phase
+from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.engine.execution import budgets
 from anonflow.engine.execution.budgets import choices_in
 from anonflow.engine.owner.folder import OwnerFolder
@@ -170,6 +173,52 @@ def test_as_many_kicks_as_fit(monkeypatch: pytest.MonkeyPatch, size: int | None,
         before = effort.value
 
 
+def replayed(table: Table, anon: Any) -> Any:
+    """The run with what a budget chose."""
+    chosen = {name: anon.parameters[name] for name in ("start", "kicks") if name in anon.parameters}
+    assert "kicks" in chosen
+    return af.anonymize(table, "two-phase", k=3, seed=7, **chosen)
+
+
+def test_a_budget_ends_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timed part of the table took longer than the whole does: the run makes more kicks, and they are repeated."""
+    table, clock = mixed(300), Clock()
+
+    def fit(*inputs: Any, **settings: Any) -> Effort:
+        return Effort("kicks", 3, 20.0, 19.0, ((100, 0, 2.0), (100, 2, 2.0)))
+
+    def watch(progress: Progress) -> None:
+        clock.now += 1.0
+
+    monkeypatch.setattr(budget_choice, "fitting_effort", fit)
+    monkeypatch.setattr(module, "time", clock)
+    anon = af.anonymize(table, "two-phase", k=3, budget=20.0, seed=7, watch=watch)
+    assert anon.facts["rounds"] == clock.now == 15, "of 16 s that are left, 3 % are for what comes after"
+    kicks = anon.parameters["kicks"]
+    assert kicks == anon.facts["kicks"] > 3
+    assert f"kicks={kicks}" in anon.facts["picked"]
+    assert np.array_equal(replayed(table, anon).matches, anon.matches)
+
+
+def test_a_table_too_small_for_kicks_takes_a_budget() -> None:
+    anon = af.anonymize(mixed(40), "two-phase", k=3, budget=1.0, seed=7)
+    assert np.array_equal(replayed(mixed(40), anon).matches, anon.matches)
+
+
+@given(seed=st.integers(0, 2**16), kicks=st.integers(0, 3), more=st.integers(1, 4))
+@settings(max_examples=8, deadline=None)
+def test_a_run_that_ends_early_is_one_with_fewer_kicks(seed: int, kicks: int, more: int) -> None:
+    answers = iter([*[False] * kicks, *[True] * 100])
+
+    def run(kicks: int, is_over: Callable[[], bool] | None = None) -> Outcome:
+        part = Partition(mixed(90).records, "ncp", np.random.default_rng(seed), is_over=is_over)
+        return two_phase(part, 3, kicks=kicks)
+
+    ended, whole = run(kicks + more, lambda: next(answers)), run(kicks)
+    assert ended.facts["kicks"] == whole.facts["kicks"] == kicks
+    assert np.array_equal(ended.matches, whole.matches)
+
+
 def test_no_kicks_where_the_budget_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     effort = fit_effort(monkeypatch, 20_000, 1.0)
     assert effort.value == 0
@@ -224,10 +273,7 @@ def test_the_effort_that_a_budget_chose_is_recorded_and_replayed(budget: float) 
     people = mixed(200)
     anon = af.anonymize(people, "two-phase", k=3, budget=budget, seed=7)
     assert anon.parameters["budget"] == budget
-    chosen = {name: anon.parameters[name] for name in ("start", "kicks") if name in anon.parameters}
-    assert "kicks" in chosen
-    again = af.anonymize(people, "two-phase", k=3, seed=7, **chosen)
-    assert (anon.matches == again.matches).all()
+    assert (anon.matches == replayed(people, anon).matches).all()
 
 
 @pytest.mark.parametrize("algorithm", TAKE_EVERY_KIND)
