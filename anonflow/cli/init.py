@@ -53,7 +53,7 @@ def init(
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
 ) -> int:
-    """Make a flow for a table: asks what others can know of each column, and for k. Then: anonflow run."""
+    """Make a flow for a table; ask what others can know of each column, and for k. Then: anonflow run."""
     from anonflow import strict_yaml
     from anonflow.algorithms.budget import AUTO
     from anonflow.algorithms.registry import algorithm_named

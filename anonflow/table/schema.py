@@ -407,6 +407,11 @@ class Schema(Mapping[str, Column]):
         """The household column of a row's person."""
         return next((name for name, column in self._columns.items() if column.role == "household"), None)
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """The columns that a table must have: those with a role, and those that the preparation steps read."""
+        return frozenset(self._columns).union(step.column for step in self.preparation.steps)
+
     def prepared(self) -> Schema:
         """Return the same columns without preparation steps."""
         return Schema(self._columns, self.folder) if self.preparation else self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +50,8 @@ class Piece:
     rows: int
 
 
-def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
-    """Return the columns of a source, seen without reading its rows.
+def fields_of(path: Path, source: SourceSpec, opener: Opener, named: Collection[str]) -> pa.Schema:
+    """Return the columns of a source, seen without reading its rows; `named` are the ones that are needed.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
         If it cannot be read, or has changed.
     """
     if source.parquet is not None:
-        return parquet_fields(path, opener=opener)
+        return parquet_fields(path, opener=opener, named=named)
     first = next(
         csv_batches(
             path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener

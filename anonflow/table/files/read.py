@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
 from os import PathLike, fspath
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Opener",
+    "check_nested",
     "csv_batches",
     "csv_form",
     "exact_frame",
@@ -58,6 +59,7 @@ def read_frame(
     sheet: str | None = None,
     labels: bool = True,
     user_missing: bool = False,
+    named: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """Read a table from a file; the name's ending gives the format.
 
@@ -74,6 +76,8 @@ def read_frame(
         Of an Excel workbook; the first one without it.
     labels, user_missing : bool
         Of a file of SPSS, Stata or SAS (:func:`anonflow.table.files.statistics_files.read_statistics`).
+    named : collection of str, optional
+        Of a Parquet file (:func:`read_parquet`).
 
     Raises
     ------
@@ -82,7 +86,7 @@ def read_frame(
     """
     file = Path(path)
     if file.suffix.lower() in (".parquet", ".pq"):
-        return read_parquet(file)
+        return read_parquet(file, named=named)
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
     if file.suffix.lower() in READERS:
@@ -131,7 +135,9 @@ def is_csv(path: str | PathLike[str]) -> bool:
     return suffixes[-1:] in ([".csv"], [".tsv"], [".txt"], [".data"])
 
 
-def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> pd.DataFrame:
+def read_parquet(
+    path: str | PathLike[str], *, opener: Opener | None = None, named: Collection[str] | None = None
+) -> pd.DataFrame:
     """Read a Parquet file, or all of a folder's, in the order of their names; pandas metadata is ignored.
 
     Parameters
@@ -139,6 +145,8 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
     path : path
     opener : callable, optional
         Opens each file.
+    named : collection of str, optional
+        The columns that are needed, all without it. Lists and structures in another column are not read: it is empty.
 
     Raises
     ------
@@ -150,18 +158,30 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
     import pyarrow.parquet as pq
 
     files = parquet_files(path)
-    fields = parquet_fields(path, opener=opener)
+    fields = parquet_fields(path, opener=opener, named=named)
+    read = [field.name for field in fields if not pa.types.is_null(field.type)]
     try:
         _must_fit(fspath(path), (size for file in files for size in _unpacked_sizes(file)))
-        tables = [
-            pq.ParquetFile(opener(file) if opener else file).read(columns=fields.names) for file in files
-        ]
-        parts = [part.replace_schema_metadata(None).cast(fields) for part in tables if part.num_rows]
+        tables = [pq.ParquetFile(opener(file) if opener else file).read(columns=read) for file in files]
+        parts = [_with_fields(part, fields) for part in tables if part.num_rows]
         table = pa.concat_tables([fields.empty_table(), *parts])
         table.validate(full=True)  # invalid texts would otherwise raise an error only when they are used
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise not_parquet(fspath(path), error) from None
     return exact_frame(table)
+
+
+def _with_fields(table: pa.Table, fields: pa.Schema) -> pa.Table:
+    """Return the columns of a table in the order and types of some fields; one that was not read is empty."""
+    import pyarrow as pa
+
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in fields
+    ]
+    return pa.table(columns, schema=fields)
 
 
 _WIDE = {"int64": "Int64", "uint64": "UInt64"}
@@ -195,6 +215,35 @@ def has_wide(column: pa.ChunkedArray) -> bool:
     return least is not None and (least < -_EXACT or most > _EXACT)
 
 
+def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None) -> None:
+    """Refuse columns of lists or structures that are needed.
+
+    Parameters
+    ----------
+    subject : str
+        Beginning of the message.
+    fields : pyarrow.Schema
+    named : collection of str or None
+        The columns that are needed; None is all.
+
+    Raises
+    ------
+    DataError
+        If there are any.
+    """
+    import pyarrow as pa
+
+    nested = [
+        f"column {field.name!r}: holds lists or structures"
+        for field in fields
+        if pa.types.is_nested(field.type)
+        and not pa.types.is_run_end_encoded(field.type)
+        and (named is None or field.name in named)
+    ]
+    if nested:
+        raise DataError.collected(subject, nested)
+
+
 def not_parquet(name: object, error: Exception) -> DataError:
     """Return the error message for a Parquet file that cannot be read."""
     if "crypt" in str(error):
@@ -224,7 +273,9 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
     return files
 
 
-def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -> pa.Schema:
+def parquet_fields(
+    path: str | PathLike[str], *, opener: Opener | None = None, named: Collection[str] | None = None
+) -> pa.Schema:
     """Return the columns of a Parquet file or folder without reading rows.
 
     Parameters
@@ -232,6 +283,8 @@ def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -
     path : path
     opener : callable, optional
         Opens each file.
+    named : collection of str, optional
+        The columns that are needed, all without it. Another one with lists or structures has the type null.
 
     Raises
     ------
@@ -250,13 +303,10 @@ def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -
             fields, rows = content.schema_arrow.remove_metadata(), content.metadata.num_rows
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise not_parquet(name, error) from None
-        nested = [
-            f"column {field.name!r}: holds lists or structures"
-            for field in fields
-            if pa.types.is_nested(field.type)
-        ]
-        if nested:
-            raise DataError.collected(f"{name}: cannot be used", nested)
+        check_nested(f"{name}: cannot be used", fields, named)
+        fields = pa.schema(
+            [field.with_type(pa.null()) if pa.types.is_nested(field.type) else field for field in fields]
+        )
         _check_count(name, len(fields))
         _check_names(name, fields.names)
         # types of a file without rows say nothing: pandas 2 writes its texts as nulls
