@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
-from os import PathLike, fspath
+from os import PathLike, fsencode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ __all__ = [
     "is_csv",
     "must_fit",
     "not_parquet",
+    "open_file",
     "parquet_fields",
     "parquet_files",
     "read_csv",
@@ -48,6 +49,23 @@ MOST_COLUMNS = 10_000
 
 Opener = Callable[[Path], Any]
 """A function that opens a file for reading; it may check the content that is read."""
+
+
+def open_file(path: str | PathLike[str]) -> Any:
+    """Open a file for pyarrow, which takes no names with characters that the system's encoding lacks.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    import pyarrow as pa
+
+    return pa.OSFile(fsencode(path))
 
 
 def read_frame(
@@ -162,7 +180,7 @@ def read_parquet(
     read = [field.name for field in fields if not pa.types.is_null(field.type)]
     try:
         _must_fit(fspath(path), (size for file in files for size in _unpacked_sizes(file)))
-        tables = [pq.ParquetFile(opener(file) if opener else file).read(columns=read) for file in files]
+        tables = [pq.ParquetFile((opener or open_file)(file)).read(columns=read) for file in files]
         parts = [_with_fields(part, fields) for part in tables if part.num_rows]
         table = pa.concat_tables([fields.empty_table(), *parts])
         table.validate(full=True)  # invalid texts would otherwise raise an error only when they are used
@@ -299,7 +317,7 @@ def parquet_fields(
     for file in parquet_files(path):
         name = fspath(file)
         try:
-            content = pq.ParquetFile(opener(file) if opener else file)
+            content = pq.ParquetFile((opener or open_file)(file))
             fields, rows = content.schema_arrow.remove_metadata(), content.metadata.num_rows
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise not_parquet(name, error) from None
@@ -541,7 +559,7 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    about = pq.ParquetFile(file)
+    about = pq.ParquetFile(open_file(file))
     groups = [about.metadata.row_group(at) for at in range(about.metadata.num_row_groups)]
     yield 8 * about.metadata.num_rows * about.metadata.num_columns
     chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
@@ -552,7 +570,7 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
         for field in about.schema_arrow
         if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
     ]
-    reader = pq.ParquetFile(file, read_dictionary=texts)
+    reader = pq.ParquetFile(open_file(file), read_dictionary=texts)
     for batch in reader.iter_batches(1 << 16, columns=texts, use_threads=False):
         for column in batch.columns:
             lengths = pc.binary_length(column.dictionary)
@@ -582,13 +600,11 @@ def _unpacked(path: str | PathLike[str], opener: Opener | None) -> pa.NativeFile
     """Return the bytes of a text file, unpacked where its name says that it is packed."""
     import pyarrow as pa
 
-    if opener is None:
-        return pa.input_stream(str(path), compression="detect")
     try:
-        packed = pa.Codec.detect(str(path)).name
+        packed = pa.Codec.detect(f"x{Path(path).suffix}").name
     except (ValueError, TypeError):  # pyarrow does not know this ending
         packed = None
-    return pa.input_stream(opener(Path(path)), compression=packed)
+    return pa.input_stream((opener or open_file)(Path(path)), compression=packed)
 
 
 def _check_quotes(path: str | PathLike[str], delimiter: str, encoding: str, opener: Opener | None) -> None:
