@@ -383,7 +383,7 @@ def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
     if not is_csv(file) or AUTO not in (delimiter, encoding):
         return delimiter, encoding
     form = csv_form(file, delimiter=delimiter, encoding=encoding)
-    if form.unusual:
+    if form.unusual and form.columns:  # without any, the reader says what is wrong
         say(form.sentence(file), err=True)
     return form.delimiter, form.encoding
 

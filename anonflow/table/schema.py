@@ -309,7 +309,11 @@ class Schema(Mapping[str, Column]):
             raise SchemaError(
                 f"{fspath(path)}: a schema file has the columns under 'columns:', steps under 'prepare:', and nothing else"
             )
-        return cls(data["columns"], folder=Path(path).parent, prepare=data.get("prepare"))
+        try:
+            return cls(data["columns"], folder=Path(path).parent, prepare=data.get("prepare"))
+        except SchemaError as error:
+            problems = [f"{fspath(path)}: {problem}" for problem in error.problems]
+            raise SchemaError.collected(f"{fspath(path)}: cannot be used", problems) from None
 
     @classmethod
     def infer(cls, frame: pd.DataFrame) -> Schema:
