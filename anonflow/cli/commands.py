@@ -196,7 +196,7 @@ def plan(
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say what a flow will do, and expect the time and memory of its runs from short stretches of its table."""
+    """Show what a flow will do, with the time and memory that its runs are expected to take, from short stretches of its table."""
     from anonflow.cli.show import number, table
     from anonflow.engine.expected import read_and_expect
     from anonflow.engine.flows.loader import load_flow
@@ -238,7 +238,7 @@ def validate(
     flows: Annotated[list[Path], typer.Argument(help="Flow files.", metavar="FLOW...")],
     as_json: AsJson = False,
 ) -> int:
-    """Check flow files: every problem, with line and column."""
+    """Check flow files, and show every problem with its line and column."""
     from anonflow.engine.flows.loader import load_flow
 
     status, answers = 0, []
@@ -278,7 +278,7 @@ def schema(
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
 ) -> int:
-    """Guess the schema of a table, as a file to edit; or print the schema of flows, or of what --json answers."""
+    """Guess the schema of a table, as a file to edit; or show the JSON Schema of flows, or of what --json answers."""
     if flow + answers + (file is not None) != 1:
         raise ParameterError("schema takes a table's FILE, or --flow, or --answers")
     if output is not None:
@@ -380,7 +380,7 @@ def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
     if not is_csv(file) or AUTO not in (delimiter, encoding):
         return delimiter, encoding
     form = csv_form(file, delimiter=delimiter, encoding=encoding)
-    if form.unusual:
+    if form.unusual and form.columns:  # without any, the reader says what is wrong
         say(form.sentence(file), err=True)
     return form.delimiter, form.encoding
 
@@ -460,7 +460,7 @@ def verify(
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Check a release, against its original or alone: covered, k-anonymous, k-regular, ..."""
+    """Check a release, against its original or alone, for criteria such as k-anonymity and k-regularity."""
     from dataclasses import replace
 
     from anonflow import criteria as verifier
@@ -548,7 +548,7 @@ def describe(
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Return what a receiver of RELEASE sees; with --release and --schema, the classes, risks and diversity of anybody's release."""
+    """Show what a receiver of RELEASE sees; with --release and --schema, show the classes, risks and diversity of any release."""
     if (received is None) == (release is None):
         raise ParameterError("describe takes a RELEASE, or --release with --schema")
     if received is not None:
@@ -637,7 +637,7 @@ def attack(
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Try attackers on a release, with its original or without: how often does each win?"""
+    """Try attackers on a release, with its original or without, and show how often each succeeds."""
     from anonflow import risk
     from anonflow.cli.show import number
     from anonflow.cli.show import table as shown
@@ -688,7 +688,7 @@ def risk(
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Before anything is done: which few columns single people out, and who is unique in the population."""
+    """Show which few columns single people out, and how many are unique in the population, before anything is done."""
     from anonflow import risk as room
     from anonflow.cli.show import number
     from anonflow.cli.show import table as shown

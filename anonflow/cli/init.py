@@ -53,7 +53,7 @@ def init(
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
 ) -> int:
-    """Make a flow for a table: asks what others can know of each column, and for k. Then: anonflow run."""
+    """Make a flow for a table; ask what others can know of each column, and for k. Then: anonflow run."""
     from anonflow import strict_yaml
     from anonflow.algorithms.budget import AUTO
     from anonflow.algorithms.registry import algorithm_named
@@ -67,6 +67,11 @@ def init(
     if output.exists():
         raise ParameterError(f"{output}: exists already; name another file")
     check_targets([output], {file: "the table"})
+    for path in (file, output, publish):
+        if path is not None and not _is_text(str(path)):
+            raise ParameterError(
+                f"{path}: a flow cannot name it, because its name is no text in this locale; rename it, or set LANG=C.UTF-8"
+            )
     if algorithm != AUTO:
         algorithm_named(algorithm)
     if publish is not None and publish.suffix.lower() not in (".csv", ".parquet"):
@@ -117,6 +122,15 @@ def init(
         return 0
     say(f"wrote {output}; check the roles in it, then: anonflow run {output}")
     return 0
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name can be written to a file: bytes that the locale does not know cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _named_roles(roles: Sequence[str], columns: Mapping[str, Any]) -> dict[str, str]:

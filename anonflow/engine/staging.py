@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +74,7 @@ def _brought(flow: Flow, source: Any, folder: Path) -> Flow:
     if source is not None:
         place = folder / "source"
         place.mkdir(mode=0o700)
-        _write_parts(source, place)
+        _write_parts(source, place, flow.needed)
         given = SourceSpec(parquet=place.name, pieces=True if spec.pieces is None else spec.pieces)
         table = flow.spec.table.model_copy(update={"source": given})
         return replace(flow, staged_source=place, spec=flow.spec.model_copy(update={"table": table}))
@@ -86,15 +86,15 @@ def _brought(flow: Flow, source: Any, folder: Path) -> Flow:
     return flow
 
 
-def _write_parts(source: Any, folder: Path) -> None:
-    """Write a frame as Parquet files of plain columns, one for each part of it."""
+def _write_parts(source: Any, folder: Path, named: Collection[str]) -> None:
+    """Write a frame as Parquet files of plain columns, one for each part of it; `named` are the ones that are needed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     kinds: pa.Schema | None = None
     try:
         for number, part in enumerate(_parts(source)):
-            plain = plain_table(part)
+            plain = plain_table(part, named)
             try:
                 plain = plain if kinds is None else plain.select(kinds.names).cast(kinds)
             except (pa.ArrowException, KeyError, ValueError):

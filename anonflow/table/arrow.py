@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
-from anonflow.table.files.read import exact_frame
+from anonflow.table.files.read import check_nested, exact_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,13 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["pandas_frame", "plain_table", "table_of_frame"]
 
 
-def pandas_frame(data: Any) -> Any:
+def pandas_frame(data: Any, named: Collection[str] | None = None) -> Any:
     """Return an object with Arrow's PyCapsule interface as a pandas frame; return anything else, and a pandas frame, unchanged.
 
     Parameters
     ----------
     data : object
         With ``__arrow_c_stream__`` it is read once, from its first row to its last.
+    named : collection of str, optional
+        The columns that are needed (:func:`plain_table`).
 
     Returns
     -------
@@ -38,7 +41,7 @@ def pandas_frame(data: Any) -> Any:
     import pyarrow as pa
 
     try:
-        return exact_frame(plain_table(pa.table(data)))
+        return exact_frame(plain_table(pa.table(data), named))
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise DataError(
             f"the {type(data).__name__} cannot be read as a table ({type(error).__name__}); give a frame "
@@ -46,30 +49,32 @@ def pandas_frame(data: Any) -> Any:
         ) from None
 
 
-def plain_table(table: pa.Table) -> pa.Table:
+def plain_table(table: pa.Table, named: Collection[str] | None = None) -> pa.Table:
     """Return the same rows without metadata, dictionaries, views and run lengths: as a Parquet file of them would be read.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    named : collection of str, optional
+        The columns that are needed, all without it. Another one with lists or structures becomes empty.
 
     Raises
     ------
     DataError
-        If a column holds lists or structures.
+        If a column that is needed holds lists or structures.
     """
     import pyarrow as pa
 
-    nested = [
-        f"column {field.name!r}: holds lists or structures"
-        for field in table.schema
-        if pa.types.is_nested(field.type) and not pa.types.is_run_end_encoded(field.type)
-    ]
-    if nested:
-        raise DataError.collected("the frame cannot be used", nested)
+    check_nested("the frame cannot be used", table.schema, named)
     return pa.table([_plain(column) for column in table.columns], names=table.column_names)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column's values themselves, texts of one kind."""
+    """Return a column's values themselves, texts of one kind; none of lists or structures."""
     import pyarrow as pa
 
+    if pa.types.is_nested(column.type) and not pa.types.is_run_end_encoded(column.type):
+        return pa.chunked_array([pa.nulls(len(column))])
     if pa.types.is_run_end_encoded(column.type):
         import pyarrow.compute as pc
 

@@ -26,7 +26,7 @@ from anonflow.table.schema import Column
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coded", "code_column", "column_values"]
+__all__ = ["Coded", "check_missing", "code_column", "column_values"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +95,7 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
         If the boundary does not go with the hierarchy.
     """
     missing = missing_cells(cells)
-    if missing.any() and column.missing == "refuse":
-        rest = (
-            "suppress, drop or value"
-            if column.kind == "numeric"
-            else "drop"
-            if column.kind == "positions"
-            else "value or drop"
-        )
-        raise DataError(
-            f"column {column.name!r}: {int(missing.sum())} missing values; say missing: {rest} in the schema"
-        )
+    check_missing(column, int(missing.sum()))
     coders: dict[str | None, Callable[[pd.Series, np.ndarray, Column, Path], Coded]] = {
         "numeric": _numeric,
         "categorical": _categorical,
@@ -121,6 +111,26 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
             "the domain that the schema declares; widen it, or correct them"
         )
     return coded
+
+
+def check_missing(column: Column, count: int) -> None:
+    """Refuse missing values of a quasi-identifier whose rule refuses them.
+
+    Parameters
+    ----------
+    column : Column
+    count : int
+        Missing values of the whole table.
+
+    Raises
+    ------
+    DataError
+        If there are any, and the rule refuses them.
+    """
+    if count and column.missing == "refuse":
+        rules = {"numeric": "suppress, drop or value", "positions": "drop"}
+        rest = rules.get(str(column.kind), "value or drop")
+        raise DataError(f"column {column.name!r}: {count} missing values; say missing: {rest} in the schema")
 
 
 def _outside(domain: Domain, column: Column) -> int:

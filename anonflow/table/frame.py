@@ -97,7 +97,7 @@ class Table:
             self.frame, self.records = frame, _records
             self.identifiers = frame.iloc[:, :0]
             return
-        frame = pandas_frame(frame)
+        frame = pandas_frame(frame, declared.needed)
         if self.preparation and isinstance(frame, pd.DataFrame):
             before = len(frame)
             frame = self.preparation.apply(frame)
@@ -191,6 +191,7 @@ class Table:
             sheet=sheet,
             labels=labels,
             user_missing=user_missing,
+            named=schema.needed,
         )
         return cls(frame, schema)
 
@@ -449,6 +450,21 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
     check_columns(list(frame.columns), schema)
     if not len(frame):
         raise DataError("the table has no rows")
+    nested = [
+        f"column {name!r}: holds lists or structures"
+        for name, column in schema.columns.items()
+        if column.role not in (*UNPUBLISHED, "quasi-identifier") and _is_nested(frame[name])
+    ]
+    if nested:
+        raise DataError.collected("the frame cannot be used", nested)
+
+
+def _is_nested(cells: pd.Series) -> bool:
+    """Return whether some of a column's Python objects are no single values."""
+    import pandas as pd
+
+    kinds = set(map(type, cells)) if pd.api.types.is_object_dtype(cells.dtype) else ()
+    return any(issubclass(kind, list | tuple | dict | set | frozenset | np.ndarray) for kind in kinds)
 
 
 def _without_empty_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:

@@ -309,7 +309,11 @@ class Schema(Mapping[str, Column]):
             raise SchemaError(
                 f"{fspath(path)}: a schema file has the columns under 'columns:', steps under 'prepare:', and nothing else"
             )
-        return cls(data["columns"], folder=Path(path).parent, prepare=data.get("prepare"))
+        try:
+            return cls(data["columns"], folder=Path(path).parent, prepare=data.get("prepare"))
+        except SchemaError as error:
+            problems = [f"{fspath(path)}: {problem}" for problem in error.problems]
+            raise SchemaError.collected(f"{fspath(path)}: cannot be used", problems) from None
 
     @classmethod
     def infer(cls, frame: pd.DataFrame) -> Schema:
@@ -406,6 +410,11 @@ class Schema(Mapping[str, Column]):
     def household_column(self) -> str | None:
         """The household column of a row's person."""
         return next((name for name, column in self._columns.items() if column.role == "household"), None)
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The columns that a table must have: those with a role, and those that the preparation steps read."""
+        return frozenset(self._columns).union(step.column for step in self.preparation.steps)
 
     def prepared(self) -> Schema:
         """Return the same columns without preparation steps."""

@@ -406,6 +406,29 @@ case(
     "no readable run record",
     _command("run", "@flow.yaml", "--replay", "@."),
 )
+
+
+def _written(name: str, text: str, *arguments: str) -> Case:
+    """A case: a command about a file of this text."""
+
+    def make(folder: Path) -> list[str]:
+        (folder / name).write_text(text, encoding="utf-8")
+        return _command(*arguments)(folder)
+
+    return make
+
+
+for _bad, _says in (
+    ("columns: [1]\n", "bad.yaml: a schema is a mapping"),
+    ("columns: {city: {role: sensitive}}\n", "bad.yaml: no column has the role quasi-identifier"),
+):
+    case(f"schema file: {_says}", 2, _says, _written(
+        "bad.yaml", _bad, "compare", "@people.csv", "--schema", "@bad.yaml"
+    ))  # fmt: skip
+case("schema: an empty CSV file", 2, "empty.csv: is empty", _written("empty.csv", "", "schema", "@empty.csv"))
+case("schema: an encoding that nobody knows", 2, "unknown encoding 'klingon'", _command(
+    "schema", "@people.csv", "--encoding", "klingon"
+))  # fmt: skip
 case("schema: no such file", 2, "does not exist", _command("schema", "@none.csv"))
 case("schema: an unknown ending", 2, ".csv or .parquet", _command("schema", "@seed"))
 case("verify: no k", 2, "k", _command(

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 import anonflow as af
 from anonflow import cli, engine
+from anonflow.cli.command_line import COMMANDS
 from tests import ROOT
 from tests.cases.flow_files import everything_in, write_flow
 from tests.cases.runs import shell
@@ -88,6 +90,13 @@ def test_output_does_not_depend_on_the_locale(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         names.add(done.stdout.splitlines()[2].rsplit(maxsplit=1)[0])
     assert len(names) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_a_help_text_begins_with_what_the_command_does(command: Callable[..., int]) -> None:
+    """To somebody at a shell: nothing is returned there."""
+    does = {"Check", "Guess", "List", "Make", "Open", "Run", "Search", "Show", "Try"}
+    assert str(command.__doc__).split()[0] in does
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,3 +135,14 @@ def test_wrong_words_leave_no_file(
     assert (status, out) == (2, "")
     assert words in err
     assert {path.name for path in folder.iterdir()} == {"people.csv"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+def test_a_name_that_no_flow_can_hold(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = os.fsdecode(b"Stra\xdfe.csv")
+    (folder / "people.csv").rename(folder / file)
+    status, out, err = shell(capsys, "init", file, "--yes", "-o", "people.yaml")
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "rename it, or set LANG=C.UTF-8" in err
+    assert not (folder / "people.yaml").exists()

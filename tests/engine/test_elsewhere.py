@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +74,26 @@ def test_a_flow_reads_and_writes_at_addresses(tmp_path: Path, bucket: str, plain
     assert not [name for name in left if "staging" in name or name.endswith((".parquet", ".csv"))]
     again = af.run(flow, replay=tmp_path / "owner" / "elsewhere")
     assert again.ok
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
+@pytest.mark.parametrize("pieces", ["", ", pieces: 20"])
+@pytest.mark.parametrize("kind", ["csv", "gz", "parquet"])
+def test_names_that_are_no_utf_8(tmp_path: Path, plain: str, kind: str, pieces: str) -> None:
+    """A folder that was packed on another system, or any name with an umlaut where LANG=C."""
+    folder = tmp_path / os.fsdecode(b"Stra\xdfe")
+    folder.mkdir()
+    name = "people.csv.gz" if kind == "gz" else f"people.{kind}"
+    if kind == "parquet":
+        (tmp_path / name).write_bytes(b"")
+        people().to_parquet(tmp_path / name, index=False)
+    else:
+        people().to_csv(tmp_path / name, index=False)
+    (tmp_path / name).rename(folder / name)
+    source = f"{{{'parquet' if kind == 'parquet' else 'csv'}: {name}{pieces}}}"
+    assert af.run(write_flow(folder, source), seed=SEED).ok
+    assert len((folder / "out" / "people.csv").read_text(encoding="utf-8")) > 0
+    assert af.Table.read(folder / name, load_flow(folder / "flow.yaml").schema).n == len(people())
 
 
 @pytest.mark.parametrize("pieces", ["", ", pieces: 20"])

@@ -1066,6 +1066,22 @@ def test_bad_values_are_said_as_in_memory(tmp_path: Path) -> None:
     assert not list((pieces.parent / "owner" / "test").glob("pieces-*"))
 
 
+def test_missing_values_are_counted_in_all_pieces(tmp_path: Path) -> None:
+    frame = people(200)
+    frame["age"] = frame["age"].mask(frame.index % 5 == 0)
+    columns = COLUMNS.replace(", missing: suppress", "")
+    memory, pieces = written(tmp_path, frame=frame, columns=columns, publish=PARQUET)
+    for flow in (memory, pieces):
+        with pytest.raises(DataError, match=rf"column 'age': {frame['age'].isna().sum()} missing values"):
+            engine.run(flow)
+
+
+def test_lists_in_a_column_without_a_role_are_not_published(tmp_path: Path) -> None:
+    memory, pieces = written(tmp_path, frame=people(200).assign(tags=[["a"]] * 200), publish=PARQUET)
+    compared(memory, pieces)
+    assert "tags" not in pd.read_parquet(pieces.parent / "out" / "release.parquet").columns
+
+
 def test_declared_domains_are_told_and_held_as_in_memory(tmp_path: Path) -> None:
     zips = "zip: {role: quasi-identifier, kind: positions, domain: ['0', '1', '2', '3']}"
     columns = COLUMNS.replace("zip: {role: quasi-identifier, kind: positions}", zips)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import anonflow as af
@@ -124,6 +126,36 @@ def test_a_pandas_frame_stays_itself() -> None:
     frame = people().to_pandas()
     assert pandas_frame(frame) is frame
     assert pandas_frame("people.csv") == "people.csv"
+
+
+def with_lists(table: pa.Table) -> pa.Table:
+    """The same people with a column of lists and one of structures, which no schema names."""
+    return table.append_column("tags", pa.array([["a"], None] * (len(table) // 2))).append_column(
+        "place", pa.array([{"x": 1}] * len(table))
+    )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "run lengths"])
+def test_lists_in_a_column_without_a_role_are_not_published(kind: str) -> None:
+    """As any other column that the schema does not name."""
+    table = af.Table(KINDS[kind](with_lists(people())), SCHEMA)
+    assert table.unnamed == ("tags", "place")
+    assert list(af.anonymize(table, "greedy", k=3).release().frame.columns) == list(SCHEMA)
+
+
+def test_lists_in_a_file_are_not_published_either(tmp_path: Path) -> None:
+    pq.write_table(with_lists(people()), tmp_path / "people.parquet")
+    table = af.Table.read(tmp_path / "people.parquet", SCHEMA)
+    assert table.unnamed == ("tags", "place")
+    assert (table.codes == af.Table(people(), SCHEMA).codes).all()
+    with pytest.raises(DataError, match="column 'tags': holds lists or structures"):
+        af.Table.read(tmp_path / "people.parquet", SCHEMA | {"tags": {"role": "sensitive"}})
+
+
+def test_lists_in_a_column_with_a_role_are_refused() -> None:
+    for frame in (with_lists(people()), with_lists(people()).to_pandas()):
+        with pytest.raises(DataError, match="column 'tags': holds lists or structures"):
+            af.Table(frame, SCHEMA | {"tags": {"role": "sensitive"}})
 
 
 def test_bad_frames_are_one_sentence() -> None:

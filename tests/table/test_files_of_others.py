@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import re
 import sys
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import anonflow as af
 from anonflow.dashboards.session.paths import check_confined
+from anonflow.dashboards.session.table_sources import read_upload
+from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError, FlowError
+from anonflow.table.files import read
 from anonflow.table.files.query import read_query
 from anonflow.table.files.read import read_frame
 from tests.cases.flow_files import everything_in
@@ -149,6 +157,129 @@ def test_a_sheet(tmp_path: Path) -> None:
     assert frame["city"].isna().tolist() == [False, True]
     assert frame["born"].tolist() == [born, born]
     assert read_frame(file, sheet="two").to_dict("list") == {"a": [1]}
+
+
+SHEET, TEXTS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
+SPACE = "http://schemas.openxmlformats.org"
+
+
+def parts_of(file: Path) -> dict[str, str]:
+    with zipfile.ZipFile(file) as packed:
+        return {name: packed.read(name).decode() for name in packed.namelist()}
+
+
+def repacked(file: Path, part: str, change: Callable[[str], str]) -> Path:
+    """The workbook with one of its parts changed."""
+    parts = parts_of(file)
+    after = change(parts[part])
+    assert after != parts[part]
+    return packed(file, parts | {part: after})
+
+
+def packed(file: Path, parts: dict[str, str]) -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file
+
+
+def small_workbook(folder: Path) -> Path:
+    """A workbook that has its texts apart from its cells, as those of Excel."""
+    rows = [["age", "city"], *([20 + n, "Ulm"] for n in range(24))]
+    file = write_workbook(folder / "people.xlsx", {"one": rows})
+    parts = parts_of(file)
+    texts = ["age", "city", "Ulm"]
+    for at, text in enumerate(texts):
+        parts[SHEET] = parts[SHEET].replace(f't="inlineStr"><is><t>{text}</t></is>', f't="s"><v>{at}</v>')
+    parts[TEXTS] = (
+        f'<sst xmlns="{SPACE}/spreadsheetml/2006/main">{"".join(f"<si><t>{text}</t></si>" for text in texts)}</sst>'
+    )
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    types = "[Content_Types].xml"
+    parts[types] = parts[types].replace(
+        "</Types>", f'<Override PartName="/{TEXTS}" ContentType="{kind}"/></Types>'
+    )
+    assert kind in parts[types]
+    return packed(file, parts)
+
+
+def test_a_sheet_is_read_to_its_end_whatever_size_it_claims(tmp_path: Path) -> None:
+    """Other programs than Excel write the size of a sheet before they know it."""
+    file = repacked(
+        small_workbook(tmp_path), SHEET, lambda text: re.sub(r'ref="A1:B25"', 'ref="A1:A3"', text)
+    )
+    assert read_frame(file).shape == (24, 2)
+
+
+def test_a_text_that_many_cells_share_is_counted_in_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small workbook whose table would not fit into memory."""
+    file = repacked(small_workbook(tmp_path), TEXTS, lambda text: text.replace("Ulm", "U" * 200_000))
+    assert file.stat().st_size < 10_000
+    assert read_frame(file)["city"].str.len().sum() == 24 * 200_000
+    monkeypatch.setattr(read, "_memory", lambda: 1_000_000)
+    with pytest.raises(DataError, match=r"people\.xlsx: unpacks to more than the 0\.001 GB of memory"):
+        read_frame(file)
+    with pytest.raises(DataError, match=r"this server takes at most 0\.3 MB"):
+        read_upload(file, Limits(upload_bytes=300_000))
+    assert len(read_upload(file, Limits(upload_bytes=1_000_000))[0]) == 24
+
+
+def test_rows_far_away_are_not_waited_for(tmp_path: Path) -> None:
+    """A reader that fills the gap to the next row would need a day for it."""
+    file = repacked(
+        small_workbook(tmp_path),
+        SHEET,
+        lambda text: re.sub(
+            r'<row r="25".*</row>', '<row r="2000000"><c r="A2000000"><v>1</v></c></row>', text
+        ),
+    )
+    with pytest.raises(DataError, match=r"more rows than a sheet may have \(1,048,576\)"):
+        read_frame(file)
+
+
+@pytest.mark.parametrize(
+    ("part", "before", "after"),
+    [
+        (SHEET, "</sheetData>", "</sheet"),
+        (SHEET, 't="s"><v>1</v>', 't="s"><v>77</v>'),
+        (SHEET, 't="s"><v>1</v>', 't="s"><v>a</v>'),
+        (SHEET, "<v>20</v>", f"<v>{'9' * 400}</v>"),
+        (SHEET, 'r="A2"', 'r="2A"'),
+        (TEXTS, "</sst>", ""),
+        (TEXTS, "<sst", "<!DOCTYPE sst [<!ENTITY a 'b'>]><nothing"),
+        ("xl/workbook.xml", "<sheets>", "<sheets><sheet name='x' sheetId='9' r:id='rId99'/>"),
+        ("xl/styles.xml", "</styleSheet>", "</"),
+    ],
+)  # fmt: skip
+def test_a_damaged_workbook_is_one_sentence(tmp_path: Path, part: str, before: str, after: str) -> None:
+    file = small_workbook(tmp_path)
+    repacked(file, part, lambda text: text.replace(before, after, 1))
+    with pytest.raises(
+        DataError, match=r"is not a readable Excel workbook; save it again as \.xlsx, or export it as CSV$"
+    ):
+        read_frame(file)
+
+
+def test_a_torn_archive_is_one_sentence(tmp_path: Path) -> None:
+    whole = small_workbook(tmp_path).read_bytes()
+    torn = tmp_path / "torn.xlsx"
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        content = bytearray(whole)
+        for at in rng.integers(0, len(whole), 8):
+            content[at] = rng.integers(256)
+        torn.write_bytes(bytes(content))
+        with contextlib.suppress(DataError):  # nothing else
+            read_frame(torn)
+
+
+def test_whole_numbers_beyond_64_bits_are_numbers(tmp_path: Path) -> None:
+    file = repacked(
+        small_workbook(tmp_path), SHEET, lambda text: text.replace("<v>20</v>", f"<v>{1 << 70}</v>")
+    )
+    assert read_frame(file)["age"].tolist()[:2] == [float(1 << 70), 21.0]
 
 
 def write_database(path: Path) -> Path:

@@ -9,7 +9,7 @@ import os
 import shutil
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,9 @@ from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.csv_form import AUTO
-from anonflow.table.files.read import csv_form, read_frame
+from anonflow.table.files.read import csv_form, must_fit, read_frame
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
+from anonflow.table.files.workbooks import read_workbook
 from anonflow.table.infer import infer_columns
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
         elif path.name.lower().endswith(WORKBOOKS):
             sheet = options.get("sheet")
             source = {"excel": path.name, **({"sheet": sheet} if sheet else {})}
-            frame = read_frame(path, sheet=sheet)
+            frame = read_workbook(path, sheet=sheet, fits=_check_of_parts(path, limits))
         else:
             given = {key: value for key, value in options.items() if value}
             form = csv_form(
@@ -283,12 +284,23 @@ def _check_workbook(path: Path, name: str, limits: Limits) -> None:
         )
     try:
         with zipfile.ZipFile(path) as archive:
-            unpacked = sum(part.file_size for part in archive.infolist())
+            _check_of_parts(path, limits)([part.file_size for part in archive.infolist()])
     except (zipfile.BadZipFile, OSError):
         raise DataError(
             f"{name}: is not a readable Excel workbook; save it again as .xlsx, or export it as CSV"
         ) from None
-    limits.check_upload(unpacked // SPARSE)
+
+
+def _check_of_parts(path: Path, limits: Limits) -> Callable[[Iterable[int]], None]:
+    """Return a function that refuses a workbook whose parts, or whose rows, have too many bytes; it is read no further."""
+
+    def check(sizes: Iterable[int]) -> None:
+        unpacked = 0
+        for size in sizes:
+            unpacked += size
+            limits.check_upload(unpacked // SPARSE)
+
+    return must_fit(path) if limits.upload_bytes is None else check
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

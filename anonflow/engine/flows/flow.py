@@ -258,6 +258,12 @@ class Flow:
         return self.staging / kind / PurePosixPath(shown_address(named)).name
 
     @property
+    def needed(self) -> frozenset[str]:
+        """The columns of the source that the flow names, in its columns, steps before and recipes."""
+        units = self.spec.table.units
+        return self.schema.needed.union(() if units is None else (units.unit, *(units.recipes or ())))
+
+    @property
     def source_path(self) -> Path | None:
         """The file that the table is read from; None for a data set, and of an address that is not fetched yet."""
         named = self.spec.table.source.file

@@ -51,7 +51,7 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
             opener=fingerprint.open,
         )
     elif frame is None and path is not None:
-        frame = read_parquet(path, opener=fingerprint.open)
+        frame = read_parquet(path, opener=fingerprint.open, named=flow.needed)
     elif frame is None:
         raise DataError("the flow names no source")
     frame = per_unit(flow, frame, seed)

@@ -16,7 +16,7 @@ from anonflow.engine.storage.memory import InMemory
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError, FlowError
 from anonflow.system import total_memory
-from anonflow.table.files.read import parquet_files
+from anonflow.table.files.read import open_file, parquet_files
 
 __all__ = ["ROWS", "pieces_of", "storage_of", "text_in_memory"]
 
@@ -94,7 +94,7 @@ def _need(path: Path, text: bool) -> int:
         except OSError:
             return 0  # the reader reports it
     try:
-        about = [pq.ParquetFile(file).metadata for file in parquet_files(path)]
+        about = [pq.ParquetFile(open_file(file)).metadata for file in parquet_files(path)]
     except (pa.ArrowException, OSError, DataError):
         return 0
     return sum(columns.num_rows * columns.num_columns for columns in about) * _CELL

@@ -140,7 +140,7 @@ class OnDisk:
         if held is not None:
             fields = held.schema
         elif path is not None:
-            fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
+            fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open, flow.needed)
             if units is not None:
                 of_units, fields = self._rows_of_units(path, units, fields)
             if steps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,14 @@ from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.storage.spill import read_batch, write_batches
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
-from anonflow.table.files.read import Opener, csv_batches, not_parquet, parquet_fields, parquet_files
+from anonflow.table.files.read import (
+    Opener,
+    csv_batches,
+    not_parquet,
+    open_file,
+    parquet_fields,
+    parquet_files,
+)
 from anonflow.table.prepare import Preparation
 from anonflow.table.schema import Schema
 
@@ -50,8 +57,8 @@ class Piece:
     rows: int
 
 
-def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
-    """Return the columns of a source, seen without reading its rows.
+def fields_of(path: Path, source: SourceSpec, opener: Opener, named: Collection[str]) -> pa.Schema:
+    """Return the columns of a source, seen without reading its rows; `named` are the ones that are needed.
 
     Raises
     ------
@@ -59,7 +66,7 @@ def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
         If it cannot be read, or has changed.
     """
     if source.parquet is not None:
-        return parquet_fields(path, opener=opener)
+        return parquet_fields(path, opener=opener, named=named)
     first = next(
         csv_batches(
             path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
@@ -87,7 +94,7 @@ def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[
     pieces = []
     for file in parquet_files(path):
         try:
-            about = pq.ParquetFile(opener(file) if opener else file).metadata
+            about = pq.ParquetFile((opener or open_file)(file)).metadata
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise not_parquet(file, error) from None
         groups: list[int] = []
@@ -268,7 +275,7 @@ def _batches(
     if source.parquet is not None:
         for file in parquet_files(path):
             try:
-                content = pq.ParquetFile(opener(file) if opener else file)
+                content = pq.ParquetFile((opener or open_file)(file))
                 names = list(columns) if columns is not None else content.schema_arrow.names
                 for batch in content.iter_batches(min(rows, 1 << 16), columns=names):
                     yield _plain(pa.Table.from_batches([batch]).select(names)).to_batches()[0]
@@ -310,7 +317,7 @@ def read_piece(
             pa.Table.from_batches([read_batch(piece.path)]).select(list(columns)), schema
         )
     try:
-        with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
+        with pq.ParquetFile((opener or open_file)(Path(piece.path))) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))
         return _without_empty_texts(_plain(table.select(list(columns))), schema)
     except (pa.ArrowException, OSError, UnicodeError) as error:

@@ -17,7 +17,7 @@ from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
 from anonflow.errors import AnonflowError, DataError
 from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
-from anonflow.table.coding import code_column
+from anonflow.table.coding import check_missing, code_column
 from anonflow.table.domain import missing_cells
 from anonflow.table.files.read import exact_frame, has_wide
 from anonflow.table.row_marks import Content, cell_text, unit_marks
@@ -402,6 +402,7 @@ def coders(scanned: Scanned, schema: Schema) -> tuple[list[Coder], tuple[Domain,
 
 def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple[Coder, list[Domain]]:
     """Code each distinct value once, and count it as often as it occurs."""
+    check_missing(schema[name], missing)
     cells = counted.index.to_series(index=pd.RangeIndex(len(counted)))
     if missing:
         nothing = pd.Series([None], dtype=cells.dtype if len(cells) else object)

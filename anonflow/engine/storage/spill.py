@@ -115,7 +115,7 @@ def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
     OSError
         If it cannot be read.
     """
-    with pa.memory_map(path) as stream, pa.ipc.open_file(stream) as reader:
+    with pa.memory_map(os.fsencode(path)) as stream, pa.ipc.open_file(stream) as reader:
         return reader.get_batch(number)
 
 

@@ -16,6 +16,7 @@ from anonflow.errors import ParameterError
 from anonflow.release import publish
 from anonflow.risk.attacker import Success, percent, wilson
 from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.table.files.read import open_file
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
@@ -283,7 +284,7 @@ def file_clues(path: Path | None) -> list[str]:
     import pyarrow.parquet as pq
 
     try:
-        about = pq.ParquetFile(path).metadata
+        about = pq.ParquetFile(open_file(path)).metadata
     except (OSError, pa.ArrowException):
         return []
     clues = []

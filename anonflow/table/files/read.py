@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
-from os import PathLike, fspath
+from os import PathLike, fsencode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Opener",
+    "check_nested",
     "csv_batches",
     "csv_form",
     "exact_frame",
@@ -31,6 +32,7 @@ __all__ = [
     "is_csv",
     "must_fit",
     "not_parquet",
+    "open_file",
     "parquet_fields",
     "parquet_files",
     "read_csv",
@@ -49,6 +51,23 @@ Opener = Callable[[Path], Any]
 """A function that opens a file for reading; it may check the content that is read."""
 
 
+def open_file(path: str | PathLike[str]) -> Any:
+    """Open a file for pyarrow, which takes no names with characters that the system's encoding lacks.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    import pyarrow as pa
+
+    return pa.OSFile(fsencode(path))
+
+
 def read_frame(
     path: str | PathLike[str],
     *,
@@ -58,6 +77,7 @@ def read_frame(
     sheet: str | None = None,
     labels: bool = True,
     user_missing: bool = False,
+    named: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """Read a table from a file; the name's ending gives the format.
 
@@ -74,6 +94,8 @@ def read_frame(
         Of an Excel workbook; the first one without it.
     labels, user_missing : bool
         Of a file of SPSS, Stata or SAS (:func:`anonflow.table.files.statistics_files.read_statistics`).
+    named : collection of str, optional
+        Of a Parquet file (:func:`read_parquet`).
 
     Raises
     ------
@@ -82,7 +104,7 @@ def read_frame(
     """
     file = Path(path)
     if file.suffix.lower() in (".parquet", ".pq"):
-        return read_parquet(file)
+        return read_parquet(file, named=named)
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
     if file.suffix.lower() in READERS:
@@ -131,7 +153,9 @@ def is_csv(path: str | PathLike[str]) -> bool:
     return suffixes[-1:] in ([".csv"], [".tsv"], [".txt"], [".data"])
 
 
-def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> pd.DataFrame:
+def read_parquet(
+    path: str | PathLike[str], *, opener: Opener | None = None, named: Collection[str] | None = None
+) -> pd.DataFrame:
     """Read a Parquet file, or all of a folder's, in the order of their names; pandas metadata is ignored.
 
     Parameters
@@ -139,6 +163,8 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
     path : path
     opener : callable, optional
         Opens each file.
+    named : collection of str, optional
+        The columns that are needed, all without it. Lists and structures in another column are not read: it is empty.
 
     Raises
     ------
@@ -150,18 +176,30 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
     import pyarrow.parquet as pq
 
     files = parquet_files(path)
-    fields = parquet_fields(path, opener=opener)
+    fields = parquet_fields(path, opener=opener, named=named)
+    read = [field.name for field in fields if not pa.types.is_null(field.type)]
     try:
         _must_fit(fspath(path), (size for file in files for size in _unpacked_sizes(file)))
-        tables = [
-            pq.ParquetFile(opener(file) if opener else file).read(columns=fields.names) for file in files
-        ]
-        parts = [part.replace_schema_metadata(None).cast(fields) for part in tables if part.num_rows]
+        tables = [pq.ParquetFile((opener or open_file)(file)).read(columns=read) for file in files]
+        parts = [_with_fields(part, fields) for part in tables if part.num_rows]
         table = pa.concat_tables([fields.empty_table(), *parts])
         table.validate(full=True)  # invalid texts would otherwise raise an error only when they are used
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise not_parquet(fspath(path), error) from None
     return exact_frame(table)
+
+
+def _with_fields(table: pa.Table, fields: pa.Schema) -> pa.Table:
+    """Return the columns of a table in the order and types of some fields; one that was not read is empty."""
+    import pyarrow as pa
+
+    columns = [
+        table.column(field.name).cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in fields
+    ]
+    return pa.table(columns, schema=fields)
 
 
 _WIDE = {"int64": "Int64", "uint64": "UInt64"}
@@ -195,6 +233,35 @@ def has_wide(column: pa.ChunkedArray) -> bool:
     return least is not None and (least < -_EXACT or most > _EXACT)
 
 
+def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None) -> None:
+    """Refuse columns of lists or structures that are needed.
+
+    Parameters
+    ----------
+    subject : str
+        Beginning of the message.
+    fields : pyarrow.Schema
+    named : collection of str or None
+        The columns that are needed; None is all.
+
+    Raises
+    ------
+    DataError
+        If there are any.
+    """
+    import pyarrow as pa
+
+    nested = [
+        f"column {field.name!r}: holds lists or structures"
+        for field in fields
+        if pa.types.is_nested(field.type)
+        and not pa.types.is_run_end_encoded(field.type)
+        and (named is None or field.name in named)
+    ]
+    if nested:
+        raise DataError.collected(subject, nested)
+
+
 def not_parquet(name: object, error: Exception) -> DataError:
     """Return the error message for a Parquet file that cannot be read."""
     if "crypt" in str(error):
@@ -224,7 +291,9 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
     return files
 
 
-def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -> pa.Schema:
+def parquet_fields(
+    path: str | PathLike[str], *, opener: Opener | None = None, named: Collection[str] | None = None
+) -> pa.Schema:
     """Return the columns of a Parquet file or folder without reading rows.
 
     Parameters
@@ -232,6 +301,8 @@ def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -
     path : path
     opener : callable, optional
         Opens each file.
+    named : collection of str, optional
+        The columns that are needed, all without it. Another one with lists or structures has the type null.
 
     Raises
     ------
@@ -246,17 +317,14 @@ def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -
     for file in parquet_files(path):
         name = fspath(file)
         try:
-            content = pq.ParquetFile(opener(file) if opener else file)
+            content = pq.ParquetFile((opener or open_file)(file))
             fields, rows = content.schema_arrow.remove_metadata(), content.metadata.num_rows
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise not_parquet(name, error) from None
-        nested = [
-            f"column {field.name!r}: holds lists or structures"
-            for field in fields
-            if pa.types.is_nested(field.type)
-        ]
-        if nested:
-            raise DataError.collected(f"{name}: cannot be used", nested)
+        check_nested(f"{name}: cannot be used", fields, named)
+        fields = pa.schema(
+            [field.with_type(pa.null()) if pa.types.is_nested(field.type) else field for field in fields]
+        )
         _check_count(name, len(fields))
         _check_names(name, fields.names)
         # types of a file without rows say nothing: pandas 2 writes its texts as nulls
@@ -491,7 +559,7 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    about = pq.ParquetFile(file)
+    about = pq.ParquetFile(open_file(file))
     groups = [about.metadata.row_group(at) for at in range(about.metadata.num_row_groups)]
     yield 8 * about.metadata.num_rows * about.metadata.num_columns
     chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
@@ -502,7 +570,7 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
         for field in about.schema_arrow
         if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
     ]
-    reader = pq.ParquetFile(file, read_dictionary=texts)
+    reader = pq.ParquetFile(open_file(file), read_dictionary=texts)
     for batch in reader.iter_batches(1 << 16, columns=texts, use_threads=False):
         for column in batch.columns:
             lengths = pc.binary_length(column.dictionary)
@@ -532,13 +600,11 @@ def _unpacked(path: str | PathLike[str], opener: Opener | None) -> pa.NativeFile
     """Return the bytes of a text file, unpacked where its name says that it is packed."""
     import pyarrow as pa
 
-    if opener is None:
-        return pa.input_stream(str(path), compression="detect")
     try:
-        packed = pa.Codec.detect(str(path)).name
+        packed = pa.Codec.detect(f"x{Path(path).suffix}").name
     except (ValueError, TypeError):  # pyarrow does not know this ending
         packed = None
-    return pa.input_stream(opener(Path(path)), compression=packed)
+    return pa.input_stream((opener or open_file)(Path(path)), compression=packed)
 
 
 def _check_quotes(path: str | PathLike[str], delimiter: str, encoding: str, opener: Opener | None) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonflow.errors import DataError
+from anonflow.errors import AnonflowError, DataError
 from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
@@ -19,13 +19,16 @@ __all__ = ["ENDINGS", "read_workbook"]
 
 ENDINGS = (".xlsx", ".xlsm")
 
+MOST_ROWS = 1 << 20
+"""Rows of a sheet, which is all that Excel knows."""
+
 
 def read_workbook(
     path: str | PathLike[str],
     *,
     sheet: str | None = None,
     opener: Callable[[Path], Any] | None = None,
-    fits: Callable[[Iterable[int]], None] = lambda sizes: None,
+    fits: Callable[[Iterable[int]], None],
 ) -> pd.DataFrame:
     """Read a sheet of an Excel workbook: its first row is the header, a formula has its stored value.
 
@@ -37,8 +40,8 @@ def read_workbook(
         Its name; the first one without it.
     opener : callable, optional
         Opens the file.
-    fits : callable, optional
-        Called with the bytes that the parts of the file unpack to; raises an error if they are too many.
+    fits : callable
+        Takes the bytes of the parts of the file, and then of its rows, as they are read; raises an error if they are too many.
 
     Returns
     -------
@@ -64,8 +67,7 @@ def read_workbook(
     with opener(file) if opener else file.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as packed:
-                sizes = [part.file_size for part in packed.infolist()]
-            fits(sizes)
+                fits([part.file_size for part in packed.infolist()])
             stream.seek(0)
             book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
             names = [worksheet.title for worksheet in book.worksheets]
@@ -73,27 +75,55 @@ def read_workbook(
                 raise DataError(f"{name}: has no sheet {sheet!r}; name one of its {len(names)} sheets")
             if not names:
                 raise DataError(f"{name}: has no sheet with cells")
-            rows = book[sheet or names[0]].iter_rows(values_only=True)
-            header = next(iter(rows), ())
-            cells = [row for row in rows if any(cell is not None for cell in row)]
+            worksheet = book[sheet or names[0]]
+            worksheet.reset_dimensions()  # some programs write a wrong one, and rows beyond it would be lost
+            rows = iter(worksheet.iter_rows(values_only=True, max_row=MOST_ROWS + 1))
+            header = _header(name, next(rows, ()))
+            cells: list[tuple[Any, ...]] = []
+            fits(_held(name, rows, len(header), cells))
             book.close()
-        except (zipfile.BadZipFile, KeyError, ValueError, TypeError, AttributeError, OSError, EOFError):
+            columns = {
+                title: _column([row[at] if at < len(row) else None for row in cells])
+                for at, title in enumerate(header)
+            }
+        except (AnonflowError, MemoryError):
+            raise
+        except Exception:  # archives, XML and cells have each their own ways to be damaged
             raise DataError(
                 f"{name}: is not a readable Excel workbook; save it again as .xlsx, or export it as CSV"
             ) from None
-    width = max((at for at, cell in enumerate(header, 1) if cell is not None), default=0)
-    if not width or any(cell is None or not str(cell).strip() for cell in header[:width]):
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(cells)))
+
+
+def _header(name: str, cells: Sequence[Any]) -> list[str]:
+    """Return the names of the columns."""
+    width = max((at for at, cell in enumerate(cells, 1) if cell is not None), default=0)
+    titles = [str(cell) for cell in cells[:width] if cell is not None and str(cell).strip()]
+    if not width or len(titles) < width:
         raise DataError(f"{name}: a column has no name; the first row of the sheet must be the header")
-    if any(cell is not None for row in cells for cell in row[width:]):
-        raise DataError(f"{name}: rows have more cells than the header; name every column in the first row")
-    titles = [str(cell) for cell in header[:width]]
     if len(set(titles)) < width:
         raise DataError(f"{name}: two columns have the same name; rename one")
-    columns = {
-        title: _column([row[at] if at < len(row) else None for row in cells])
-        for at, title in enumerate(titles)
-    }
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(cells)))
+    return titles
+
+
+def _held(
+    name: str, rows: Iterable[tuple[Any, ...]], width: int, cells: list[tuple[Any, ...]]
+) -> Iterator[int]:
+    """Put the rows that have cells into a list; yield the bytes that each one takes in a table."""
+    for number, row in enumerate(rows, 2):
+        if number > MOST_ROWS:
+            raise DataError(
+                f"{name}: has more rows than a sheet may have ({MOST_ROWS:,}); save it again, or export it as CSV"
+            )
+        if any(cell is not None for cell in row[width:]):
+            raise DataError(
+                f"{name}: rows have more cells than the header; name every column in the first row"
+            )
+        row = row[:width]
+        if any(cell is not None for cell in row):
+            cells.append(row)
+            # the workbook has a text once, the table in every cell
+            yield sum(len(cell) if isinstance(cell, str) else 8 for cell in row)
 
 
 def _column(cells: list[Any]) -> pd.Series:
@@ -101,7 +131,7 @@ def _column(cells: list[Any]) -> pd.Series:
     import pandas as pd
 
     kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds == {int}:
+    if kinds == {int} and all(cell is None or abs(cell) < 1 << 63 for cell in cells):
         return pd.Series(cells, dtype="Int64" if None in cells else "int64")
     if kinds and kinds <= {int, float}:
         return pd.Series(cells, dtype="float64")
