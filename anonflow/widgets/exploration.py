@@ -215,7 +215,7 @@ class Exploration:
 
     @property
     def unique(self) -> Uniqueness | None:
-        """Return how many records are unique on the quasi-identifiers, or None if the roles are invalid."""
+        """Return how unique the records are on the quasi-identifiers, or None if the roles are invalid."""
         if self._unique is None and self.table is not None:
             self._unique = Uniqueness(self.table.frame, self.table.qi_columns)
         return self._unique

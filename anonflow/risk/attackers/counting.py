@@ -92,7 +92,7 @@ class Counter:
     knows: ClassVar[str] = "everybody's quasi-identifiers, and counts without limit"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(2^n n).
+        """Attack the release. O(2^n n).
 
         Raises
         ------

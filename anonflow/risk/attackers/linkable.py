@@ -72,7 +72,7 @@ class LinkableColumns:
         return f"everybody's quasi-identifiers, the method, and how {what} on them"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(pairs of a person and a row) for each column, besides fitting.
+        """Attack the release. O(pairs of a person and a row) for each column, besides fitting.
 
         Raises
         ------

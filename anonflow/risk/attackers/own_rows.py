@@ -102,7 +102,7 @@ class OwnRows:
     )
 
     def attack(self, context: AttackContext) -> Success:
-        """O(999 k) for each of the rows that are looked at.
+        """Attack the release. O(999 k) for each of the rows that are looked at.
 
         Raises
         ------
