@@ -521,7 +521,7 @@ class PublishedColumn:
             return _moment(str(value)) if self.has_dates else float(value)
         except (TypeError, ValueError):
             what = "date" if self.has_dates else "number"
-            raise ParameterError(f"column {self.name!r}: what is asked for is no {what}") from None
+            raise ParameterError(f"column {self.name!r}: the given value is not a {what}") from None
 
     # ------------------------------------------------------------------------------------------ other views
 

@@ -112,7 +112,7 @@ class AttackContext:
         if isinstance(table, Schema):
             if given.frame is None:
                 raise ParameterError(
-                    "without the original a release is attacked: draw the anonymization first"
+                    "without the original only a release can be attacked; draw the anonymization first, with release()"
                 )
             alone = collect_alone(given.frame, table, int(k))
             assert alone.frame is not None
@@ -217,7 +217,7 @@ class AttackContext:
             raise ParameterError("this attacker needs a row of every record; some were deleted")
         if self._of_means:
             raise ParameterError(
-                "of means and medians this attacker needs the certificate: it says whom they cover"
+                "for means and medians this attacker needs the certificate, which says whom they cover"
             )
         edges = match_edges(self.evidence)
         if edges is None:
@@ -328,7 +328,7 @@ class AttackContext:
             return self.truth
         if self.listing is None:
             raise ParameterError(
-                "whether this attacker wins is known only with the release as it was made, or its certificate"
+                "this attacker needs the true rows; give the release as it was made, or its certificate"
             )
         width = int(self.listing.degrees.max())
         matches = np.full((self.n, width), -1, np.int64)

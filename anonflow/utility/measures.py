@@ -439,7 +439,7 @@ def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
             if own is not None and not isinstance(own, Mapping):
                 raise ParameterError(f"measure {name!r}: options are a mapping such as {{option: value}}")
             if name in wanted:
-                raise ParameterError(f"measure {name!r} is asked for twice")
+                raise ParameterError(f"measure {name!r} is named twice; name it once")
             wanted[name] = dict(own or {})
     return wanted
 

@@ -387,7 +387,7 @@ class ExploreScreen(pn.viewable.Viewer):
             self.attacked.object = (
                 "<p class='soft' role='status'>Attackers are at work; this takes some seconds.</p>"
                 if model.attacking
-                else "<p class='soft'>Nobody has attacked this run yet. A release is drawn for the purpose and thrown away.</p>"
+                else "<p class='soft'>Nobody has attacked this run yet. anonflow draws a release for the attack and discards it.</p>"
             )
         else:
             k = model.run.result.k if model.run is not None else 0

@@ -12,7 +12,7 @@ import param
 
 from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.hierarchies.grouping import Grouping
+from anonflow.dashboards.hierarchies.grouping import CHOOSE_GROUP, Grouping
 from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
@@ -384,7 +384,7 @@ class HierarchyChoice(DraftForm):
             return tree
 
         if not self.picked:
-            self.problem = "choose a group to dissolve"
+            self.problem = CHOOSE_GROUP
             return
         self._regroup(change)
 

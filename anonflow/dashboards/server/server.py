@@ -254,7 +254,7 @@ class Server:
             most = self.limits.sessions
             if most is not None and self.sessions >= most:
                 return pn.pane.HTML(
-                    "<h2>This server is full</h2><p>As many people are using it as it can serve. "
+                    "<h2>This server is full</h2><p>It already has as many users as it can serve. "
                     "Reload this page in a few minutes.</p>"
                 )
             while most is not None and self.sessions + self.seats.kept >= most and self.seats.make_room():

@@ -265,7 +265,13 @@ def _inside(at: Any, key: str) -> Any:
         return step[key]
     if isinstance(at, dict):
         return at.setdefault(key, {})
-    raise FlowError(f"nothing can be put under {key!r}: what holds it is a single value; replace that whole")
+    raise _single_value(key)
+
+
+def _single_value(key: str) -> FlowError:
+    return FlowError(
+        f"nothing can be added under {key!r}: its parent is a single value; replace the whole value"
+    )
 
 
 def _put(at: Any, key: str, value: Any) -> None:
@@ -278,9 +284,7 @@ def _put(at: Any, key: str, value: Any) -> None:
         elif value is not None:
             _insert(at, {key: value}, key)
     elif not isinstance(at, dict):
-        raise FlowError(
-            f"nothing can be put under {key!r}: what holds it is a single value; replace that whole"
-        )
+        raise _single_value(key)
     elif value is None:
         at.pop(key, None)
     else:

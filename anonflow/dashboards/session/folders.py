@@ -136,11 +136,14 @@ class SessionFolders:
             self.home.mkdir(mode=0o700, exist_ok=True)
             status = self.home.lstat()
         except OSError as error:
-            raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
+            raise self._unusable(error) from None
         if not is_owners_alone(status):
             raise ParameterError(
                 f"{self.home}: is not yours alone; delete it, or set TMPDIR to another folder"
             )
+
+    def _unusable(self, error: OSError) -> ParameterError:
+        return ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder")
 
     def begin(self, key: str = "", resume: bool = True) -> SessionFolder:
         """Return the folder of a session that begins.
@@ -180,7 +183,7 @@ class SessionFolders:
             if path != named:
                 path.rename(named)
         except OSError as error:
-            raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
+            raise self._unusable(error) from None
         return SessionFolder(named, lock)
 
     def _lost_of(self, key: str) -> SessionFolder | None:

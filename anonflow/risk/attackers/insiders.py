@@ -181,7 +181,7 @@ class Replayer:
         risk = PeopleAtRisk.of(context.table, 1.0 / context.candidates())
         return Success(
             len(risk.chance), risk.mean, risk.mean, 0, 1 / context.k,
-            f"None of {tried} guessed seeds repeats the release; what is left is {percent(risk.mean)}.",
+            f"None of {tried} guessed seeds repeats the release; a guess without the seed is right for {percent(risk.mean)}.",
             households=risk.households,
         )  # fmt: skip
 
@@ -213,9 +213,7 @@ class Clerk:
             If the truth is not known.
         """
         if context.truth is None:
-            raise ParameterError(
-                "order: whether this attacker wins is known only with the release as it was made"
-            )
+            raise ParameterError("order: this attacker needs the true rows; give the release as it was made")
         n = context.n
         of_row = context.truth
         hits = [np.arange(n) == of_row, np.arange(n)[::-1] == of_row]
@@ -237,7 +235,7 @@ class Clerk:
         carried = f"; it carries {', '.join(clues)}" if clues else ""
         return Success(
             len(risk.chance), risk.mean, risk.mean, risk.above(0.0) if sure else 0, 1 / context.k,
-            f"The order of the rows, by itself, gives {percent(risk.mean)} of the people away{carried}.",
+            f"The order of the rows, by itself, reveals the rows of {percent(risk.mean)} of the people{carried}.",
             counted=True,
             households=risk.households,
         )  # fmt: skip

@@ -88,7 +88,7 @@ class LinkableColumns:
         """
         if context.evidence.hides_ranges:
             raise ParameterError(
-                "linkable-columns: of means and medians it needs the certificate: it says whom they cover"
+                "linkable-columns: for means and medians it needs the certificate, which says whom they cover"
             )
         links = linked_columns(context.evidence, self.column, list(self.declared))
         threshold = (1 + 1 / context.k) / 2 if self.threshold is None else float(self.threshold)

@@ -186,7 +186,7 @@ def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | N
     surest = rows[int(risk.chance.argmax())] if len(rows) else 0
     sentence = (
         f"An attacker who looks for a person by all of the person's rows names one of them rightly for {percent(risk.mean)} of "
-        f"{len(risk.chance):,} people, and for {percent(risk.worst)} of the surest, who has {surest:,} rows."
+        f"{len(risk.chance):,} people, and with probability {percent(risk.worst)} for the person at highest risk, who has {surest:,} rows."
     )
     return Success(
         len(risk.chance),

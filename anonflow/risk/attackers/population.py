@@ -97,8 +97,8 @@ class PopulationRisk:
             ]
         whom = "people" if self.of_people else "records"
         sentences.append(
-            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked rightly by who does not know who is "
-            f"in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
+            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked rightly by an attacker who does not know "
+            f"who is in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
         )
         return sentences
 

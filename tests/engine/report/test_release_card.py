@@ -221,9 +221,9 @@ def test_cards_of_several_thresholds_try_everybody_once(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("error", "note"),
     [
-        (InfeasibleError("k is too large; lower k"), "cannot be had: k is too large; lower k"),
+        (InfeasibleError("k is too large; lower k"), "not possible: k is too large; lower k"),
         (ParameterError("unknown option"), "no price: the method has no such option"),
-        (DataError("too many edges"), "no price: these records cannot be released so"),
+        (DataError("too many edges"), "no price: these records cannot be released in this way"),
     ],
 )
 def test_a_remedy_that_cannot_be_had_says_why(error: Exception, note: str) -> None:
