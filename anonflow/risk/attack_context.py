@@ -207,12 +207,12 @@ class AttackContext:
 
     @cached_property
     def graph(self) -> Bipartite:
-        """Which rows cover which originals; equal ones are merged."""
+        """The graph of the rows and the originals that they cover; equal ones are merged."""
         return self.evidence.graph
 
     @cached_property
     def matches(self) -> np.ndarray:
-        """Which edges of the graph lie on a perfect matching, shape (E,), bool."""
+        """Whether each edge of the graph lies on a perfect matching, shape (E,), bool."""
         if self.deleted:
             raise ParameterError("this attacker needs a row of every record; some were deleted")
         if self._of_means:

@@ -218,7 +218,7 @@ class RegisterCounts:
     def presence(self) -> np.ndarray:
         """Return for each class of rows the share of the people whom it covers who have a row, shape (classes,), float64.
 
-        Nobody covered: 1, as whoever is on such a row is in no register.
+        1 for a class that covers nobody of the register.
         """
         of_class = _people_of_boxes(self.graph, self.person)
         return np.minimum(1.0, self.released / np.maximum(of_class, 1))

@@ -96,7 +96,7 @@ class HierarchyChoice(DraftForm):
 
     @property
     def entry(self) -> dict[str, Any]:
-        """What the draft says of the column."""
+        """The entry of the column in the draft."""
         entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
         return entry if isinstance(entry, dict) else {}
 

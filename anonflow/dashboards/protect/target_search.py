@@ -62,12 +62,12 @@ class TargetChoice(param.Parameterized):
 
     @property
     def target(self) -> SearchTarget:
-        """What the form says.
+        """The target that the form describes.
 
         Raises
         ------
         ParameterError
-            If nothing is to be reached, or a value is none.
+            If the form has no target, or a value is outside its domain.
         """
         seconds, most = float(self.seconds), self.workspace.limits.seconds
         return SearchTarget(

@@ -187,7 +187,7 @@ class RiskScreen(pn.viewable.Viewer):
         part = self.parts
         self.unsampled = html(
             Markup(
-                "<p class='soft'>Whoever is unique here need not be unique in the population. Where the table is a sample, type the "
+                "<p class='soft'>A person who is unique here need not be unique in the population. If the table is a sample, type the "
                 "sampling fraction above, or give a column the role weight on the screen Data.</p>"
             )
         )

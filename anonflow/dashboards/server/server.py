@@ -366,12 +366,12 @@ class Server:
 
     @property
     def port(self) -> int:
-        """What is listened on."""
+        """The port on which the server listens."""
         return int(self._server.port)
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds it."""
+        """The address of the server for a browser on this machine."""
         name = self.settings.address if self.settings.address in LOOPBACK else "127.0.0.1"
         return f"http://{f'[{name}]' if ':' in name else name}:{self.port}/"
 

@@ -28,7 +28,7 @@ class Draft(param.Parameterized):
     ----------
     document : dict
         The flow as its file has it. Screens read it and never change it in place: every edit goes through
-        :meth:`set`, which puts a new mapping here, so that whoever watches the param is told.
+        :meth:`set`, which puts a new mapping here, so that the watchers of the param are called.
     folder : pathlib.Path
         What paths in the flow are relative to.
 

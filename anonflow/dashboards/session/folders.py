@@ -69,12 +69,12 @@ class SessionFolder:
 
     @property
     def runs(self) -> str | None:
-        """What :meth:`keep_runs` wrote last; None where there is nothing."""
+        """The content that :meth:`keep_runs` wrote last, or None."""
         return self._read(_RUNS)
 
     @property
     def review(self) -> str | None:
-        """What :meth:`keep_review` wrote last; None where there is nothing."""
+        """The content that :meth:`keep_review` wrote last, or None."""
         return self._read(_REVIEW)
 
     def _read(self, name: str) -> str | None:
@@ -119,8 +119,8 @@ class SessionFolders:
 
     Notes
     -----
-    A folder's name begins with a hash of the key of who may go on with it, and a session without a key has none.
-    Whoever holds the lock of a folder owns it, and the system frees the locks of a process that was killed: what can
+    A folder's name begins with a hash of its owner's key; that of a session without a key does not.
+    The process that holds the lock of a folder owns it, and the system frees the locks of a process that was killed: what can
     be locked is lost. A folder is made, locked and only then given its name, so none is taken for lost before.
     """
 
@@ -151,7 +151,7 @@ class SessionFolders:
         Parameters
         ----------
         key : str
-            A secret of whoever the session belongs to; without it nobody goes on with it.
+            A secret of the session's owner, which is needed to continue the session.
         resume : bool
             Whether the last one that a lost server left of this key is taken up.
 
@@ -170,7 +170,7 @@ class SessionFolders:
 
     def _created(self, key: str) -> SessionFolder:
         try:
-            self._check_home()  # whoever cleans the temporary folder may have removed it
+            self._check_home()  # a cleaner of temporary folders may have removed it
             named = self.home / f"{_name(key)}-{secrets.token_hex(8)}"
             if RENAMES_OPEN:
                 path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700

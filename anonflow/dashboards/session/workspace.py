@@ -326,7 +326,7 @@ class Workspace(param.Parameterized):
 
     @property
     def table_name(self) -> str:
-        """What the table that is open is called: its file, or the built-in table; empty if none is open."""
+        """The name of the open table: that of its file or of the built-in table; empty if none is open."""
         if self.frame is None:
             return ""
         source = self.source
@@ -691,7 +691,7 @@ class Workspace(param.Parameterized):
         status = f"{plural(len(frame), 'record')} and {plural(len(frame.columns), 'column')} are open."
         folder = self._own_folder()
         self.noted = Noted(drawn=self.noted.drawn)
-        # one change for whoever looks: a frame without its columns would be shown as one that cannot be used
+        # one change for all watchers: a frame without its columns would be shown as one that cannot be used
         with param.parameterized.batch_call_watchers(self):
             self.param.update(frame=frame, source=source, runs=[], chosen=None, review={}, status=status)
             self._keep_runs()
@@ -1082,7 +1082,7 @@ class Workspace(param.Parameterized):
                 raise
 
     def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
-        """Go on in another page, or in none: whoever looked is told nothing any more.
+        """Continue in another page, or in none: the watchers of the former page are removed.
 
         Parameters
         ----------

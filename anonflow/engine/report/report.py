@@ -74,7 +74,7 @@ OF_NUMBERS = {
 MEANS = (
     "{}: the cells are means or medians of classes. Their variance is smaller than that of people's numbers, and so are "
     "standard errors and p-values that are computed from them. The information loss is that of the classes' ranges, which are "
-    "not published. Whoever knows the numbers of all others in a class computes the last one from a mean."
+    "not published. An attacker who knows the numbers of all others in a class computes the last one from a mean."
 )
 """Remarks for the reader about such columns."""
 

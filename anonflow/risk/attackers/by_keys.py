@@ -65,7 +65,7 @@ class ByKeys:
         return bool(getattr(self.attacker, "needs_truth", True))
 
     def attack(self, context: AttackContext) -> Success:
-        """As the attacker, on the table and the rows of these columns.
+        """Attack the release, with only these columns of the table and the rows.
 
         Raises
         ------

@@ -67,7 +67,7 @@ class LinkableColumns:
 
     @property
     def knows(self) -> str:
-        """What it has besides the release."""
+        """The knowledge of the attacker besides the release."""
         what = "other columns depend" if self.column is None else f"{self.column} depends"
         return f"everybody's quasi-identifiers, the method, and how {what} on them"
 

@@ -223,7 +223,7 @@ class Presence:
                 counts.people, sure / counts.people, 1.0 if sure else baseline, sure if baseline < 1 else 0,
                 baseline, sentence,
             )  # fmt: skip
-        # a class's people share its probability; whoever no row covers is absent for certain
+        # a class's people share its probability; a person whom no row covers is absent for certain
         chance = counts.chance
         worst = float(counts.presence.max(initial=0.0))
         sure = int((chance >= 1 - 1e-12).sum())
