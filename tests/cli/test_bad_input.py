@@ -449,7 +449,7 @@ case(
     "too few for every k",
     _search("--set", "steps.anonymize.k=999", "--set", "partition.size=2000"),
 )
-case("search: trials to a device", 2, "is no file", _search("--csv", "/dev/null"))
+case("search: trials to a device", 2, "is not a file", _search("--csv", "/dev/null"))
 case("search: run before anything is picked", 2, "nothing is picked yet", lambda folder: [
     "run", *_search()(folder)[1:2]
 ])  # fmt: skip
