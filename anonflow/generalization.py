@@ -94,7 +94,7 @@ class Generalization:
 
     @cached_property
     def layout(self) -> Layout:
-        """Which rows belong to which QI."""
+        """The rows that belong to each QI."""
         return Layout.of(self.domains)
 
     @property

@@ -1,10 +1,10 @@
-"""What an option is, said once: on the keyword-only parameter of the function that takes it.
+"""What an option is: declared once, on the keyword-only parameter of the function that takes it.
 
-Methods, criteria, measures and what else is called by name with options of its own declare them all in this way::
+Methods, criteria, measures and everything else that is called by name declare their options in this way::
 
-    def spread(part, k, *, visit: Annotated[Literal["near", "far"], Option("Who comes first")] = "far"): ...
+    def spread(part, k, *, visit: Annotated[Literal["near", "far"], Option("Which record comes first")] = "far"): ...
 
-Flows, the JSON Schema, forms, links, the shell and the documentation read that, through :func:`options_of`.
+Flows, the JSON Schema, forms, links, the shell and the documentation read the declaration through :func:`options_of`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 __all__ = ["NEEDED", "Option", "options_of", "paragraphs"]
 
 NEEDED: Any = inspect.Parameter.empty
-"""The default of an option that has none: it must be given."""
+"""The default of an option that must be given."""
 
 
 @dataclass(frozen=True)
@@ -33,35 +33,35 @@ class Option:
     Attributes
     ----------
     label : str
-        A few words, for a form.
+        A few words, shown in a form.
     least : float or None
-        The smallest number it may be.
+        The smallest number allowed.
     most : float or None
-        The largest number it may be.
+        The largest number allowed.
     above, below : float or None
-        What a number must be above or below.
+        The number must be above, or below, this bound.
     step : float
-        By how much a form raises and lowers a number.
+        The step by which a form raises and lowers the number.
     whole : bool
-        Whether a number without a fraction is expected, however it is written.
+        Whether the number must have no fraction; ``5`` and ``5.0`` are both allowed.
     in_form : bool
-        Whether a form asks for it with the others; not what has a page of its own, or concerns the machine.
+        Whether the form of the method shows it. False for options that have a page of their own, or concern the machine.
     time_limit : bool
-        Whether it is the number of seconds after which the best result found is kept.
+        Whether the option is a number of seconds after which the method stops and keeps its best result.
     words : tuple of str
-        Words that a value of no plain type may hold, such as the names of predicates.
+        Words that a value of a nested type may contain, such as the names of predicates.
     symmetric : bool
-        Whether with it matches are reciprocal: record j covers original i wherever record i covers original j.
+        Whether the option makes matches reciprocal: record j covers original i wherever record i covers original j.
     name : str
-        Read off the parameter's name.
+        The parameter's name.
     sentence : str
-        Read off the first paragraph that the docstring says about it; given where several functions take the option.
+        The first paragraph of the docstring about the parameter; written out if several functions take the option.
     kind : type or None
-        bool, int, float or str, read off the annotation; None may be any value: the function looks at it itself.
+        bool, int, float or str, from the annotation. None allows any value, which the function checks itself.
     choices : tuple of str
-        The words of a Literal.
+        The words of a Literal annotation.
     optional : bool
-        Whether it may be None.
+        Whether None is allowed.
     default : object
         `NEEDED` if the option has no default.
     """
@@ -85,11 +85,11 @@ class Option:
     default: Any = NEEDED
 
     def problem(self, value: Any) -> str | None:
-        """Return what a value must be instead, to follow the option's name; None if it may be this one."""
+        """Return what the value must be, in words that follow the option's name, or None if the value is allowed."""
         return None if self._may_be(value) else f"must be {self.value_words()}"
 
     def value_words(self) -> str:
-        """Return what it may be, in words."""
+        """Return in words which values are allowed."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.kind is None:
@@ -133,10 +133,10 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
     Parameters
     ----------
     function : callable
-        Or a class that is made with such parameters. Parameters may be annotated with a type, or with
-        ``Annotated[type, Option(...)]``. One without an annotation is what its default is.
+        A function, or a class whose constructor has such parameters. Parameters may be annotated with a type, or with
+        ``Annotated[type, Option(...)]``. A parameter without an annotation has the type of its default.
     keyword_only : bool, optional
-        False for all parameters.
+        Whether to return keyword-only parameters alone; False returns all parameters.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
     ]
     if not parameters:
         return MappingProxyType({})
-    # a class has no globals of its own: those of its module
+    # a class has no globals, so the names are looked up in its module
     names = getattr(function, "__globals__", None) or vars(sys.modules[function.__module__])
     sentences = paragraphs(function.__doc__)
     options = {}
@@ -180,7 +180,7 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
 
 
 def _hint(annotation: Any, names: dict[str, Any]) -> Any:
-    """Return the type that an annotation names; any, if it names what is imported for type checkers only."""
+    """Return the type that an annotation names, or Any if the name is imported for type checkers only."""
     if annotation is NEEDED:
         return None
     holder = type("_", (), {"__annotations__": {"it": annotation}})
@@ -196,7 +196,7 @@ def _is_union(hint: Any) -> bool:
 
 
 def paragraphs(docstring: str | None) -> dict[str, str]:
-    """Return what a numpy docstring says about each parameter: the first paragraph, without its marks.
+    """Return the first paragraph of a numpy docstring about each parameter, without markup.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ def _sorting(function: ast.FunctionDef) -> Iterator[tuple[int, str]]:
     "line",
     ["np.sort(x)", "np.argsort(x)[0]", "x[1:].sort()", "x.argsort()", "numpy.partition(x, 2)", "np.searchsorted(x, 3)", "np.median(x)", "sorted(x)"],
 )  # fmt: skip
-def test_what_sorts_is_seen(line: str) -> None:
+def test_a_sort_is_recognized(line: str) -> None:
     (function,) = ast.parse(f"def kernel(x):\n    y = {line}\n    sort(y)\n    order = stable_order(x)").body
     assert isinstance(function, ast.FunctionDef)
     assert [at for at, _ in _sorting(function)] == [2]

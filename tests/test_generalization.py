@@ -115,7 +115,9 @@ def text(table: Table, *rows: int) -> str:
         ("positions", ["9112", "9212", "8000"], (0, 1), "9*12"),
     ],
 )
-def test_what_is_published(kind: str, cells: list[object], rows: tuple[int, ...], expected: str) -> None:
+def test_cells_are_written_in_the_notation_of_their_kind(
+    kind: str, cells: list[object], rows: tuple[int, ...], expected: str
+) -> None:
     assert text(published(kind, cells), *rows) == expected
 
 

@@ -1,20 +1,30 @@
 """Every text of the package that a person may read, as one list: ``python -m tests.test_messages`` prints it.
 
-No phrase of :data:`RIDDLES` may come back: a reader stumbles over each, and CONTRIBUTING says how we write instead.
+``python -m tests.test_messages publish`` prints the texts of a screen. No phrase of :data:`RIDDLES` may come back: a reader
+stumbles over each, and CONTRIBUTING says how we write instead. No sentence of the screens is written in two places.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from tests import ROOT
 
+DASHBOARDS = ROOT / "anonflow" / "dashboards"
+SCREENS = sorted(path.parent.name for path in DASHBOARDS.glob("*/screen.py"))
+
 RIDDLES = (
     "all the same",
+    "asked for twice",
+    "asked of",
+    "begin anew",
     "dear",
     "gave up",
     "in the care of",
@@ -24,6 +34,8 @@ RIDDLES = (
     "is said of",
     "is said twice",
     "it is whole",
+    "leaves? the house",
+    "named rightly by who",
     "nothing is asked of",
     "nothing is said",
     "says no to",
@@ -31,6 +43,7 @@ RIDDLES = (
     "seen to it",
     "so to say",
     "stands twice",
+    "taken to be like",
     "takes? apart",
     "who guesses",
 )
@@ -72,9 +85,16 @@ def texts(path: Path) -> Iterator[Text]:
                 yield Text(path.relative_to(ROOT), getattr(node, "lineno", 0), " ".join(text.split()))
 
 
-def messages() -> list[Text]:
-    """Errors, warnings, labels, hints and pages of the package, in the order of its files."""
-    return [text for path in sorted((ROOT / "anonflow").rglob("*.py")) for text in texts(path)]
+@cache
+def messages(folder: Path = ROOT / "anonflow") -> list[Text]:
+    """Errors, warnings, labels, hints and pages of a folder of the package, in the order of its files."""
+    return [text for path in sorted(folder.rglob("*.py")) for text in texts(path)]
+
+
+def repeated(collected: list[Text]) -> list[str]:
+    """Sentences of at least five words that are written in several places."""
+    counts = Counter(text.text for text in collected if len(re.findall(r"\w+", text.text)) >= 5)
+    return [sentence for sentence, count in counts.items() if count > 1 and not sentence.startswith("<")]
 
 
 def test_texts_are_collected() -> None:
@@ -82,6 +102,23 @@ def test_texts_are_collected() -> None:
     assert len(collected) > 2_000
     assert any("k must be a whole number of at least 2" in text for text in collected)
     assert any("{...}" in text for text in collected)
+
+
+def test_each_screen_has_its_list() -> None:
+    collected = {screen: [text.text for text in messages(DASHBOARDS / screen)] for screen in SCREENS}
+    assert len(collected) >= 7
+    assert min(map(len, collected.values())) >= 10
+    assert "Draw another release: I will publish only one of them" in collected["publish"]
+
+
+def test_no_sentence_of_the_screens_is_written_twice() -> None:
+    assert repeated(messages(DASHBOARDS)) == []
+
+
+def test_a_sentence_that_is_written_twice_is_recognized() -> None:
+    here = Path(__file__)
+    sentence = Text(here, 1, "no table is open; open one first")
+    assert repeated([sentence, sentence._replace(line=2)]) == ["no table is open; open one first"]
 
 
 def test_no_riddle_comes_back() -> None:
@@ -94,5 +131,5 @@ def test_a_riddle_is_recognized() -> None:
 
 
 if __name__ == "__main__":
-    for each in messages():
+    for each in messages(DASHBOARDS / sys.argv[1]) if len(sys.argv) > 1 else messages():
         print(f"{each.path}:{each.line}: {each.text}")

@@ -271,7 +271,7 @@ def _timed(
         least = min(least, took)
         if took >= SHORT or repeats >= REPEATS:
             break
-    if peak is not None:  # by itself: whoever looks at the memory again and again takes time
+    if peak is not None:  # in a run of its own, because reading the memory again and again takes time
         _, most = peak(work)
     return outcome, max(least, 1e-6), most, compiling
 

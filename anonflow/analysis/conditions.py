@@ -125,7 +125,7 @@ def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
     ----------
     frame : pandas.DataFrame
     where : mapping or callable
-        As :func:`conditions` takes it, or table -> n truth values.
+        As :func:`conditions` takes it, or a function of a table that returns n bools.
 
     Raises
     ------

@@ -235,7 +235,7 @@ def _drawn(
 
 
 def _range_weights(share: np.ndarray, starts: np.ndarray, width: np.ndarray, k: int) -> np.ndarray:
-    """Of ranges that are hulls of k values: both ends are there among the k."""
+    """Return the weights of ranges that are hulls of k values: both ends occur among the k."""
     stops = starts + width - 1
     low, high = share[starts], share[stops]
     between = 1 - (1 - low) ** (k - 1) - (1 - high) ** (k - 1) + np.maximum(1 - low - high, 0) ** (k - 1)
@@ -248,7 +248,7 @@ def _range_weights(share: np.ndarray, starts: np.ndarray, width: np.ndarray, k: 
 
 
 def _set_weights(share: np.ndarray, starts: np.ndarray, width: np.ndarray, k: int) -> np.ndarray:
-    """Of sets that are all values of k records: each member is there at least once."""
+    """Return the weights of sets that are all values of k records: each member occurs at least once."""
     rate = np.full(len(width), float(k))
     for _ in range(6):  # until the expected numbers add up to k: the sum rises with slope 1/2 to 1
         expected = np.add.reduceat(_at_least_one(np.repeat(rate, width) * share), starts)

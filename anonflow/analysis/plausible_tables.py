@@ -140,7 +140,7 @@ class PlausibleTables:
         Parameters
         ----------
         where : mapping or callable
-            As :func:`anonflow.count` takes it; or table -> n truth values.
+            As :func:`anonflow.count` takes it; or a function of a table that returns n bools.
         target : {"originals", "population"}
 
         Raises

@@ -190,7 +190,7 @@ def _near(path: Path | str) -> str:
 def plan(
     flow: FlowFile,
     seconds: Annotated[
-        float, typer.Option(help="How long each method may be tried on stretches of the table.")
+        float, typer.Option(help="How many seconds each method may run on samples of the table.")
     ] = 2.0,
     workers: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     settings: Settings = None,

@@ -48,7 +48,9 @@ def init(
     publish: Annotated[
         Path | None, typer.Option(help="Where the release goes; out/NAME.csv without it.", metavar="FILE")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, and guess what no option gives.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Ask no questions, and guess what no option gives.")
+    ] = False,
     as_json: AsJson = False,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",

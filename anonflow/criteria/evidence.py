@@ -318,7 +318,7 @@ class Evidence:
 
     @cached_property
     def exempt_box(self) -> np.ndarray:
-        """Which distinct generalized records of the graph are exempt rows, shape (v,), bool."""
+        """Whether each distinct generalized record of the graph is an exempt row, shape (v,), bool."""
         flags: np.ndarray = self.exempt[self.graph.published.first]
         return flags
 

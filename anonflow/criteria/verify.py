@@ -68,7 +68,7 @@ def verify(
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
         The owner's claim of which originals each published row matches. Criteria about matches are then
         checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
-        of its own, ``certificate``, names them; where that cannot be told, the finding is not checked.
+        of its own, ``certificate``, names them; if the verifier cannot decide it, the finding is not checked.
     overall : mapping, optional
         Where `table` is a part of one: sensitive column -> how often each text occurs in the whole of it.
     another_tool : bool

@@ -87,7 +87,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Entry:
-    """A table that has a name."""
+    """A named table: how it is made, its size, origin, licence and schema."""
 
     make: Callable[..., pd.DataFrame]
     rows: int
@@ -111,8 +111,7 @@ def load(name: str, **given: Any) -> pd.DataFrame:
     name : str
         One of :func:`names`.
     **given
-        Options: what the table's own function takes, such as ``n``, ``seed``, ``complete``;
-        see :func:`options`.
+        Options of the table's own function, such as ``n``, ``seed``, ``complete``; see :func:`options`.
 
     Returns
     -------
@@ -123,7 +122,7 @@ def load(name: str, **given: Any) -> pd.DataFrame:
     ParameterError
         If the name or an option is unknown, or an option's value is outside its domain.
     DataError
-        If the table has to be fetched and cannot be.
+        If the table must be fetched, and that fails.
     """
     known = tuple(options(name))
     for option in given:
@@ -173,9 +172,9 @@ def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
     name : str
         One of :func:`names`.
     hierarchies : bool
-        Give categorical quasi-identifiers the hierarchies that go with the table, where there are any: Tassa
-        2012's for ``artificial``, our own for ``nursery`` and ``cmc``, the files of :func:`adult_hierarchies` for ``adult`` (complete records only;
-        age keeps its numbers).
+        Whether categorical quasi-identifiers get the hierarchies of the table, if it has any: those of Tassa 2012 for
+        ``artificial``, our own for ``nursery`` and ``cmc``, the files of :func:`adult_hierarchies` for ``adult`` (complete
+        records only; age stays numeric).
 
     Returns
     -------
@@ -196,8 +195,8 @@ def describe() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row for each: name, rows and columns (as made without options), origin, licence, available
-        (whether it can be had without fetching anything).
+        A row for each: name, rows and columns (without options), origin, licence, available
+        (whether it is there without a download).
     """
     import pandas as pd
 

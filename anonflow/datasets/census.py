@@ -1,4 +1,4 @@
-"""Synthetic people with the shape of the CENSUS table that Doka 2015 and Murakami 2018 measure on."""
+"""Synthetic people with the attributes of the CENSUS table with which Doka 2015 and Murakami 2018 measure."""
 
 from __future__ import annotations
 
@@ -172,13 +172,13 @@ def census_like(n: Records = 20_000, seed: Seed = 0) -> pd.DataFrame:
     Raises
     ------
     ParameterError
-        If n is no positive or the seed no non-negative whole number.
+        If n is not a positive whole number, or the seed not a non-negative one.
 
     Notes
     -----
     Only the cardinalities are those of the papers' table. Skew and correlation are ours: schooling depends
     on age and region of birth, marital status on age and gender, work on schooling and gender, salary on all
-    of these. Loss measured here is no copy of a figure that the papers report.
+    of these. So a loss that is measured here is not comparable with the figures of the papers.
     """
     import pandas as pd
 
@@ -335,7 +335,7 @@ def _occupations() -> np.ndarray:
     shares = np.stack([1 - women, women])
     working = size * fit[:, None, :] * shares
     working /= working.sum(axis=2, keepdims=True)
-    # of those out of the labour force the census keeps the last occupation: less is known, more is simple
+    # the census keeps the last occupation of people out of the labour force; fewer of these are known, and more are unskilled
     idle = working * np.where(usual <= 10, 2.0, 1.0)
     return np.stack([working, idle], axis=2).reshape(-1, len(_OCCUPATIONS))
 

@@ -1,4 +1,4 @@
-"""Tables of the UCI repository: from a folder of one's own, else fetched once, always checked."""
+"""Tables of the UCI repository, from your own folder or fetched once; their content is always checked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOLDER = "ANONFLOW_DATA"
 """The environment variable that names a folder with the files."""
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
-"""Where the files are fetched from."""
+"""The addresses from which the files are fetched."""
 
 ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
@@ -68,10 +68,10 @@ _CMC_NUMBERS = ("wife_age", "children_born")
 
 @dataclass(frozen=True)
 class _Source:
-    """A file: where it may lie, where it is fetched from, and what it must contain.
+    """A file: its names in a folder, its address, and the checksum of its content.
 
     The checksum is that of the records: lines without outer blanks, blanks after commas, empty lines,
-    comment and header lines; so a mirror with a header and the file of UCI are known as the same.
+    comment and header lines; so a mirror with a header has the same checksum as the file of UCI.
     """
 
     local: tuple[str, ...]
@@ -115,7 +115,7 @@ def adult(
     part: Annotated[Literal["train", "test", "all"], Option("part")] = "train",
     complete: Annotated[bool, Option("only complete rows")] = False,
 ) -> pd.DataFrame:
-    """UCI Adult: people of the US census of 1994, and whether they earned more than 50,000 dollars.
+    """Return UCI Adult: people of the US census of 1994, and whether they earned more than 50,000 dollars.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def adult(
     ParameterError
         If `part` is not one of the three, or `complete` is not a bool.
     DataError
-        If the files are neither in the folder named by ANONFLOW_DATA nor can be fetched, or are others.
+        If the files are not in the folder that ANONFLOW_DATA names and cannot be fetched, or have other content.
 
     Notes
     -----
@@ -155,7 +155,7 @@ def adult(
 
 
 def adult_hierarchies() -> dict[str, str]:
-    """Return the hierarchy files for Adult in the folder named by ANONFLOW_DATA, those that are there.
+    """Return the hierarchy files for Adult that are in the folder that ANONFLOW_DATA names.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def adult_hierarchies() -> dict[str, str]:
 
 
 def cmc() -> pd.DataFrame:
-    """UCI Contraceptive Method Choice: 1,473 couples of the Indonesian survey of 1987.
+    """Return UCI Contraceptive Method Choice: 1,473 couples of the Indonesian survey of 1987.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def cmc() -> pd.DataFrame:
     Raises
     ------
     DataError
-        If the file is neither in the folder named by ANONFLOW_DATA nor can be fetched, or is another.
+        If the file is not in the folder that ANONFLOW_DATA names and cannot be fetched, or has other content.
 
     Notes
     -----
@@ -192,13 +192,13 @@ def cmc() -> pd.DataFrame:
 
 
 def nursery(classification: Annotated[bool | None, Option("with the classification")] = None) -> pd.DataFrame:
-    """UCI Nursery: every combination of eight attributes of applications to nursery schools.
+    """Return UCI Nursery: every combination of eight attributes of applications to nursery schools.
 
     Parameters
     ----------
     classification : bool, optional
-        Whether to have the class column, for which the file is needed: None, only if the file is at hand
-        (nothing is fetched); True, in any case; False, never.
+        Whether the table has the class column, which needs the file. True: always. False: never. None: only if
+        the file is already there (nothing is fetched).
 
     Returns
     -------
@@ -208,10 +208,10 @@ def nursery(classification: Annotated[bool | None, Option("with the classificati
     Raises
     ------
     ParameterError
-        If `classification` is neither a truth value nor None.
+        If `classification` is neither a bool nor None.
     DataError
-        If the class column is asked for and its file is neither in the folder named by ANONFLOW_DATA nor can be
-        fetched, or is another.
+        If `classification` is True and the file is not in the folder that ANONFLOW_DATA names and cannot be fetched,
+        or has other content.
 
     Notes
     -----
@@ -226,7 +226,7 @@ def nursery(classification: Annotated[bool | None, Option("with the classificati
 
 
 def on_disk(name: str) -> bool:
-    """Return whether a table's files are at hand: in the folder named by ANONFLOW_DATA, or fetched before.
+    """Return whether a table's files are in the folder that ANONFLOW_DATA names, or were fetched before.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _local(source: _Source) -> Path | None:
 
 
 def _fetched(source: _Source) -> Path:
-    """Return where pooch keeps the file."""
+    """Return the path at which pooch keeps the file."""
     # pooch.os_cache without importing pooch, which is slow, only to see whether a file is there
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "anonflow" / Path(source.url).name
@@ -274,7 +274,7 @@ def _rows(source: _Source) -> list[list[str]]:
 
 
 def _lines(path: Path, first: str) -> list[str]:
-    """Return the records of a file, one text each, without header, comments and blanks."""
+    """Return the records of a file as texts, without header, comments and blanks."""
     try:
         data = path.read_bytes()
         if path.suffix == ".gz":

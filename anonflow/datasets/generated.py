@@ -1,4 +1,4 @@
-"""Tables made from a formula or from a seed."""
+"""Tables that are generated from a formula or a seed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def artificial(n: Records = 5000, seed: Seed = 0) -> pd.DataFrame:
     n : int
         Number of records; 5,000 in the paper.
     seed : int
-        Of the generator; the paper's own draw is not published.
+        Seed of the generator; the paper's own table is not published.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def artificial(n: Records = 5000, seed: Seed = 0) -> pd.DataFrame:
     Raises
     ------
     ParameterError
-        If n is no positive or the seed no non-negative whole number.
+        If n is not a positive whole number, or the seed not a non-negative one.
     """
     rng = generator(n, seed)
     columns = {}
@@ -105,7 +105,7 @@ def random_normal(
     sd: Annotated[float, Option("standard deviation", least=0)] = 1.0,
     seed: Seed = 0,
 ) -> pd.DataFrame:
-    """Return independent normal numbers rounded to integers (Murakami 2018, section 4: "Random_100k" and its siblings).
+    """Return independent normal numbers rounded to integers (Murakami 2018, section 4: "Random_100k" and the others).
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def random_normal(
     Raises
     ------
     ParameterError
-        If n or q is no positive, the seed no non-negative whole number, or sd not positive.
+        If n or q is not a positive whole number, the seed not a non-negative one, or sd not positive.
 
     Notes
     -----
-    The paper gives the deviation, not how numbers become values; rounding to integers is ours.
+    The paper gives the deviation, but not how numbers become values; we chose to round to integers.
     """
     import pandas as pd
 
@@ -153,12 +153,12 @@ def write_random_normal(
     n, q, sd, seed
         As :func:`random_normal` takes them: the file has the same rows.
     rows : int
-        Of a block, which is a row group of the file; O(rows q) memory, whatever n.
+        Rows of a block, which is a row group of the file; O(rows q) memory for any n.
 
     Raises
     ------
     ParameterError
-        As :func:`random_normal`, or if `rows` is no positive whole number.
+        As :func:`random_normal`, or if `rows` is not a positive whole number.
     DataError
         If the file cannot be written.
     """
@@ -182,7 +182,7 @@ def _normal_names(q: int) -> list[str]:
 
 
 def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[np.ndarray]:
-    """Return the rows in blocks; the generator's numbers come row after row, so blocks make no difference."""
+    """Return the rows in blocks; the generator's numbers come row after row, so the size of blocks does not change them."""
     rng = generator(n, seed)
     if isinstance(q, bool) or not isinstance(q, int | np.integer) or q < 1:
         raise ParameterError("q must be a whole number of at least 1")
@@ -198,11 +198,11 @@ def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[
 
 
 def theorem4(m: int) -> pd.DataFrame:
-    """Return the family on which the pattern-guided heuristic is m - 1 times off (Bredereck 2013, proof of Theorem 4).
+    """Return a table on which the pattern-guided heuristic is off by a factor of m - 1 (Bredereck 2013, proof of Theorem 4).
 
-    k = m rows of ones, then for each column i another m - 1 rows that are ones but for a symbol in column
-    i that stands nowhere else. With k = m and the patterns of :func:`theorem4_patterns` the heuristic
-    suppresses (m - 1) m^2 cells where m^2 are enough. (The paper's proof says m, its sum gives m - 1.)
+    The table has k = m rows of ones, and for each column i another m - 1 rows of ones with a unique symbol in
+    column i. With k = m and the patterns of :func:`theorem4_patterns` the heuristic suppresses (m - 1) m^2
+    cells, and m^2 are enough. (The paper's proof says m; its sum gives m - 1.)
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def theorem4(m: int) -> pd.DataFrame:
     Raises
     ------
     ParameterError
-        If m is no whole number of at least 2.
+        If m is not a whole number of at least 2.
     """
     _check_m(m)
     import pandas as pd
@@ -232,7 +232,7 @@ def theorem4(m: int) -> pd.DataFrame:
 
 
 def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
-    """Return the patterns that go with :func:`theorem4`: each single column, none, all.
+    """Return the patterns for :func:`theorem4`: each single column, none, and all.
 
     Returns
     -------
@@ -242,7 +242,7 @@ def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
     Raises
     ------
     ParameterError
-        If m is no whole number of at least 2.
+        If m is not a whole number of at least 2.
     """
     _check_m(m)
     names = [f"c{column}" for column in range(1, m + 1)]
@@ -255,7 +255,7 @@ def generator(n: int, seed: int) -> np.random.Generator:
     Raises
     ------
     ParameterError
-        If n is no positive or the seed no non-negative whole number.
+        If n is not a positive whole number, or the seed not a non-negative one.
     """
     for name, number, least in (("n", n, 1), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
@@ -270,7 +270,7 @@ def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> 
     ----------
     rng : numpy.random.Generator
     weights : numpy.ndarray, shape (c, D), float64
-        Non-negative, not all zero in a row; a row needs not add up to 1.
+        Non-negative, not all zero in a row; a row need not add up to 1.
     context : numpy.ndarray, shape (n,), integer
         Rows of `weights`.
 
@@ -282,22 +282,22 @@ def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> 
     Raises
     ------
     IndexError
-        If a row has none of the contexts.
+        If a record names a context that has no weights.
     """
     contexts, size = weights.shape
     if len(context) and not 0 <= int(context.min()) <= int(context.max()) < contexts:
         raise IndexError("a context without weights")
     below = np.cumsum(weights, axis=1)
     below /= below[:, -1:]
-    # one search for all contexts: row c's cumulated shares lie in (c, c + 1]
+    # shifted by c, the cumulated shares of context c lie in (c, c + 1], so one search serves all contexts
     shelves = np.arange(contexts)[:, None] + below
     slots = np.searchsorted(shelves.ravel(), context + rng.random(len(context)), side="right")
-    # rounding of a large context plus a share may step over the shelf's end
+    # rounding of a large context plus a share may exceed the end of its interval
     return np.minimum(slots - np.asarray(context) * size, size - 1)
 
 
 def text_column(labels: list[str], codes: np.ndarray) -> Any:
-    """Text cells from codes, plain values without a category type."""
+    """Return text cells from codes: plain values without a category type."""
 
     return text_array(labels).take(codes)
 

@@ -1,4 +1,4 @@
-"""Hierarchies of our own for tables whose papers do not print theirs: Nursery and CMC."""
+"""Our own hierarchies for Nursery and CMC, because the paper does not print its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["cmc_hierarchies", "nursery_hierarchies"]
 
 
 def nursery_hierarchies() -> dict[str, dict[str, Any]]:
-    """Return neighbouring values of Nursery's ordered attributes taken together; ours, Tassa 2012 does not print its own.
+    """Return hierarchies that unite neighbouring values of Nursery's ordered attributes; Tassa 2012 does not print its own.
 
     Returns
     -------
@@ -33,12 +33,12 @@ def nursery_hierarchies() -> dict[str, dict[str, Any]]:
 
 
 def cmc_hierarchies() -> dict[str, dict[str, Any]]:
-    """Lower and higher halves of CMC's scales of four; ours, Tassa 2012 does not print its own.
+    """Return hierarchies that halve CMC's scales of four values; Tassa 2012 does not print its own.
 
     Returns
     -------
     dict
-        Column -> nested tree; yes/no attributes are suppressed. Ages and children keep their numbers.
+        Column -> nested tree; a yes/no attribute has its root only. Ages and numbers of children have no hierarchy.
     """
     scale = {"*": {"1..2": ["1", "2"], "3..4": ["3", "4"]}}
     choice = {"*": ["0", "1"]}

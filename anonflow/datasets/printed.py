@@ -1,4 +1,4 @@
-"""The small tables that the papers print, and what they publish in their place."""
+"""The small example tables that the papers print, and their anonymized tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def freeform_example() -> pd.DataFrame:
-    """Doka 2015, Table 1: eight people t0..t7, age and salary.
+    """Return eight people t0..t7 with age and salary (Doka 2015, Table 1).
 
     Returns
     -------
@@ -54,7 +54,7 @@ def freeform_example() -> pd.DataFrame:
 
 
 def freeform_example_anonymized() -> pd.DataFrame:
-    """Doka 2015, Table 1, bottom left: the generalized records t'0..t'7 of :func:`freeform_example`.
+    """Return the generalized records t'0..t'7 of :func:`freeform_example` (Doka 2015, Table 1, bottom left).
 
     Returns
     -------
@@ -70,7 +70,7 @@ def freeform_example_anonymized() -> pd.DataFrame:
 
 
 def freeform_example_matches() -> np.ndarray:
-    """Doka 2015, Table 1, right half: the three originals that each generalized record matches.
+    """Return the three originals that each generalized record matches (Doka 2015, Table 1, right half).
 
     Returns
     -------
@@ -86,7 +86,7 @@ def freeform_example_matches() -> np.ndarray:
 
 
 def zip_example() -> pd.DataFrame:
-    """Murakami 2018, Table 1: seven people with name, zip code, gender, country and the sensitive income.
+    """Return seven people with name, zip code, gender, country and the sensitive income (Murakami 2018, Table 1).
 
     Returns
     -------
@@ -99,7 +99,7 @@ def zip_example() -> pd.DataFrame:
 
 
 def zip_example_public() -> pd.DataFrame:
-    """Murakami 2018, Table 2: what an attacker knows, names with quasi-identifiers.
+    """Return what an attacker knows: names with quasi-identifiers (Murakami 2018, Table 2).
 
     Returns
     -------
@@ -114,7 +114,7 @@ def zip_example_public() -> pd.DataFrame:
 
 
 def zip_example_private() -> pd.DataFrame:
-    """Murakami 2018, Table 3: quasi-identifiers with incomes, without names.
+    """Return quasi-identifiers with incomes, without names (Murakami 2018, Table 3).
 
     Returns
     -------
@@ -124,7 +124,7 @@ def zip_example_private() -> pd.DataFrame:
 
 
 def zip_example_global() -> pd.DataFrame:
-    """Murakami 2018, Table 4: the same positions hidden in every record; 28 asterisks.
+    """Return global recoding: the same positions hidden in every record; 28 asterisks (Murakami 2018, Table 4).
 
     Returns
     -------
@@ -136,7 +136,7 @@ def zip_example_global() -> pd.DataFrame:
 
 
 def zip_example_local() -> pd.DataFrame:
-    """Murakami 2018, Table 5: local recoding, homogeneous classes; 15 asterisks.
+    """Return local recoding: homogeneous classes; 15 asterisks (Murakami 2018, Table 5).
 
     Returns
     -------
@@ -147,13 +147,13 @@ def zip_example_local() -> pd.DataFrame:
 
 
 def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
-    """Murakami 2018, Table 6: heterogeneous recoding; 12 asterisks.
+    """Return heterogeneous recoding; 12 asterisks (Murakami 2018, Table 6).
 
     Parameters
     ----------
     mended : bool
-        With r3 ``941** F US`` and r6 ``9412* F *``, which has a 2-regular graph with as many asterisks; False
-        for the table as printed, which has none: its r3 (``941*1 F US``) covers only itself.
+        True: with r3 ``941** F US`` and r6 ``9412* F *``, which has a 2-regular graph with as many asterisks. False: the
+        table as printed, which has no such graph, because its r3 (``941*1 F US``) covers only itself.
 
     Returns
     -------
@@ -168,13 +168,13 @@ def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
 
 
 def location_tree() -> dict[str, Any]:
-    """Miller 2008, Figure 2: the hierarchy of locations.
+    """Return the hierarchy of locations (Miller 2008, Figure 2).
 
     Returns
     -------
     dict
-        As :meth:`anonflow.Hierarchy.from_nested` takes it; five leaves, Lincoln one level higher in cities
-        than in states (California has no level of its own above it).
+        As :meth:`anonflow.Hierarchy.from_nested` takes it. The tree is unbalanced, because California has no level
+        above its cities.
     """
     return {
         "United States": {
@@ -185,7 +185,7 @@ def location_tree() -> dict[str, Any]:
 
 
 def location_boundary() -> tuple[str, ...]:
-    """Miller 2008, Figure 2: the maximum allowed generalizations, marked by asterisks there.
+    """Return the maximum allowed generalizations, which the figure marks by asterisks (Miller 2008, Figure 2).
 
     Returns
     -------
@@ -195,7 +195,7 @@ def location_boundary() -> tuple[str, ...]:
 
 
 def location_example() -> pd.DataFrame:
-    """Miller 2008, Figure 3: seven people.
+    """Return seven people (Miller 2008, Figure 3).
 
     Returns
     -------
@@ -215,7 +215,7 @@ def location_example() -> pd.DataFrame:
 
 
 def location_example_masked(which: str) -> pd.DataFrame:
-    """Miller 2008, Figure 4: two 2-anonymous tables for :func:`location_example`.
+    """Return one of two 2-anonymous tables for :func:`location_example` (Miller 2008, Figure 4).
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def location_example_masked(which: str) -> pd.DataFrame:
     Raises
     ------
     ParameterError
-        If `which` is neither.
+        If `which` is neither of the two.
     """
     rows = {
         "MM1": "30-32 California M W / 30-32 California M W / 30-42 Midwest * W / 30-42 Midwest * W / "
@@ -248,7 +248,7 @@ def location_example_masked(which: str) -> pd.DataFrame:
 
 
 def patients_example() -> pd.DataFrame:
-    """Tassa 2012, Table 1(a): five patients.
+    """Return five patients (Tassa 2012, Table 1(a)).
 
     Returns
     -------
@@ -264,7 +264,7 @@ def patients_example() -> pd.DataFrame:
 
 
 def patients_trees() -> dict[str, dict[str, Any]]:
-    """Return the hierarchy that Tassa 2012's Table 1 uses for zip codes: digits hidden from the right.
+    """Return the hierarchy of zip codes in Tassa 2012, Table 1: digits are hidden from the right.
 
     Returns
     -------
@@ -275,7 +275,7 @@ def patients_trees() -> dict[str, dict[str, Any]]:
 
 
 def patients_anonymized() -> pd.DataFrame:
-    """Tassa 2012, Table 1(b): a 2-anonymization of :func:`patients_example`.
+    """Return a 2-anonymization of :func:`patients_example` (Tassa 2012, Table 1(b)).
 
     Returns
     -------
@@ -286,7 +286,7 @@ def patients_anonymized() -> pd.DataFrame:
 
 
 def patients_concealed() -> pd.DataFrame:
-    """Tassa 2012, Table 1(c): a 2-concealment of :func:`patients_example`.
+    """Return a 2-concealment of :func:`patients_example` (Tassa 2012, Table 1(c)).
 
     Returns
     -------
@@ -297,19 +297,18 @@ def patients_concealed() -> pd.DataFrame:
 
 
 def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
-    """Tassa 2012, Appendix A: one generalization for each region of Figure 1.
+    """Return a generalization for each region of Figure 1 (Tassa 2012, Appendix A).
 
     Parameters
     ----------
     k : int
-        At least 3: at k = 2 no k-concealed table fails (k,1), so ``concealed`` would be none.
+        At least 3: for k = 2 every k-concealed table is (k,1), so ``concealed`` does not exist.
 
     Returns
     -------
     dict of str -> pandas.DataFrame
-        Columns ``value`` (one categorical quasi-identifier) and ``generalized`` (what is published in the
-        place of that record: a value, a set ``{1|2}`` sorted by text, or ``*``). Keys, with the class that
-        each belongs to:
+        Columns ``value`` (one categorical quasi-identifier) and ``generalized`` (the published cell of that record:
+        a value, a set ``{1|2}`` sorted by text, or ``*``). The keys, and the class of each table:
 
         - ``anonymous``: k-anonymous;
         - ``(1,k)``: (1,k), not (k,1), not k-concealed (region 1);
@@ -321,12 +320,12 @@ def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
     Raises
     ------
     ParameterError
-        If k is no whole number of at least 3.
+        If k is not a whole number of at least 3.
 
     Notes
     -----
-    The paper's (k,k) example lists in row i the set without i, which does not cover its own record; here the
-    sets are moved on by one row, so that row i lacks the value after i.
+    In the paper's (k,k) example row i has the set without i, which does not cover its own record. Here the
+    sets are moved by one row, so that row i lacks the value after i.
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 3:
         raise ParameterError(
@@ -348,7 +347,7 @@ def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
     }
 
 
-# --- how they are written down --------------------------------------------------------------------------
+# --- how they are stored --------------------------------------------------------------------------------
 
 _SEVEN = [f"r{row}" for row in range(1, 8)]
 _ZIP = ("Zip code", "Gender", "Country")

@@ -1,4 +1,4 @@
-"""Pictures and tables for notebooks and reports: plain values in, escaped HTML and inline SVG out."""
+"""Pictures and tables for notebooks and reports: functions take plain values and return escaped HTML and inline SVG."""
 
 from anonflow.drawing.fragments import Fragment, facts, grid, heading, note, share, view
 from anonflow.drawing.graphs import generalization_graph, points_and_matches

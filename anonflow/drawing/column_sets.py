@@ -1,4 +1,4 @@
-"""Sets of columns, and how many records each singles out: dots for the columns of a set, a bar for its records."""
+"""A picture of sets of columns: dots for the columns of a set, and a bar for the records that are unique on it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def column_sets(
     rows: Sequence[tuple[Sequence[int], float, float, str]],
     title: str,
 ) -> Fragment:
-    """Return rows of dots with bars, as sets are drawn since UpSet (Lex and others 2014).
+    """Return rows of dots with bars, in the form of UpSet (Lex and others 2014).
 
     Parameters
     ----------
     columns : sequence of str
     rows : sequence of (members, share, part, text)
-        Positions in `columns`; the length of the bar, of its dark part, both between 0 and 1; and what stands beside it.
+        Positions in `columns`; the lengths of the bar and of its dark part, both between 0 and 1; and the text beside it.
     title : str
     """
     matrix = 12 + _STEP * len(columns)
     left = matrix + 12
     names = [shortened(name, 16) for name in columns]
-    # names are slanted by 58 degrees, and texts stand beside the bars: the longest are seen whole
+    # names are slanted by 58 degrees, and texts stand beside the bars: leave room for the longest of both
     head = math.ceil(22 + _LETTER * math.sin(math.radians(58)) * max(map(len, names), default=0))
     texts = math.ceil(18 + _LETTER * max((len(text) for *_, text in rows), default=0))
     width, foot = left + _BAR + texts, head + _ROW * len(rows)

@@ -1,4 +1,4 @@
-"""Numbers side by side: shaded tables, pairs of bars, and rates with their intervals."""
+"""Pictures that compare numbers: shaded tables, pairs of bars, and rates with their intervals."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["heat", "intervals", "pairs"]
 _WIDE_LABEL = 250
 
 _LETTER = 8
-"""Pixels that a letter of a label takes, at the most on average."""
+"""Pixels of a letter of a label: an upper bound of the average."""
 
 _PAIR = 520
-"""Width of two bars a label: they stand beside other things, and text that is scaled down is not read."""
+"""Width of the picture of pairs of bars: narrow, because it stands beside others and must not be scaled down."""
 
 
 def heat(
@@ -27,15 +27,15 @@ def heat(
     values: Sequence[Sequence[float | None]],
     darkest: float = 1.0,
 ) -> Markup:
-    """Return a table of shares between 0 and 1, each shaded by what it says and printed as a number.
+    """Return a table of shares between 0 and 1, each printed as a number and shaded by its size.
 
     Parameters
     ----------
     columns, rows : sequence of str
     values : sequence of sequences, a row each
-        None is empty.
+        None leaves the cell empty.
     darkest : float
-        The share that is shaded most.
+        The share with the darkest shade.
     """
     head = Markup("").join(
         Markup('<th scope="col">{}</th>').format(shortened(column, 24)) for column in columns
@@ -54,7 +54,7 @@ def _shaded(value: float | None, darkest: float) -> Markup:
     if value is None:
         return Markup("<td>–</td>")
     share = min(1.0, max(0.0, value) / (darkest or 1.0))
-    # mixed with the page: dark text stays readable on it in a light page, light text in a dark one
+    # mixed with the page's colour, so that dark text is readable on a light page, and light text on a dark one
     return Markup('<td style="background:color-mix(in srgb, {} {}%, transparent)">{}</td>').format(
         BLUE, f"{62 * share:.0f}", f"{100 * value:.1f} %"
     )
@@ -95,12 +95,12 @@ def pairs(
 
 
 def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str) -> Markup:
-    """Return rates with their intervals, and beside each what it must not exceed.
+    """Return rates with their intervals, and beside each rate the bound that it must not exceed.
 
     Parameters
     ----------
     rows : sequence of (str, float, float, float, float)
-        Name, rate, low, high, and what it is compared with: all between 0 and 1, on one axis.
+        Name, rate, low, high, and the bound; the numbers are between 0 and 1, on one axis.
     title : str
     """
     room = WIDTH - _WIDE_LABEL - 80

@@ -1,7 +1,7 @@
-"""Pieces of HTML for a notebook's cell: what is not markup already is escaped.
+"""Pieces of HTML for a notebook's cell: text is escaped, markup is kept.
 
-Colours are the page's own (``currentColor``, more or less of it), so that a light page and a dark one are both
-readable, whatever tells the page which it is; accents are of middle brightness and read on either.
+Colours are shades of the page's own colour (``currentColor``), so that light and dark pages are both readable; accents
+have a middle brightness, which is readable on either.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STYLE = Markup(
 
 
 class Fragment(Markup):
-    """HTML that a notebook shows as it is: an SVG, or a whole view."""
+    """HTML that a notebook shows without escaping: an SVG, or a whole view."""
 
     def _repr_html_(self) -> str:
         return str(self)
@@ -49,28 +49,28 @@ class Fragment(Markup):
 
 
 def shortened(value: Any, longest: int = LONGEST) -> str:
-    """Return a value as text, cut where it is longer than a cell."""
+    """Return a value as text, cut at the length of a cell."""
     text = str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def share(part: int, whole: int) -> str:
-    """Return a share in percent; never 0% of something, never 100% of less than all."""
+    """Return a share in percent; 0% only of nothing, and 100% only of all."""
     percent = 100 * part / whole if whole else 0.0
     return f"{percent:.0f}%" if part in (0, whole) or 1 <= percent <= 99 else f"{percent:.1f}%"
 
 
 def view(title: str, *parts: str, owner: bool = False) -> Fragment:
-    """Return one object's view: its title, and what follows.
+    """Return the view of an object: its title and its parts.
 
     Parameters
     ----------
     title : str
         Plain text.
     *parts : Markup or str
-        Markup stands as it is, other text is escaped.
+        Markup is kept; other text is escaped.
     owner : bool
-        Whether it shows what is the owner's alone; the title says so then.
+        Whether the view is for the owner only; then the title says so.
     """
     badge = Markup('<span class="owner">owner’s view: not to be published</span>') if owner else ""
     head = Markup('<div class="title">{}{}</div>').format(title, badge)
@@ -84,7 +84,7 @@ def heading(text: str) -> Markup:
 
 
 def note(text: str) -> Markup:
-    """Return a sentence in a view."""
+    """Return a paragraph of a view."""
     return Markup('<p class="note">{}</p>').format(text)
 
 
@@ -95,7 +95,7 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
     ----------
     pairs : iterable of (str, value)
     """
-    # a space between: where a page takes the styles away, the words must not run into one another
+    # the space separates the words if a page removes the styles
     spans = Markup(" ").join(
         Markup("<span>{} <b>{}</b></span>").format(name, shortened(value)) for name, value in pairs
     )
@@ -109,9 +109,9 @@ def grid(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Iterable
     ----------
     header : sequence, length c
     rows : iterable of sequences, each of length c
-        Cells are shown as text, at most ``LONGEST`` characters; markup stands as it is.
+        Cells are shown as text of at most ``LONGEST`` characters; markup is kept.
     numbers : iterable of int
-        Columns that are set to the right.
+        Columns that are aligned to the right.
     """
     right = set(numbers)
 

@@ -1,4 +1,4 @@
-"""The risk-utility frontier, drawn: every run by its risk and its loss."""
+"""A picture of the risk-utility frontier: every run by its risk and its loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def risk_and_loss(
     up: str,
     looks: Mapping[str, Mark],
 ) -> Markup:
-    """Return runs as marks, each method with its own colour and shape, and a line through those that none beats.
+    """Return runs as marks, each method with its own colour and shape, and a line through those that no other beats.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def risk_and_loss(
     best : sequence of int
         Positions of the points on the frontier, by increasing risk.
     across, up : str
-        What the axes are called.
+        Names of the axes.
     looks : mapping of str to Mark
         The look of each method.
     """

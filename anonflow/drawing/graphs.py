@@ -1,4 +1,4 @@
-"""Pictures of who may be whom: points with their matches, and generalization graphs."""
+"""Pictures of matches: records as points with arrows, and generalization graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def points_and_matches(
     up: str,
     boxes: Sequence[int] = (),
 ) -> Fragment:
-    """Return records as points over two numeric quasi-identifiers, and an arrow to each generalized record they match.
+    """Return records as points over two numeric quasi-identifiers, and an arrow to each generalized record that they match.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ def points_and_matches(
     x, y : iterable of float, length n
         In the units of the columns.
     matches : iterable of sequences of int, length n
-        For each generalized record j the originals it matches, itself among them; -1 is none. An arrow goes
+        For each generalized record j the originals that it matches, itself among them; -1 stands for no match. An arrow goes
         from i to j where i matches j, as in Doka 2015, Figure 2(a).
     across, up : str
-        What the axes are called.
+        Names of the axes.
     boxes : sequence of int
-        Generalized records that are drawn as the rectangle they publish.
+        Generalized records that are drawn as their published rectangle.
     """
     x, y = [float(value) for value in x], [float(value) for value in y]
     listed = [[int(i) for i in row if i >= 0] for row in matches]
@@ -69,7 +69,7 @@ def points_and_matches(
 
 
 def _arrow(ax: float, ay: float, bx: float, by: float, bent: bool) -> list[str]:
-    """From point to point, stopping short of both; two that face each other bend apart."""
+    """Return an arrow that ends shortly before both points; arrows in opposite directions bend apart."""
     length = math.hypot(bx - ax, by - ay) or 1.0
     ux, uy = (bx - ax) / length, (by - ay) / length
     bow = 14.0 if bent else 0.0
@@ -98,13 +98,13 @@ def generalization_graph(
     Parameters
     ----------
     originals, published : sequence of str, length n each
-        What the vertices are called.
+        Names of the vertices.
     matches : iterable of sequences of int, length n
-        For each generalized record j the originals it matches; -1 is none. Solid lines.
+        For each generalized record j the originals that it matches, drawn as solid lines; -1 stands for no match.
     covers : iterable of (i, j)
-        Further edges, of originals that are covered and lie on no assignment: dotted.
+        Further edges that lie on no assignment, drawn as dotted lines.
     assignment : sequence of int, length n, optional
-        For each generalized record the original that it is drawn for: thick.
+        For each generalized record the original to which it is assigned, drawn as a thick line.
     """
     row, top = 30, 34
     left = 24 + _LETTER * max((len(shortened(text)) for text in originals), default=1)

@@ -1,4 +1,4 @@
-"""A grid of shares, before and after, as one picture."""
+"""A picture of shares before and after, in one grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["difference_map", "heat_map"]
 _CELL = 46
 _LABEL = 150
 _LETTER = 7.2
-"""Pixels of a letter, at most, where names are written."""
+"""Pixels of a letter of a name, at most."""
 
 
 def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title: str) -> Fragment:
@@ -26,7 +26,7 @@ def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title
     ----------
     labels : sequence of str, length c
     before, after : numpy.ndarray, shape (c, c), float64
-        Between 0 and 1: the darker, the stronger.
+        Between 0 and 1; larger shares are darker.
     title : str
 
     Returns
@@ -45,7 +45,7 @@ def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title
 
 
 def difference_map(labels: Sequence[str], difference: np.ndarray, title: str) -> Fragment:
-    """Return a symmetric matrix of differences, below the diagonal: blue is more than before, orange is less.
+    """Return a symmetric matrix of differences, below the diagonal: blue stands for more than before, orange for less.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ def difference_map(labels: Sequence[str], difference: np.ndarray, title: str) ->
 def _grid(
     labels: Sequence[str], cells: Sequence[tuple[int, int, str, float, str, str]], title: str
 ) -> Fragment:
-    """Row, column, colour, how dark between 0 and 1, number, and what it is: of each cell that is drawn."""
+    """Return the grid with these cells: row, column, colour, darkness between 0 and 1, number, and description."""
     c = len(labels)
     names = [shortened(str(label), 18) for label in labels]
-    # names above the grid are slanted by 60 degrees: the longest is seen whole
+    # names above the grid are slanted by 60 degrees: leave room for the longest
     head = 22 + _LETTER * math.sin(math.radians(60)) * max(map(len, names), default=0)
     inside = []
     for a in range(c):

@@ -1,4 +1,4 @@
-"""The lattice of full-domain generalization, drawn: what each node loses, which are anonymous, the optimum."""
+"""A picture of the lattice of full-domain generalization: the loss of each node, which nodes are anonymous, the optimum."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _LETTER = 7.2
 
 @dataclass(frozen=True)
 class LatticeBox:
-    """A node as it is drawn.
+    """A node of the picture.
 
     Attributes
     ----------
     text : str
-        What stands in it.
+        The text inside the node.
     description : str
-        Of the node, in words: its tooltip.
+        The description of the node in words, shown as its tooltip.
     height : int
-        Its row, from the bottom.
+        The row of the node, from the bottom.
     loss : float
-        Between 0 and 1: how dark it is.
+        Between 0 and 1; a larger loss is darker.
     anonymous : bool
-        Else its border is dashed, and it has no colour.
+        Whether the node is anonymous; otherwise its border is dashed, and it has no colour.
     mark : str
-        What stands above it, such as "optimum"; empty for most.
+        The text above the node, such as "optimum"; empty for most nodes.
     key : str
-        Where it can be clicked.
+        The key that a click on the node sends; empty if it cannot be clicked.
     """
 
     text: str
@@ -48,7 +48,7 @@ class LatticeBox:
 
 
 def lattice(nodes: Sequence[LatticeBox], edges: Sequence[tuple[int, int]], title: str) -> Markup:
-    """Return nodes in rows by their height, lines between those that differ by one level.
+    """Return nodes in rows by their height, with lines between nodes that differ by one level.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def lattice(nodes: Sequence[LatticeBox], edges: Sequence[tuple[int, int]], title
     boxes = [_box(node, *place[at], wide) for at, node in enumerate(nodes)]
     height = 26 + len(rows) * (_HIGH + _BETWEEN) - _BETWEEN + 12
     drawn = svg(width, height, title, [*lines, *boxes])
-    # as wide as it is: rows of many nodes are scrolled, not shrunk until nobody can read them
+    # the picture keeps its width: a row of many nodes is scrolled, because shrinking would make it unreadable
     plain = str(drawn).replace(
         "max-width:100%;height:auto", f"min-width:{min(width, 1400):.0f}px;max-width:{width:.0f}px"
     )

@@ -1,4 +1,4 @@
-"""How a method looks wherever it is drawn: a colour and a shape that no other method shares, and small pictures."""
+"""The look of a method in every picture: a colour and a shape that no other method has; and small pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHAPES = {
     "star": "M0 -6L1.7 -2L6 -1.6L2.8 1.3L3.7 5.5L0 3.3L-3.7 5.5L-2.8 1.3L-6 -1.6L-1.7 -2Z",
     "square_pin": "M-5 -5Q0 -2 5 -5Q2 0 5 5Q0 2 -5 5Q-2 0 -5 -5Z",
 }
-"""Outlines around (0, 0), under the names that bokeh has for them."""
+"""Outlines around (0, 0), under bokeh's names."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Mark:
 
     @classmethod
     def by_name(cls, name: str) -> Mark:
-        """Return the look of a method that declares none: the same everywhere and always."""
+        """Return the look of a method that declares none, computed from its name, so that it never changes."""
         at = sum(name.encode())
         return cls(COLOURS[at % len(COLOURS)], list(SHAPES)[at % len(SHAPES)])
 
     def svg(self, size: int = 14) -> Markup:
-        """Return the mark alone, to stand beside its name."""
+        """Return the mark alone, to be shown beside the method's name."""
         return Markup(
             f'<svg viewBox="-7 -7 14 14" width="{size}" height="{size}" aria-hidden="true" '
             f'style="vertical-align:-2px"><path d="{SHAPES[self.shape]}" fill="{self.colour}"/></svg>'
@@ -55,16 +55,16 @@ class Mark:
 
 
 def sparkline(values: Sequence[float], title: str, most: float | None = None, width: int = 96) -> Markup:
-    """Return upright bars without axes, to stand in a cell of a table.
+    """Return upright bars without axes, for a cell of a table.
 
     Parameters
     ----------
     values : sequence of float
-        None is negative.
+        No value is negative.
     title : str
-        What they are, for who points at them or cannot see them.
+        A description of the bars: the tooltip, which screen readers read.
     most : float, optional
-        What a full bar stands for; the largest value without it.
+        The value of a full bar; by default the largest value.
     width : int
         In pixels.
     """

@@ -1,4 +1,4 @@
-"""One record and those it is hidden among, drawn: originals left, generalized records right."""
+"""A picture of a record and the records among which it is hidden: originals left, generalized records right."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def around_one(
     Parameters
     ----------
     originals, rows : sequence of str
-        What the vertices are called, the chosen record and its generalized record first.
+        Names of the vertices, the chosen record and its generalized record first.
     edges : iterable of (int, int)
         Positions in `originals` and `rows`. Those of the chosen record are thick, those of its generalized record
         thick and dashed, the others thin.
     left, right : str
-        What the two sides are called.
+        Names of the two sides.
     solid : bool
-        Whether edges are matches; dotted if they only cover.
+        Whether edges are matches; edges that only cover are dotted.
     """
     names = [shortened(text, _LONGEST) for text in originals], [shortened(text, _LONGEST) for text in rows]
     x = 24 + _LETTER * max((len(text) for text in names[0]), default=1)

@@ -1,4 +1,4 @@
-"""Plots as inline SVG: numbers and column names in, escaped text out."""
+"""Plots as inline SVG, from numbers and names of columns, which are escaped."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["BLUE", "COLOURS", "bars", "columns", "frame_of", "lines", "scatter",
 WIDTH = 760
 BLUE, SKY, ORANGE = "#2a7fb8", "#7fb8de", "#d9731a"
 COLOURS = ("#2a7fb8", "#d9731a", "#009e73", "#b8609a", "#a08a00", "#56b4e9", "#8a8a8a")
-"""Of lines: after Okabe and Ito, darkened where white shines through; the marks differ, too."""
+"""Colours of lines, after Okabe and Ito, darkened for contrast with white; the marks differ, too."""
 _ROW = 26
 _MOST = 60
-"""More bars than this are summed up, so that a histogram stays readable."""
+"""A histogram with more bars unites neighbouring bars, so that it stays readable."""
 
 
 def _label_width(labels: Sequence[str]) -> int:
@@ -28,9 +28,9 @@ def _short(label: str) -> str:
 
 
 def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Fragment:
-    """Return an SVG of escaped pieces; it takes the colour of the text around it.
+    """Return an SVG of escaped pieces, in the colour of the text around it.
 
-    Colours are attributes, which the style sheet of a page overrides.
+    Colours are attributes, so that the style sheet of a page can override them.
     """
     return Fragment(
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
@@ -130,14 +130,14 @@ def frame_of(
     right: int = 40,
     zero: bool = False,
 ) -> tuple[Place, list[str]]:
-    """Return axes around points: where a point is drawn, and the pieces that draw the axes.
+    """Return a function that places points between axes, and the pieces that draw the axes.
 
     Parameters
     ----------
     x, y : sequence of float
         All points, in the units of the axes.
     height : int
-        Of the picture, in pixels; its width is ``WIDTH``.
+        Height of the picture in pixels; its width is ``WIDTH``.
     across, up : str
         What the axes are called.
     right : int
@@ -178,19 +178,19 @@ def frame_of(
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two, four to eight of them."""
+    """Return four to eight round numbers between two numbers."""
     step = 10.0 ** math.floor(math.log10((high - low) / 4)) if high > low else 1.0
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 8)
     return [round(step * at, 12) + 0.0 for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> Fragment:
-    """Return lines through points, each with a colour, a mark and its name; both axes from 0.
+    """Return lines through points, each with a colour, a mark and its name; both axes begin at 0.
 
     Parameters
     ----------
     series : mapping
-        Name -> points (x, y), in the order in which they are joined.
+        Name -> points (x, y), in the order of the line.
     title, across, up : str
     """
     height, right = 340, 170
@@ -234,7 +234,7 @@ def _mark(at: int, x: float, y: float, colour: str, title: str) -> str:
 
 
 def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str, up: str) -> Fragment:
-    """Return labelled points, both axes from 0."""
+    """Return labelled points; both axes begin at 0."""
     height, top, bottom, left, right = 330, 14, 44, 64, 150
     wide = max((x for _, x, _ in points), default=1.0) * 1.05 or 1.0
     tall = max((y for _, _, y in points), default=1.0) * 1.08 or 1.0

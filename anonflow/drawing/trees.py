@@ -1,4 +1,4 @@
-"""A hierarchy as a picture: the root on the left, a row for each leaf, large ones abbreviated with counts."""
+"""A picture of a hierarchy: the root on the left, a row for each leaf; a large hierarchy is abbreviated with counts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from anonflow.drawing.plots import BLUE, svg
 __all__ = ["DrawnNode", "arranged", "tree"]
 
 ROWS = 40
-"""Rows of a picture; what would need more is folded."""
+"""The most rows of a picture; a larger hierarchy is folded."""
 
 CHILDREN = 12
-"""Children of a node that are shown; more are one row that counts them."""
+"""The most children of a node that are shown; one row counts the others."""
 
 _ROW = 22
 _LETTER = 7.2
@@ -26,19 +26,19 @@ _LONGEST = 30
 
 
 class DrawnTree(Protocol):
-    """What a picture needs of a hierarchy: :class:`anonflow.Hierarchy` has it."""
+    """The attributes of a hierarchy that the picture needs; :class:`anonflow.Hierarchy` has them."""
 
     @property
     def labels(self) -> Sequence[str]:
-        """Of the nodes, in preorder."""
+        """Return the labels of the nodes, in preorder."""
 
     @property
     def first(self) -> Any:
-        """First leaf below a node."""
+        """Return the first leaf below each node."""
 
     @property
     def last(self) -> Any:
-        """Last leaf below a node."""
+        """Return the last leaf below each node."""
 
     def children(self, node: int) -> Any:
         """Return the children of a node."""
@@ -50,11 +50,11 @@ class DrawnNode:
     Attributes
     ----------
     node : int or None
-        None where it stands for children that are not shown.
+        None if the row stands for children that are not shown.
     text : str
     depth : int
     row : float
-        Where it is, from the top; inner nodes stand in the middle of what is below them.
+        The position from the top; an inner node is in the middle of the nodes below it.
     below : list of DrawnNode
     """
 
@@ -65,13 +65,13 @@ class DrawnNode:
 
 
 def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -> DrawnNode:
-    """Return which nodes are shown, and where.
+    """Return the nodes that are shown, with their positions.
 
     Parameters
     ----------
     hierarchy : Hierarchy
     rows : int
-        At most about so many rows: nodes are unfolded level by level while there is room.
+        About the largest number of rows: nodes are unfolded level by level while there is room.
     children : int
         Children shown of one node.
 
@@ -109,7 +109,7 @@ def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -
 
 
 def _place(node: DrawnNode, row: int) -> int:
-    """Return rows from `row` on; the next free one. As deep as the picture, which is at most ``ROWS``."""
+    """Place a node and those below it from `row` on, and return the next free row; recursion is at most ``ROWS`` deep."""
     if not node.below:
         node.row = float(row)
         return row + 1
@@ -126,7 +126,7 @@ def tree(hierarchy: DrawnTree, title: str = "hierarchy", marked: Sequence[str] =
     ----------
     hierarchy : Hierarchy
     title : str
-        For who cannot see it.
+        A description of the picture for screen readers.
     marked : sequence of str
         Labels of nodes that are drawn filled, such as a boundary.
     """

@@ -89,7 +89,7 @@ def expected_of(
     """
     table = flow.table
     if table is None:
-        raise ParameterError("what a flow is expected to take needs its table in memory")
+        raise ParameterError("time and memory can only be expected of a flow with its table in memory")
     threads = workers or os.cpu_count() or 1
     cut: dict[tuple[bool, str], TimedTable] = {}
     models: dict[tuple[object, ...], PilotModel] = {}
@@ -98,7 +98,7 @@ def expected_of(
         if stopped():
             break
         if opens(run):
-            answers.append(ExpectedRun(run.name, problem="a budget decides what it takes"))
+            answers.append(ExpectedRun(run.name, problem="its budget decides how long it takes"))
             continue
         spec = run.anonymize
         method = spec.method
@@ -151,7 +151,7 @@ def read_and_expect(
     with staged(loaded) as here:
         if pieces_of(here) is not None:
             raise FlowError(
-                f"{loaded.name}: this table is worked on in pieces, and stretches are cut from a table in memory; plan a flow over "
+                f"{loaded.name}: this table is worked on in pieces, and samples are taken from a table in memory; plan a flow over "
                 "a file with some of its rows"
             )
         table = source.read(here, Fingerprint.of(here), checked_seed(None))

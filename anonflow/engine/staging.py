@@ -132,6 +132,6 @@ def _parts(source: Any) -> Iterator[pa.Table]:
             yield pa.Table.from_pandas(source.partitions[number].compute(), preserve_index=False)
     else:
         raise DataError(
-            f"a source is a Dask DataFrame, or a frame that speaks Arrow's PyCapsule interface, not a "
+            f"a source is a Dask DataFrame, or a frame with Arrow's PyCapsule interface, not a "
             f"{type(source).__name__}; name files in the flow"
         )

@@ -50,7 +50,9 @@ def check_target(target: Path) -> None:
         if target.is_dir():
             raise FlowError(f"{target}: is a folder; name a file to publish to")
         if target.exists() and not target.is_file():
-            raise FlowError(f"{target}: is no file, such as a device or a pipe; name a file to publish to")
+            raise FlowError(
+                f"{target}: is not a file but a device, a pipe or the like; name a file to publish to"
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         probe = target.parent / f".probe-{secrets.token_hex(4)}"
         os.close(open_descriptor(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY))

@@ -78,7 +78,7 @@ class Release:
         Raises
         ------
         DataError
-            If there is no such column, or nothing is told of the release's columns.
+            If there is no such column, or the release has no description.
         """
         if self.about is None:
             raise DataError(_UNTOLD)
@@ -118,7 +118,7 @@ class Release:
         ParameterError
             If it is another word.
         DataError
-            If nothing is told of the release's columns, or cells are not what is told.
+            If the release has no description, or cells do not fit it.
         """
         import pandas as pd
 
@@ -140,7 +140,7 @@ class Release:
         Raises
         ------
         DataError
-            If nothing is told of the release's columns, or cells are not what is told.
+            If the release has no description, or cells do not fit it.
         """
         if self.about is None:
             raise DataError(_UNTOLD)

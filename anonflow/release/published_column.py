@@ -82,7 +82,7 @@ class PublishedColumn:
 
     @property
     def codes(self) -> np.ndarray:
-        """Which distinct text each row has, shape (n,), integer."""
+        """The number of the distinct text of each row, shape (n,), integer."""
         return self._distinct[0]
 
     @property
@@ -94,7 +94,7 @@ class PublishedColumn:
 
     @cached_property
     def hidden(self) -> np.ndarray:
-        """Which cells are ``*`` alone, shape (n,), bool."""
+        """Whether each cell is ``*`` alone, shape (n,), bool."""
         return self._each([self._hides(text) for text in self.texts])
 
     def _hides(self, text: str | None) -> bool:
@@ -102,7 +102,7 @@ class PublishedColumn:
 
     @cached_property
     def exact(self) -> np.ndarray:
-        """Which cells are one value of a person, shape (n,), bool; of a hierarchy that is not public, leaves cannot be told.
+        """Whether each cell is a single value, shape (n,), bool; leaves of a hierarchy that is not public are not recognized.
 
         The mean or median of a class is not such a value.
         """
@@ -283,7 +283,7 @@ class PublishedColumn:
 
     @cached_property
     def _named(self) -> tuple[tuple[str | None, ...] | None, ...]:
-        """The values that each distinct text names; None of all of them, and where they cannot be told."""
+        """The values that each distinct text names; None for all values, and if they are not known."""
         self._refuse_codes()
         named = []
         wrong = np.zeros(len(self.texts), bool)
@@ -369,7 +369,7 @@ class PublishedColumn:
 
     @cached_property
     def candidates(self) -> np.ndarray:
-        """Which of :attr:`values` each distinct text may stand for, shape (u, D), bool.
+        """Whether each distinct text may stand for each of :attr:`values`, shape (u, D), bool.
 
         ``*`` may stand for all of them. O(u D) memory.
 
@@ -521,7 +521,7 @@ class PublishedColumn:
             return _moment(str(value)) if self.has_dates else float(value)
         except (TypeError, ValueError):
             scale = "date" if self.has_dates else "number"
-            raise ParameterError(f"column {self.name!r}: what is asked for is no {scale}") from None
+            raise ParameterError(f"column {self.name!r}: the given value is not a {scale}") from None
 
     # ------------------------------------------------------------------------------------------ other views
 

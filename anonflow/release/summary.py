@@ -44,8 +44,8 @@ class ColumnSummary:
     cells : str
         What kind of cells it has, in words.
     exact, generalized, hidden : float or None
-        Shares of the rows: one value; more than one; ``*``, or not published. Of a hierarchy that is not public it cannot be
-        told which labels are values: the first two are None.
+        Shares of the rows: one value; more than one; ``*``, or not published. Which labels of a hierarchy
+        are values is not known if it is not public: then the first two are None.
     domain : bool
         Whether the domain of ``*`` is published.
     """
@@ -59,7 +59,7 @@ class ColumnSummary:
     domain: bool
 
     def to_mapping(self) -> dict[str, Any]:
-        """As it is written in JSON."""
+        """Return the mapping that is written as JSON."""
         return dict(self.__dict__)
 
 
@@ -98,7 +98,7 @@ class ReleaseSummary:
         return pd.DataFrame([tuple(column.__dict__.values()) for column in self.columns], columns=names)
 
     def to_mapping(self) -> dict[str, Any]:
-        """As it is written in JSON."""
+        """Return the mapping that is written as JSON."""
         return {
             "rows": self.rows,
             "hidden_rows": self.hidden_rows,
@@ -153,7 +153,7 @@ def summary_of(about: ReleaseMetadata, columns: Sequence[PublishedColumn]) -> Re
     Raises
     ------
     DataError
-        If cells are not what is told.
+        If cells do not fit the description.
     """
     rows = len(columns[0])
     hidden = np.ones(rows, bool)

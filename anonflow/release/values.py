@@ -44,7 +44,7 @@ def plain_values(
     Returns
     -------
     numpy.ndarray or pandas array, n values
-        Truth values and numbers where all values are (missing ones: NaN), else text; missing text is missing.
+        Bools or numbers if all values are (missing ones become NaN), otherwise text; missing text stays missing.
 
     Raises
     ------

@@ -112,7 +112,7 @@ class AttackContext:
         if isinstance(table, Schema):
             if given.frame is None:
                 raise ParameterError(
-                    "without the original a release is attacked: draw the anonymization first"
+                    "without the original only a release can be attacked; draw the anonymization first, with release()"
                 )
             alone = collect_alone(given.frame, table, int(k))
             rows, rng = alone.table.frame, np.random.default_rng(seed)
@@ -206,17 +206,17 @@ class AttackContext:
 
     @cached_property
     def graph(self) -> Bipartite:
-        """Which rows cover which originals; equal ones are merged."""
+        """The graph of the rows and the originals that they cover; equal ones are merged."""
         return self.evidence.graph
 
     @cached_property
     def matches(self) -> np.ndarray:
-        """Which edges of the graph lie on a perfect matching, shape (E,), bool."""
+        """Whether each edge of the graph lies on a perfect matching, shape (E,), bool."""
         if self.deleted:
             raise ParameterError("this attacker needs a row of every record; some were deleted")
         if self._of_means:
             raise ParameterError(
-                "of means and medians this attacker needs the certificate: it says whom they cover"
+                "for means and medians this attacker needs the certificate, which says whom they cover"
             )
         edges = match_edges(self.evidence)
         if edges is None:
@@ -327,7 +327,7 @@ class AttackContext:
             return self.truth
         if self.listing is None:
             raise ParameterError(
-                "whether this attacker wins is known only with the release as it was made, or its certificate"
+                "this attacker needs the true rows; give the release as it was made, or its certificate"
             )
         width = int(self.listing.degrees.max())
         matches = np.full((self.n, width), -1, np.int64)

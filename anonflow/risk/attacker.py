@@ -100,7 +100,7 @@ class Attacker(Protocol):
 
     @property
     def knows(self) -> str:
-        """What it has besides the release."""
+        """The knowledge of the attacker besides the release."""
 
     def attack(self, context: AttackContext) -> Success:
         """Attack every person of a table, or a sample of them.

@@ -39,7 +39,7 @@ class Owners:
 
     @classmethod
     def of(cls, sizes: np.ndarray, owner: np.ndarray) -> Owners:
-        """Of the class size of each row, and whose it is: labels 0.. ."""
+        """Compute the figures from the class size of each row and the labels 0.. of the rows' owners."""
         chance = at_least_one(1.0 / sizes, owner)
         alone = int((np.bincount(owner, sizes == 1) > 0).sum())
         return cls(

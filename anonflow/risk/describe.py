@@ -169,8 +169,8 @@ def describe(
     remarks = list(evidence.remarks)
     if figures[3].value == 1:
         remarks.append(
-            "some rows read like no other; if the release is freeform, equal rows are no measure of it: ask its owner for "
-            "the verifier's answer against the original"
+            "some rows are equal to no other; if the release is freeform, counting equal rows says nothing about it: ask its "
+            "owner for the verifier's answer against the original"
         )
     return Description(tuple(figures), tuple(remarks))
 

@@ -1,4 +1,4 @@
-"""A register of the population against a release: how many of its people each published row covers."""
+"""Compare a register of the population with a release: how many people of the register each published row covers."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def register_table(register: Any, schema: Schema, known: Iterable[str] | None = 
     schema : Schema
         With the steps before.
     known : iterable of str, optional
-        As :func:`check_register`.
+        As for :func:`check_register`.
 
     Raises
     ------
     ParameterError
-        If it is no frame, has no people, or lacks a column.
+        If it is not a frame, has no people, or lacks a column.
     DataError, HierarchyError
-        If a value does not go with its column.
+        If a value does not fit its column.
     """
     needed = schema.quasi_identifiers if known is None else known
     return Table(*_prepared(register, schema, schema.preparation, needed))
@@ -107,7 +107,7 @@ class RegisterCounts:
     Attributes
     ----------
     people : int
-        In the register.
+        Number of people of the register.
     of_row : numpy.ndarray, shape (rows,), int64
         How many people of the register each published row covers.
     of_person : numpy.ndarray, shape (people,), int64
@@ -121,7 +121,7 @@ class RegisterCounts:
     person : numpy.ndarray, shape (m,), int64
         The person of each row of the register, 0.. .
     released : numpy.ndarray, shape (classes,), int64
-        How many people each class of rows is of: as many as it has rows, or fewer where people have several.
+        Number of people of each class of rows: as many as it has rows, or fewer if people have several.
     several_rows : bool
         Whether a person may have several rows of the release.
     """
@@ -150,17 +150,17 @@ class RegisterCounts:
         Parameters
         ----------
         frame : pandas.DataFrame
-            The published rows, in whatever notation.
+            The published rows, in any notation.
         schema : Schema
             With the kinds and hierarchies of the original.
         register : pandas.DataFrame
             With every quasi-identifier, a row a person, or with the schema's column of units, several; prepared by the steps
             that the schema or the originals have.
         originals : Table, optional
-            Where it is there, its values are added to the domains, that ranges between them are read alike.
+            If given, its values are added to the domains, so that ranges between them are read in the same way.
         classes : numpy.ndarray, shape (n,), int64, optional
-            A published row of the class that each original is in, -1 where its row says nothing: of originals with units, it
-            says how many people a class is of.
+            A published row of the class of each original, or -1 if its row is suppressed. With units it shows how many people
+            a class has.
 
         Raises
         ------
@@ -216,16 +216,16 @@ class RegisterCounts:
 
     @cached_property
     def presence(self) -> np.ndarray:
-        """Of each class of rows, the share of the people it covers that have a row, shape (classes,), float64.
+        """Return for each class of rows the share of the people whom it covers who have a row, shape (classes,), float64.
 
-        Nobody covered: 1, as whoever is on such a row is in no register.
+        1 for a class that covers nobody of the register.
         """
         of_class = _people_of_boxes(self.graph, self.person)
         return np.minimum(1.0, self.released / np.maximum(of_class, 1))
 
     @cached_property
     def chance(self) -> np.ndarray:
-        """With which probability each person of the register is in the table, by the likeliest class, shape (people,), float64."""
+        """Return the probability that each person of the register is in the table, by the likeliest class, shape (people,), float64."""
         of_end = np.zeros(self.graph.originals.size)
         np.maximum.at(of_end, self.graph.end, self.presence[self.graph.box])
         chance = np.zeros(self.people)
@@ -234,7 +234,7 @@ class RegisterCounts:
 
     @cached_property
     def _assignment(self) -> MaxFlow:
-        """As many rows as possible, each with another person that it covers."""
+        """Assign as many rows as possible to different people whom they cover."""
         graph = self.graph
         people, rows = graph.originals.count, graph.published.count
         most = np.minimum(people[graph.end], rows[graph.box])
@@ -242,7 +242,7 @@ class RegisterCounts:
 
     @property
     def unlisted(self) -> int:
-        """At least so many rows are of people whom the register does not have: no assignment gives all rows a person of it.
+        """Return the least number of rows that belong to people outside the register: no assignment gives them a person of it.
 
         Raises
         ------
@@ -289,7 +289,7 @@ class RegisterCounts:
 def _as_typed(register: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
     """Return a register whose columns are numbers where those of the table are, and texts where they are texts.
 
-    A file of texts may be compared with a table of numbers. What is no number stays, and is refused with its column.
+    So a file of texts can be compared with a table of numbers. A text that is not a number stays, and is refused later.
     """
     import pandas as pd
 
@@ -318,7 +318,7 @@ def _owners(register: Any, schema: Schema, steps: Preparation) -> np.ndarray | N
 
 
 def _people_of_boxes(graph: Bipartite, person: np.ndarray) -> np.ndarray:
-    """Return how many people each distinct row covers, shape (rows,), int64: somebody with several rows once."""
+    """Return how many people each distinct row covers, shape (rows,), int64; a person with several rows counts once."""
     ends, owners = np.unique(np.stack([graph.originals.label, person]), axis=1)
     start = np.searchsorted(ends, np.arange(graph.originals.size + 1))
     if len(owners) == len(person) == int(person.max(initial=-1)) + 1:  # a row a person

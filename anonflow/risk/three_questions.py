@@ -338,7 +338,7 @@ def _met(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def _tightest(possible: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Of the rows that are possible for each person those with the smallest cells, shape (rows, people), bool."""
+    """Return which of the rows that are possible for each person have the smallest cells, shape (rows, people), bool."""
     own = np.where(possible, sizes[:, None], np.inf)
     smallest: np.ndarray = possible & (own <= own.min(axis=0) + 1e-9)
     return smallest

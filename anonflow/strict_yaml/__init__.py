@@ -1,13 +1,13 @@
-"""The one YAML reader, for schemas and flows: places kept, nothing coerced, duplicates refused.
+"""The YAML reader of schemas and flows: it keeps places, coerces no value and refuses duplicate keys.
 
-What a plain (unquoted) scalar means:
+A plain (unquoted) scalar means:
 
-- ``true``, ``false``, ``null`` in lower case, and nothing at all (null);
-- a number, where JSON would read one: ``5``, ``-2``, ``1.50``, ``1e3``;
+- ``true``, ``false``, ``null`` in lower case, and an empty value (null);
+- a number, if JSON reads it as a number: ``5``, ``-2``, ``1.50``, ``1e3``;
 - text in every other case: ``NO``, ``yes``, ``True``, ``~``, ``01234``, ``-0``, ``+1``, ``0x1F``,
   ``1_000``, ``2020-01-31``, ``.inf``.
 
-Keys of mappings are text as written, always. Anchors, aliases, tags, several documents, directives but
+Keys of mappings are always text, as written. Anchors, aliases, tags, several documents, directives other than
 ``%YAML 1.2``, tabs in the indentation and duplicate keys are errors.
 """
 

@@ -1,4 +1,4 @@
-"""Unknown names, and what they were probably meant to be."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["shorten", "suggest", "unknown"]
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """`text` in quotes, cut at `limit` characters."""
+    """Return `text` in quotes, cut at `limit` characters."""
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
@@ -22,16 +22,16 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
-    """``unknown key 'foo' (did you mean 'for'?)``, or the known ones where none is near.
+    """Return ``unknown key 'foo' (did you mean 'for'?)``, or the list of known names if no name is similar.
 
     Parameters
     ----------
     name : str
-        The name nothing has.
+        The unknown name.
     known : iterable of str
-        The names there are.
+        The known names.
     what : str
-        What it is a name of.
+        The kind of thing that it names, such as ``key``.
     """
     names = list(known)
     near = suggest(name, names)

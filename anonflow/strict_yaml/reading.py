@@ -1,4 +1,4 @@
-"""Reading strict YAML: events into plain data, with the place of every part."""
+"""Read strict YAML: turn the parser's events into plain data, and keep the place of every part."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TAB = re.compile(r"^ *\t", re.MULTILINE)
 
 
 class Document:
-    """A YAML document: its data, and where in the file every part of it stands.
+    """A YAML document: its data, and the place of every part in the file.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Document:
     name : str
         The file's name, for messages.
     error : type of AnonflowError
-        The class that problems of this document are raised as.
+        The class of the errors of this document.
     digest : bytes or None
         The SHA-256 hash of the file, as it was when it was read.
     """
@@ -63,18 +63,18 @@ class Document:
         self._places = dict(places or {})
 
     def with_data(self, data: Any) -> Document:
-        """Return the same document with other data, such as an older version's in newer words; places stay."""
+        """Return the same document with other data, such as that of an older version in the newer form; places stay."""
         return Document(data, self.name, self.error, self._places, self.digest)
 
     def place(self, path: Sequence[str | int], *, value: bool = False) -> Place:
-        """Line and column, from 1, of what a path of keys and list positions leads to.
+        """Return the line and column, from 1, of the part at a path of keys and list positions.
 
         Parameters
         ----------
         path : sequence of str and int
             Keys of mappings and positions in lists, from the outside in; empty for the document.
         value : bool
-            The place of the value instead of its key's.
+            Whether to return the place of the value instead of that of its key.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class Document:
         return self._places.get(parts, ((1, 1), (1, 1)))[1 if value else 0]
 
     def message(self, path: Sequence[str | int], text: str, *, value: bool = False) -> str:
-        """`text` after the file's name, the line and the column: ``flow.yaml:12:5: text``."""
+        """Return `text` after the file's name, the line and the column: ``flow.yaml:12:5: text``."""
         line, column = self.place(path, value=value)
         return f"{self.name}:{line}:{column}: {text}"
 
@@ -97,7 +97,7 @@ class Document:
 
 
 class Problems:
-    """Problems of a document, collected to be raised in one go, in the order of the file."""
+    """Problems of a document, collected and raised as one error, in the order of the file."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -115,11 +115,11 @@ class Problems:
         return sorted(self._problems, key=lambda each: each[0])
 
     def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
-        """Note a problem of what `path` leads to."""
+        """Record a problem of the part at `path`."""
         self._problems.append((self._document.place(path, value=value), Problem(tuple(path), text)))
 
     def add_unknown_keys(self, path: Sequence[str | int], given: Iterable[Any], known: Iterable[str]) -> None:
-        """Note every key of the mapping at `path` that is not among `known`."""
+        """Record every key of the mapping at `path` that is not in `known`."""
         names = list(known)
         for key in given:
             if key not in names:
@@ -155,8 +155,8 @@ def read(path: str | PathLike[str], error: type[AnonflowError] = FlowError) -> D
     Raises
     ------
     AnonflowError
-        Of class `error`: the file cannot be read, is too large or not UTF-8, or is no strict YAML; with
-        file, line and column, all problems that can be told apart in one go.
+        Of class `error`: the file cannot be read, is too large, is not UTF-8, or is not strict YAML. The message lists
+        all problems with file, line and column.
     """
     name = str(path)
     try:
@@ -194,7 +194,7 @@ def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowErro
     text : str
         At most 1 MiB.
     name : str
-        What to call the text in messages.
+        The name of the text in messages.
     error : type of AnonflowError
         The class of every error.
 
@@ -209,8 +209,8 @@ def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowErro
 
     Notes
     -----
-    Built from the parser's events with a stack of our own, so nothing constructs objects and nothing
-    recurses; ruamel.yaml is imported here, at the first use.
+    The data are built from the parser's events with an explicit stack: no objects are constructed, and deep nesting
+    cannot exhaust Python's stack. ruamel.yaml is imported at the first use.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -243,11 +243,11 @@ def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowErro
 
 
 class _Stop(Exception):
-    """Enough problems."""
+    """Raised when there are enough problems."""
 
 
 class _Builder:
-    """Makes plain data from parser events; notes problems and places."""
+    """Builds plain data from parser events, and records problems and places."""
 
     def __init__(self, problems: list[tuple[Place, str]]) -> None:
         self.data: Any = None
@@ -323,7 +323,7 @@ class _Builder:
         return text
 
     def _value(self, value: Any, where: Place) -> KeyPath:
-        """Put a value where it belongs; its path."""
+        """Add a value to the open collection, and return its path."""
         if not self._open:
             self.data = value
             self.places[()] = (where, where)
@@ -337,7 +337,7 @@ class _Builder:
         if level.wants_key:
             self._problem(where, "a key that is no text; keys must be plain words", stop=True)
         path = (*level.path, level.key)
-        # The first of two duplicates keeps its place: it is the one the problem refers to.
+        # The first of two duplicates keeps its place, because the problem refers to it.
         self.places.setdefault(path, (level.key_place, where))
         level.container[level.key] = value
         level.wants_key = True

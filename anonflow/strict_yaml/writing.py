@@ -1,4 +1,4 @@
-"""Writing YAML that reads back to equal data."""
+"""Write YAML that reads back to equal data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anonflow.strict_yaml.reading import _BAD_CHARACTER, MAX_DEPTH
 
 __all__ = ["dumps"]
 
-# Written without quotes: what no YAML reader, old or new, takes for anything but this text.
+# Texts that every YAML reader, old or new, reads as this text; they need no quotes.
 _PLAIN = re.compile(r"[^\W\d_][\w.+/()*%-]*( [\w.+/()*%-]+)*")
 _COERCED_ELSEWHERE = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"])
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -32,14 +32,14 @@ def dumps(data: Any, error: type[AnonflowError] = FlowError) -> str:
     Returns
     -------
     str
-        Block style; collections of scalars that fit in a line are written in one. Text is quoted where
-        this or any other YAML reader would take it for something else.
+        Block style; a collection of scalars that fits in a line is written in one line. Text is quoted if
+        this or any other YAML reader would read it as something else.
 
     Raises
     ------
     AnonflowError
-        Of class `error`: a key that is no text, a value of another type, a number that is not finite,
-        text that is no Unicode, nesting deeper than 100.
+        Of class `error`: a key is not text, a value has another type, a number is not finite,
+        text is not valid Unicode, or nesting is deeper than 100.
     """
     lines: list[str] = []
     _write(data, 0, 0, lines, error)
@@ -105,7 +105,7 @@ def _key(key: Any, error: type[AnonflowError]) -> str:
     if not isinstance(key, str):
         raise error("a key that is no text cannot be written as YAML")
     text = _scalar(key, error)
-    # YAML looks no further than this for the colon after a key.
+    # A YAML reader searches only so many characters for the colon after a key.
     if len(text) > 1000:
         raise error("a key of more than 1,000 characters cannot be written as YAML")
     return text

@@ -166,7 +166,7 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
         return advice(entry | {"kind": "positions" if fixed else "suppression"}, hint[1])
     if not numeric and len(values) >= 10 and distinct >= MANY * len(values):
-        return advice({"role": "identifier"}, "nearly every value is there once")
+        return advice({"role": "identifier"}, "nearly every value occurs once")
     kind = kind_of(cells)
     if "codes" in kind:
         many = len(kind["codes"])

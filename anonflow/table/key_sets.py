@@ -1,4 +1,4 @@
-"""Small sets of columns that single people out: minimal sample uniques, their scores, and the risk of every set of columns."""
+"""Small sets of columns that identify people: minimal sample uniques, their scores, and the risk of every set."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KeySets:
     uniques : numpy.ndarray, shape (sets,), int64
         Records that are unique on each set.
     minimal : numpy.ndarray, shape (sets,), int64
-        Of these, records that are not unique on a subset of it: its minimal sample uniques.
+        Those of them that are not unique on any subset of the set: its minimal sample uniques.
     classes : numpy.ndarray, shape (sets,), int64
         Classes of equal records.
     smallest : numpy.ndarray, shape (sets,), int64
@@ -47,7 +47,7 @@ class KeySets:
     counts : numpy.ndarray, shape (n,), int64
         How many minimal sample uniques each record has.
     least : numpy.ndarray, shape (n,), int64
-        The size of each record's smallest one; 0 where it has none.
+        The size of each record's smallest minimal sample unique; 0 if it has none.
     alike : numpy.ndarray, shape (n,), int64
         How many records are equal to each on all columns, itself among them.
     """
@@ -87,14 +87,14 @@ class KeySets:
         )
 
     def riskiest(self, most: int = 20, fraction: float | None = None) -> pd.DataFrame:
-        """Return the records of the highest scores, by position: the owner's view, never to be published.
+        """Return the positions of the records with the highest scores, for the owner only.
 
         Parameters
         ----------
         most : int
             Records.
         fraction : float, optional
-            Of the population that was sampled: adds the column ``dis``, of :meth:`intrusion`.
+            The sampling fraction; adds the column ``dis`` (:meth:`intrusion`).
 
         Returns
         -------
@@ -121,7 +121,7 @@ class KeySets:
         return pd.DataFrame(columns)
 
     def intrusion(self, fraction: float) -> np.ndarray:
-        """Return the chance that a unique match with each record is right, shape (n,), float64: the owner's.
+        """Return the chance that a unique match with each record is right, shape (n,), float64, for the owner only.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class KeySets:
         Returns
         -------
         numpy.ndarray
-            0 for a record that is not unique on all columns; nan for all where it is not estimable.
+            0 for a record that is not unique on all columns; nan for all records if it is not estimable.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class KeySets:
         if not 0 < mean < 1:
             return chances
         score = np.maximum(self.scores[alone], 1).astype(np.float64)
-        # the mean grows with the factor: between 0 and 1 at the ends
+        # the mean grows with the factor, so bisection finds the factor
         low, high = -60.0 - math.log(score.max()), 60.0
         for _ in range(100):
             factor = (low + high) / 2
@@ -187,9 +187,9 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
     ----------
     frame : pandas.DataFrame, n rows
     columns : sequence of str
-        Those that others may know.
+        The columns that others may know.
     most : int
-        m, at least 1: the largest sets.
+        m, the largest size of a set; at least 1.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
     Raises
     ------
     ParameterError
-        If m is no whole number of at least 1, no column is named, or there are more than 20,000 sets.
+        If m is not a whole number of at least 1, no column is named, or there are more than 20,000 sets.
     SchemaError
         If the frame lacks a column.
 

@@ -208,7 +208,7 @@ def _exact_type(cells: pd.Series) -> str | None:
 
 
 def _text_type(text: str) -> str:
-    """Return the type of a text, if it has the published form of numbers or truth values."""
+    """Return the type of a text, if it has the published form of numbers or bools."""
     if text in ("True", "False"):
         return "boolean"
     if len(text) > _LONGEST or _NUMBER.fullmatch(text) is None:

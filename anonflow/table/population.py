@@ -27,10 +27,10 @@ __all__ = [
 NOT_ESTIMABLE = "not estimable"
 
 _Z = 1.959964
-"""Of a two-sided interval with confidence 95%."""
+"""The normal quantile of a two-sided 95% interval."""
 
 _REPLICATES = 400
-"""Of the bootstrap."""
+"""The number of resamples of the bootstrap."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Estimate:
     ----------
     model : str
     uniques : float
-        NaN where it is not estimable.
+        NaN if it is not estimable.
     low, high : float
-        With confidence 95%, if the model holds; NaN where there is no interval.
+        The 95% interval, if the model holds; NaN if there is none.
     why : str
         The assumptions, or why it is not estimable.
     """
@@ -152,7 +152,7 @@ def zayatz(sizes: np.ndarray, fraction: float) -> Estimate:
 
 
 def _log_choose(n: np.ndarray | float, k: float) -> np.ndarray:
-    """log C(n, k); minus infinity where k > n."""
+    """Return log C(n, k); minus infinity if k > n."""
     top = np.asarray(n, np.float64)
     inside = np.maximum(top - k, 0.0)
     logs = gammaln(top + 1) - gammaln(k + 1) - gammaln(inside + 1)
@@ -227,7 +227,7 @@ def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
 
 
 def _pitman_parameters(at: np.ndarray) -> tuple[float, float]:
-    """alpha in (0, 1) by its logit, theta above 0 by its logarithm."""
+    """Return alpha in (0, 1) from its logit, and theta above 0 from its logarithm."""
     alpha = 1 / (1 + math.exp(-min(max(float(at[0]), -40.0), 40.0)))
     return alpha, math.exp(min(max(float(at[1]), -40.0), 40.0))
 
@@ -300,7 +300,7 @@ def _snb_parameters(at: np.ndarray) -> tuple[float, float]:
 
 
 def _negative_binomial(number: np.ndarray, a: float, b: float) -> np.ndarray:
-    """P(X = number), number of failures before a successes of probability b."""
+    """Return P(X = number) for the number X of failures before a successes of probability b."""
     log_choose = -betaln(a, number + 1.0) - np.log(a + number)
     chance: np.ndarray = np.exp(log_choose + xlogy(a, b) + xlog1py(number, -b))
     return chance
@@ -399,8 +399,8 @@ def intrusion(sizes: np.ndarray, fraction: float) -> float:
     Returns
     -------
     float
-        ``f s_1 / (f s_1 + (1 - f) 2 s_2)``, f the fraction, s_1 and s_2 the classes of one and of two records; nan, not
-        estimable, where a record taken out has no unique match: without classes of one or two. O(classes).
+        ``f s_1 / (f s_1 + (1 - f) 2 s_2)``, f the fraction, s_1 and s_2 the classes of one and of two records; nan (not
+        estimable) if no class has one or two records. O(classes).
 
     Raises
     ------
@@ -436,7 +436,7 @@ def individual_risk(sizes: np.ndarray, people: np.ndarray) -> np.ndarray:
     Notes
     -----
     ``p^f / f 2F1(f, f; f + 1; 1 - p)``, after Euler's transformation ``p / f 2F1(1, 1; f + 1; 1 - p)``: a series of positive
-    terms; for f of at most 3, where it may be slow, the logarithm that it is.
+    terms. For f of at most 3 the series may be slow, and the closed form with a logarithm is used.
     """
     f = np.asarray(sizes, np.float64)
     p = np.minimum(f / np.maximum(people, f), 1.0)

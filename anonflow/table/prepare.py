@@ -591,7 +591,7 @@ def _read_table(path: Path) -> dict[str, str | None]:
             )
         if row[0] in table:
             raise SchemaError(
-                f"the table file {path.name!r}, line {line}: its value is there before; keep one of the two"
+                f"the table file {path.name!r}, line {line}: its value is there already; keep one of the two"
             )
         table[row[0]] = row[1] or None
     if not 0 < len(table) <= MOST_VALUES:

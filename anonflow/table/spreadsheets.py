@@ -73,7 +73,7 @@ def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
         return None
     return (
         f"{count:,} cells begin like a formula (=, +, -, @, tab or return); in the CSV file an apostrophe stands before "
-        "them, so that no spreadsheet executes them; read_release and verify take it away"
+        "them, so that no spreadsheet executes them; read_release and verify remove it"
     )
 
 

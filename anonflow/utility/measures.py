@@ -439,7 +439,7 @@ def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
             if own is not None and not isinstance(own, Mapping):
                 raise ParameterError(f"measure {name!r}: options are a mapping such as {{option: value}}")
             if name in wanted:
-                raise ParameterError(f"measure {name!r} is asked for twice")
+                raise ParameterError(f"measure {name!r} is named twice; name it once")
             wanted[name] = dict(own or {})
     return wanted
 
@@ -579,7 +579,7 @@ def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]
 
 
 def _discernible_sums(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> tuple[int, int, int]:
-    """Of classes: the sum of size squared of those of at least k; records of smaller ones; all records."""
+    """Return sums over classes: of size squared for classes of at least k, the records of smaller ones, and all records."""
     sizes = _merged([(chunk[0], chunk[1]) for chunk in chunks])
     small = sizes < _needed_k("discernibility", prepared.k)
     return int((sizes[~small] ** 2).sum()), int(sizes[small].sum()), int(sizes.sum())

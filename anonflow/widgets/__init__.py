@@ -1,4 +1,4 @@
-"""The explorer: methods compared on a table in a notebook's cell."""
+"""The explorer: widgets that compare methods on a table in a notebook."""
 
 try:
     import ipywidgets as _ipywidgets  # noqa: F401

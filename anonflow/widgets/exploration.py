@@ -1,4 +1,4 @@
-"""What an explorer knows: a table with its roles, what is to be run, and the runs; it knows no widget."""
+"""The state of an explorer, without widgets: a table with its roles, the chosen methods, and the runs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 __all__ = ["Exploration", "Finished"]
 
 PARTITION = 250
-"""Records in a partition at first, where the table has more."""
+"""The first partition size that is set, if the table has more records."""
 
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """A run that came to an end.
+    """A run that has ended.
 
     Attributes
     ----------
     number : int
-        Of this exploration, from 1.
+        The number of the run in this exploration, from 1.
     result : RunResult
-        With a `problem` where there is nothing to show; its anonymization is the owner's.
+        With a `problem` if the run failed; its anonymization is for the owner only.
     """
 
     number: int
@@ -47,17 +47,17 @@ class Finished:
 
     @property
     def name(self) -> str:
-        """Such as ``3: greedy, k = 10``."""
+        """Return a name such as ``3: greedy, k = 10``."""
         return f"{self.number}: {self.result.algorithm}, k = {self.result.k}"
 
 
 class Exploration:
-    """A table, what is to be run on it, and what came of it.
+    """A table, the methods that are to be run on it, and the finished runs.
 
     Parameters
     ----------
     table : Table or pandas.DataFrame
-        Of a frame, roles and kinds are a first guess (:meth:`Schema.infer`).
+        The roles and kinds of a frame are guessed (:meth:`Schema.infer`).
     k : int
     methods : iterable of str
     partition_size : int, optional
@@ -68,13 +68,12 @@ class Exploration:
     ParameterError
         If `table` has another type, or a method or k is unknown.
     SchemaError, DataError
-        If a frame has no column to begin with.
+        If a frame has no column.
 
     Notes
     -----
-    Runs are made one after the other in a thread of their own, each as a flow of one run by
-    :func:`anonflow.engine.start`, so that what is finished stays when the rest is cancelled. Listeners are called
-    from that thread, too.
+    A background thread makes the runs one after the other, each as a flow of one run by :func:`anonflow.engine.start`,
+    so that finished runs stay when the others are cancelled. Listeners may be called from that thread.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class Exploration:
     # ---------------------------------------------------------------------------------- what is asked
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever something changed."""
+        """Call `listener` after every change."""
         self._listeners.append(listener)
 
     def _tell(self) -> None:
@@ -127,7 +126,7 @@ class Exploration:
 
     @property
     def k(self) -> int:
-        """Among how many records each one hides, at least 2."""
+        """The number of records among which each record is hidden, at least 2."""
         return self._k
 
     @k.setter
@@ -169,7 +168,7 @@ class Exploration:
         return {name: column.role for name, column in self._columns.items()}
 
     def set_role(self, name: str, role: str) -> None:
-        """Say what a column is; a quasi-identifier is generalized as the table's schema says, or as its values suggest.
+        """Set the role of a column; a quasi-identifier keeps its kind from the table's schema, or gets one guessed from its values.
 
         Parameters
         ----------
@@ -197,7 +196,7 @@ class Exploration:
             return Column(name, role)
         if first.role == role:
             return first
-        # a name such as "salary" says more than the values: then the kind is left open
+        # a name such as "salary" is better evidence than the values, so the kind is left open
         guess = infer_columns(self._whole.frame[[name]])[name]
         entry = {"role": role, "kind": guess.get("kind", "categorical")}
         if "missing" in guess:
@@ -216,14 +215,14 @@ class Exploration:
 
     @property
     def unique(self) -> Uniqueness | None:
-        """How alike the records are on the quasi-identifiers; None while the roles cannot be used."""
+        """Return how unique the records are on the quasi-identifiers, or None if the roles are invalid."""
         if self._unique is None and self.table is not None:
             self._unique = Uniqueness(self.table.frame, self.table.qi_columns)
         return self._unique
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What cannot work, a sentence each; empty if everything can be run."""
+        """Return a sentence for each problem of the request; empty if all methods can run."""
         if self.table is None:
             return self._coding
         if not self._methods:
@@ -250,17 +249,17 @@ class Exploration:
 
     @property
     def running(self) -> bool:
-        """Whether runs are on their way."""
+        """Whether runs are in progress."""
         thread = self._thread
         return thread is not None and thread.is_alive()
 
     def start(self) -> None:
-        """Run every method with this k in the background; results arrive in ``finished`` one by one.
+        """Run every method with this k in the background; each result appears in ``finished``.
 
         Raises
         ------
         ParameterError
-            If something cannot work, in the words of ``problems``.
+            If the request has problems; the message has the sentences of ``problems``.
         """
         if self.running:
             return
@@ -277,7 +276,7 @@ class Exploration:
         self._tell()
 
     def cancel(self) -> None:
-        """Stop as soon as possible; what is finished stays."""
+        """Stop the runs as soon as possible, and keep those that are finished."""
         with self._lock:
             self._stop.set()
             handle = self._handle
@@ -290,7 +289,7 @@ class Exploration:
         Raises
         ------
         TimeoutError
-            If they are not after `timeout` seconds.
+            If they are not over after `timeout` seconds.
         """
         thread = self._thread
         if thread is not None:
@@ -315,7 +314,7 @@ class Exploration:
             done = f"{len(self.finished) - before} of {len(flows)} runs are done"
             self.status = f"Cancelled; {done}." if self._stop.is_set() else f"{done}."
             self.progress = {}
-            # a listener that asks whether it runs must hear no
+            # a listener that reads ``running`` must read False
             self._thread = None
             self._tell()
 
@@ -350,7 +349,7 @@ class Exploration:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """A row for each finished run, by its number: algorithm, k, records, gcp, usefulness, ..., partition size."""
+        """Return a row for each finished run, by its number: algorithm, k, records, gcp, usefulness, ..., partition size."""
         import pandas as pd
 
         from anonflow.engine.execution.result import COLUMNS
@@ -366,12 +365,12 @@ class Exploration:
 
     @property
     def shown(self) -> Finished | None:
-        """The run that was chosen: of the last comparison the one that loses least, unless another was chosen."""
+        """Return the chosen run; by default the run of the last comparison with the least loss."""
         return next((run for run in self.finished if run.number == self._chosen), None)
 
     @property
     def chosen(self) -> Anonymization | None:
-        """What the chosen run made of the table, the owner's; None before there is one."""
+        """Return the anonymization of the chosen run, for the owner only, or None if there is no run."""
         shown = self.shown
         return None if shown is None else shown.result.anonymization
 

@@ -1,4 +1,4 @@
-"""The explorer as widgets of a notebook; what it knows is an :class:`Exploration`."""
+"""The widgets of the explorer; its state is an :class:`Exploration`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES = (100, 250, 500, 1_000, 2_500)
 """Partition sizes to choose from, beside the whole table."""
 
 PAUSE = 0.1
-"""Seconds between two looks of a front end at the progress."""
+"""Seconds between two updates of the progress."""
 
 _WIDE = {"description_width": "6.5rem"}
 
@@ -44,7 +44,7 @@ def explorer(
     Parameters
     ----------
     table : Table or pandas.DataFrame
-        Of a frame, roles and kinds are a first guess.
+        The roles and kinds of a frame are guessed.
     k : int
     methods : iterable of str
         Names of :func:`anonflow.algorithms`.
@@ -54,7 +54,7 @@ def explorer(
     Returns
     -------
     Explorer
-        The last line of a cell shows it. The next cell reads what was chosen and found: ``explorer.table``, ``.k``,
+        The last line of a cell shows it. The next cell can read the choices and results: ``explorer.table``, ``.k``,
         ``.methods``, ``.runs``, ``.chosen``.
 
     Raises
@@ -68,7 +68,7 @@ def explorer(
 
 
 class Explorer:
-    """A panel of widgets over an :class:`Exploration`: the owner's, it shows what the table loses.
+    """A panel of widgets over an :class:`Exploration`; it is for the owner only, because it shows originals.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ class Explorer:
 
     @property
     def table(self) -> Table | None:
-        """The table under the chosen roles; None while they cannot be used."""
+        """The table under the chosen roles, or None if the roles are invalid."""
         return self.exploration.table
 
     @property
     def k(self) -> int:
-        """Among how many records each one hides."""
+        """The number of records among which each record is hidden."""
         return self.exploration.k
 
     @k.setter
@@ -127,21 +127,21 @@ class Explorer:
 
     @property
     def chosen(self) -> Anonymization | None:
-        """What the chosen run made of the table."""
+        """The anonymization of the chosen run."""
         return self.exploration.chosen
 
     def start(self) -> None:
-        """Press Run.
+        """Start the runs, as the button Run does.
 
         Raises
         ------
         ParameterError
-            If something cannot work.
+            If the request has problems.
         """
         self.exploration.start()
 
     def cancel(self) -> None:
-        """Press Cancel."""
+        """Cancel the runs, as the button Cancel does."""
         self.exploration.cancel()
 
     def wait(self, timeout: float | None = None) -> None:
@@ -150,7 +150,7 @@ class Explorer:
         Raises
         ------
         TimeoutError
-            If they are not after `timeout` seconds.
+            If they are not over after `timeout` seconds.
         """
         self.exploration.wait(timeout)
 
@@ -248,10 +248,10 @@ class Explorer:
     # ------------------------------------------------------------------------------- both directions
 
     def _ask(self, take_over: Any, *values: Any) -> None:
-        """Take over what a widget was set to, unless it shows the present state."""
+        """Set the model to the value of a widget, unless the widget shows the present state."""
         from anonflow.errors import AnonflowError
 
-        # what is asked while another thread draws waits; what the drawing itself sets in motion is heard here, hushed
+        # an event of another thread waits while the widgets are drawn; events that the drawing causes are ignored
         with self._busy:
             if self._hushed:
                 return
@@ -268,7 +268,7 @@ class Explorer:
             self._ask(self.exploration.choose, change["new"])
 
     def _changed(self) -> None:
-        """Show the model's progress, now and then; called from any thread."""
+        """Show the model's progress at intervals; any thread may call this."""
         model = self.exploration
         if model.running and model.progress and time.monotonic() - self._last_shown < PAUSE:
             same = (model.status, len(model.finished)) == self._drawn[:2]
@@ -278,7 +278,7 @@ class Explorer:
         self._refresh()
 
     def _refresh(self) -> None:
-        """Show what the model says."""
+        """Show the state of the model."""
         model = self.exploration
         with self._busy:
             self._hushed = True
@@ -345,7 +345,7 @@ class Explorer:
     # ---------------------------------------------------------------------------------------- display
 
     def _repr_mimebundle_(self, **given: Any) -> Any:
-        """Return the widgets where there are any, else what was found so far."""
+        """Return the widgets if the front end can show them, otherwise the results so far."""
         shown = self.panel._repr_mimebundle_(**given)
         bundle, more = shown if isinstance(shown, tuple) else (shown, {})
         bundle = {**bundle, "text/plain": repr(self), "text/html": self._still()}
@@ -409,7 +409,7 @@ def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
 
 
 def _paragraphs(*sentences: str) -> str:
-    """Return sentences with lines as far apart as those of a text, which those of widgets are not."""
+    """Return sentences as HTML with the line spacing of text, which is wider than that of widgets."""
     lines = Markup("").join(
         Markup('<div class="anonflow-said">{}</div>').format(sentence) for sentence in sentences
     )
@@ -421,7 +421,7 @@ def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     done = [run for run in finished if run.result.problem is None]
     kinds = list(dict.fromkeys(map(_columns_of, done)))
     for run in done:
-        # the loss is that of the quasi-identifiers: over others it is no point of the same line
+        # losses over different quasi-identifiers are not comparable, so they are not points of one line
         number = kinds.index(_columns_of(run)) + 1
         name = f"{run.result.algorithm}, columns {number}" if len(kinds) > 1 else run.result.algorithm
         series.setdefault(name, []).append((run.result.k, run.result.measures["gcp"]))

@@ -86,7 +86,7 @@ def test_the_shell_the_dashboards_and_python_know_of_each_other(tmp_path: Path) 
         workspace.close()
 
 
-def test_whose_memory_it_is(tmp_path: Path) -> None:
+def test_each_user_has_a_memory_of_releases(tmp_path: Path) -> None:
     """A server with accounts keeps each user's releases apart: what one released is nobody else's to know."""
     pytest.importorskip("panel", reason="the dashboards are an extra")
     from anonflow.dashboards.server.server import ServerSettings

@@ -100,7 +100,7 @@ def test_an_upload_with_a_hostile_name(page: Any, serve: Callable[..., Any], tmp
     harmless(page)
 
 
-def test_the_reports(page: Any, tmp_path: Path) -> None:
+def test_names_in_reports_run_no_script(page: Any, tmp_path: Path) -> None:
     engine.run(write_hostile_flow(tmp_path, ("mondrian", "greedy")))
     page.goto((tmp_path / "out" / "report.html").as_uri())
     harmless(page)

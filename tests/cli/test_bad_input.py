@@ -337,7 +337,7 @@ def _owner_is_a_link(folder: Path) -> list[str]:
 case("path: no flow file", 2, "no such file", lambda folder: ["run", str(folder / "none.yaml")])
 case("path: the flow is a folder", 2, "a folder", lambda folder: ["run", str(folder)])
 case("path: no source file", 2, "no such file", _missing_source)
-case("path: the source is a folder", 2, "is no file", flow(source="{csv: .}"))
+case("path: the source is a folder", 2, "is not a file", flow(source="{csv: .}"))
 case("path: a file where a folder should be", 2, "cannot be written", _target("taken/x.csv"))
 case("path: a folder where a file should be", 2, "is a folder", _target("sub/full.csv"))
 case("path: the owner's folder is a file", 2, "owner", _owner_is_a_file)
@@ -369,7 +369,7 @@ for _result in ("csv", "html"):
     case(f"compare: {_result} over the schema", 2, "written over the schema", _command(
         "compare", "@people.csv", "--schema", "@flow.yaml", f"--{_result}", "@flow.yaml"
     ))  # fmt: skip
-    case(f"compare: {_result} to a device", 2, "is no file", _command(
+    case(f"compare: {_result} to a device", 2, "is not a file", _command(
         "compare", "@people.csv", "--schema", "@flow.yaml", f"--{_result}", "/dev/null"
     ))  # fmt: skip
     case(f"compare: {_result} to where no folder can be", 2, "cannot be written", _command(
@@ -472,7 +472,7 @@ case(
     "too few for every k",
     _search("--set", "steps.anonymize.k=999", "--set", "partition.size=2000"),
 )
-case("search: trials to a device", 2, "is no file", _search("--csv", "/dev/null"))
+case("search: trials to a device", 2, "is not a file", _search("--csv", "/dev/null"))
 case("search: run before anything is picked", 2, "nothing is picked yet", lambda folder: [
     "run", *_search()(folder)[1:2]
 ])  # fmt: skip

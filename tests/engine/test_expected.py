@@ -1,4 +1,4 @@
-"""What a run is expected to take: powers through stretches, and runs that cannot be said anything of."""
+"""What a run is expected to take: powers through stretches, and runs of which nothing can be expected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_run_of_a_flow_is_answered() -> None:
         assert answer.error(answer.seconds) == pytest.approx(0.0)
     assert expected_of(flow, stopped=lambda: True) == []
     (open_one,) = expected_of(Flow.for_table(table, ["auto"], [3], budget=1.0, guarantee="k-anonymity"))
-    assert "a budget decides" in open_one.problem
+    assert "its budget decides" in open_one.problem
     (hopeless,) = expected_of(Flow.for_table(table, ["mondrian"], [500]))
     assert hopeless.seconds is None
     assert "500" in hopeless.problem
@@ -74,7 +74,7 @@ def test_every_run_of_a_flow_is_answered() -> None:
 def test_without_its_table_nothing_is_expected() -> None:
     frame = af.datasets.load("census_like", n=60, seed=1)
     flow = Flow.for_table(af.Table(frame, af.datasets.schema("census_like")), ["mondrian"], [3])
-    with pytest.raises(ParameterError, match="needs its table in memory"):
+    with pytest.raises(ParameterError, match="its table in memory"):
         expected_of(replace(flow, table=None))
 
 

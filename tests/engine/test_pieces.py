@@ -322,7 +322,9 @@ def test_people_are_not_counted_where_nobody_is_listed(tmp_path: Path) -> None:
     steps = "  - draw: {}\n  - attack: [unit]\n"
     settings = {"columns": WITH_UNITS, "steps": steps, "anonymize": "{algorithm: k-concealment, k: 3}"}
     _, flow = written(tmp_path, frame=visits(300), publish=PARQUET, **settings)
-    with pytest.raises(ParameterError, match="it needs the role unit and a method whose rows list people"):
+    with pytest.raises(
+        ParameterError, match="this attacker needs the role unit and a method whose rows list people"
+    ):
         engine.run(flow, seed=SEED)
 
 

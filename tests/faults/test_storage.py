@@ -215,7 +215,9 @@ def test_a_pipe_is_no_file(tmp_path: Path, file: str) -> None:
         "flow": lambda: engine.run(pipe),
         "schema": lambda: af.Schema.read(pipe),
     }
-    with pytest.raises(AnonflowError, match=r"is no file|no ordinary file|no such hierarchy file") as caught:
+    with pytest.raises(
+        AnonflowError, match=r"is not a file|no ordinary file|no such hierarchy file"
+    ) as caught:
         flows[file]()
     assert caught.value.exit_status == 2
 

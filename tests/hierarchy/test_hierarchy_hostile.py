@@ -113,7 +113,7 @@ def test_encodings_that_fit(tmp_path: Path) -> None:
     assert Hierarchy.from_csv(path, encoding="utf-16").leaves == ("Zürich",)
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, "/dev/zero", tmp_path / ("x" * 5000), "a\0b"):
         with pytest.raises(HierarchyError):
             Hierarchy.from_csv(path)

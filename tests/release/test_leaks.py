@@ -293,7 +293,7 @@ def test_a_bug_says_no_value(
 
 
 @pytest.mark.parametrize("algorithm", sorted(REGISTRY))
-def test_what_methods_say(algorithm: str, tmp_path: Path) -> None:
+def test_errors_and_facts_of_methods_show_no_value(algorithm: str, tmp_path: Path) -> None:
     flow = engine.load_flow(flow_in(tmp_path))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
     for k in (3, N, N + 1):

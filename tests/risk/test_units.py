@@ -515,7 +515,7 @@ def test_own_rows_are_of_people() -> None:
     assert attacks.targets == 60
     assert attacks.rate == pytest.approx(1.0)
     assert attacks.at_risk == 60
-    assert "of 60 people" in attacks.sentence
+    assert "to 60 people" in attacks.sentence
     drawn = risk.OwnRows(anonymization).attack(
         risk.AttackContext.of(table, anonymization.release(seed=SEED).frame, 4)
     )

@@ -39,7 +39,7 @@ from anonflow.strict_yaml import dumps, loads, read, suggest, unknown
         *(".inf", "-.inf", ".nan", "NaN", "2020-01-31", "2020-01-31T10:00:00Z", "1,5", "=", "<<", "5%", "Ü"),
     ],
 )
-def test_stays_text(text: str) -> None:
+def test_a_plain_scalar_stays_text(text: str) -> None:
     assert loads(text).data == text
     assert loads(f"a: {text}").data == {"a": text}
 
@@ -109,7 +109,7 @@ TRAPS = {
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_traps(trap: str) -> None:
+def test_a_trap_is_refused_at_its_place(trap: str) -> None:
     text, place, says = TRAPS[trap]
     with pytest.raises(SchemaError) as caught:
         loads(text, "flow.yaml", SchemaError)
@@ -165,7 +165,9 @@ def document() -> strict_yaml.Document:
         (("nothing",), (1, 1), (1, 1)),
     ],
 )
-def test_places(document: strict_yaml.Document, path: tuple, key: tuple, value: tuple) -> None:
+def test_each_path_has_its_place(
+    document: strict_yaml.Document, path: tuple, key: tuple, value: tuple
+) -> None:
     assert document.place(path) == key
     assert document.place(path, value=True) == value
     assert document.message(path, "hm") == f"f.yaml:{key[0]}:{key[1]}: hm"
@@ -226,7 +228,7 @@ def test_files_that_are_refused(tmp_path: Path, content: bytes, says: str) -> No
     assert str(caught.value).startswith(str(path))
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FlowError, match="no such file"):
         read(tmp_path / "flow.yaml")
     with pytest.raises(FlowError, match="a folder"):

@@ -54,7 +54,7 @@ def published(table: Table, rows: list[list[int]]) -> list[str]:
 CELLS = ["53", "59", "56", "N", "R", None]
 
 
-def test_what_is_published() -> None:
+def test_ranges_with_codes_are_written_in_their_notation() -> None:
     table = alone(CELLS)
     rows = [
         [0],

@@ -48,7 +48,7 @@ def test_delimiter_and_encoding_are_found_and_the_cells_are_the_same(
     assert frame.to_dict("list") == {"name": ["Zoë", "Jan"], "city": ["Köln", "Ulm"], "pay": ["1,5", "2,5"]}
 
 
-def test_odd_files() -> None:
+def test_the_form_of_odd_files_is_detected() -> None:
     assert form("") == (",", "utf-8", 0)
     assert form("a\n1\n2\n") == (",", "utf-8", 1)
     assert form('"a,x,y";b\n"1,2,3";2\n')[0] == ";"  # a delimiter in quotes is none

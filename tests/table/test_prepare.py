@@ -272,7 +272,7 @@ BAD_FILES: list[tuple[bytes, str]] = [
     (b"a,b\n1,2\n", "does not begin with the line old,new"),
     (b"old,new\n", "has 0 values"),
     (b"old,new\n1,2,3\n", "line 2: has 3 cells"),
-    (b"old,new\n1,2\n1,3\n", "line 3: its value is there before"),
+    (b"old,new\n1,2\n1,3\n", "line 3: its value is there already"),
     (b"old,new\n\xff,2\n", "is not in UTF-8"),
     (b'old,new\n"a"b,2\n', "is no CSV file"),
 ]

@@ -189,7 +189,7 @@ def test_too_much_work_falls_back_on_a_bound(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.undo()
 
 
-def test_what_a_result_says() -> None:
+def test_a_result_shows_its_bound_once_it_is_computed() -> None:
     frame = af.datasets.census_like(150, seed=1)
     table = af.Table(frame, af.datasets.schema("census_like"))
     anon = af.anonymize(table, "greedy", k=3)

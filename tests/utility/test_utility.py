@@ -382,7 +382,7 @@ def test_what_cannot_be_asked() -> None:
     boxes = Generalization.of(table.records)
     cases: list[tuple[Any, dict[str, Any], str]] = [
         ("usefullness", {}, "did you mean 'usefulness'"),
-        (["gcp", "gcp"], {}, "asked for twice"),
+        (["gcp", "gcp"], {}, "is named twice"),
         ([3], {}, "unknown measure"),
         (3, {}, "measures are names"),
         ({"usefulness": 3}, {}, "options are a mapping"),

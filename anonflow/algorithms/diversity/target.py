@@ -340,7 +340,7 @@ class Targets:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each column's values begin, and how many there are in all: shape (c + 1,), int64."""
+        """The first position of each column's values, and their number in all: shape (c + 1,), int64."""
         return np.concatenate([[0], np.cumsum([len(target.overall) for target in self.each])]).astype(
             np.int64
         )

@@ -36,7 +36,7 @@ VISITS = 16
 JOURNAL = 1_024
 """Exchanges that can be undone after a kick."""
 
-DEAR = 2.0
+HIGHEST_PRICE = 2.0
 """The highest price of a kick, in mean costs of a record."""
 
 REACH = 8
@@ -138,7 +138,15 @@ def improve_by_chains(
         before = float(rows.drop[::k].sum())
         kicking = done >= chains_only
         totals += _one_round(
-            rows, search, codes, DEAR * before / n, rng, pool, compiled, mutual=mutual, kicking=kicking
+            rows,
+            search,
+            codes,
+            HIGHEST_PRICE * before / n,
+            rng,
+            pool,
+            compiled,
+            mutual=mutual,
+            kicking=kicking,
         )
         done += 1
         now = float(rows.drop[::k].sum())

@@ -187,7 +187,7 @@ def pattern_set(
     coded = next((domain.column for domain in domains if domain.has_codes), None)
     if coded is not None:
         raise ParameterError(
-            f"column {coded!r} has numbers and codes, which are not hidden apart; recode it under prepare, "
+            f"column {coded!r} has numbers and codes, which cannot be hidden separately; recode it under prepare, "
             "or use another method",
             subject="pattern-guided",
         )

@@ -43,7 +43,7 @@ TimeLimit = Annotated[
         "Time limit (s)",
         least=0.001,
         time_limit=True,
-        sentence="Seconds after which the best levels found are taken; the optimum without it.",
+        sentence="Seconds after which the search stops with its best levels; without it, the search ends with the optimum.",
     ),
 ]
 
@@ -76,7 +76,7 @@ def full_domain(
         Intervals begin at multiples of the width. Without it, widths that double, see
         :func:`anonflow.algorithms.recoding.lattice.column_levels`.
     time_limit : float, optional
-        Seconds after which the best levels found are taken; the optimum without it.
+        Seconds after which the search stops with its best levels; without it, the search ends with the optimum.
 
     Returns
     -------

@@ -38,7 +38,7 @@ BARS = 20
 
 RISKS = {
     "promised": "promised: one in k",
-    "measured": "measured: who knows everybody and the method",
+    "measured": "measured: an attacker who knows everybody and the method",
 }
 """Descriptions of risks, by name."""
 

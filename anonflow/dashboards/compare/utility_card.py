@@ -60,7 +60,7 @@ class UtilityCard(pn.viewable.Viewer):
             self.title,
             self.figure,
             lead="Computed from the originals and from plausible tables of what each run would publish; a suppressed row counts as "
-            "lost. These numbers tell about the originals: they are not for publication.",
+            "lost. These numbers reveal something about the originals: do not publish them.",
         )
         self.measure.param.watch(self._name_changed, "value")
         self.start.on_click(self._start)

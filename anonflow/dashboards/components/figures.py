@@ -251,7 +251,7 @@ def _turn(labels: Sequence[str], room: float) -> float | str:
 
 
 def _apart(ks: Sequence[float], is_log: bool) -> list[float]:
-    """Of the ks, first and last and those between whose labels do not touch."""
+    """Return the first and the last k, and those between them whose labels do not overlap."""
     places = [math.log(k) for k in ks] if is_log else list(ks)
     least = 0.09 * (places[-1] - places[0])  # a label's share of an axis
     kept = [0]

@@ -13,6 +13,8 @@ from anonflow.dashboards.session.user_limits import MEGABYTE, Limits
 
 __all__ = ["DiskDropper"]
 
+INTERRUPTED = "the upload was interrupted; try again"
+
 SIDE_BY_SIDE = 4
 """The most files that are uploaded at once; a browser sends two."""
 
@@ -72,7 +74,7 @@ class DiskDropper(pn.widgets.FileDropper):
             name, chunk, total = str(data["name"]), int(data["chunk"]), int(data["total_chunks"])
             block = data["data"]
         except (KeyError, TypeError, ValueError):
-            self._refuse("the upload was interrupted; try again")
+            self._refuse(INTERRUPTED)
             return
         block = block.encode() if isinstance(block, str) else bytes(block)
         if chunk == 1:
@@ -85,11 +87,11 @@ class DiskDropper(pn.widgets.FileDropper):
             self._open[name] = Path(path), 0, 0
         if name not in self._open:
             if self._open and not self.multiple:
-                self._refuse("the upload was interrupted; try again")
+                self._refuse(INTERRUPTED)
             return  # the rest of a refused file
         place, last, size = self._open[name]
         if chunk != last + 1 or chunk > total:
-            self._refuse("the upload was interrupted; try again", name)
+            self._refuse(INTERRUPTED, name)
             return
         size += len(block)
         together = size + sum(held for other, (_, _, held) in self._open.items() if other != name)

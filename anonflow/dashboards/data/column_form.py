@@ -12,6 +12,7 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.table_sources import edited_column
 from anonflow.dashboards.session.workspace import plural
@@ -124,7 +125,7 @@ class ColumnChoice(DraftForm):
             If no table is open.
         """
         if self.workspace.named is None:
-            raise DataError("no table is open; open one first")
+            raise DataError(OPEN_FIRST)
         first: pd.DataFrame = self.workspace.named.head(most)
         return first
 

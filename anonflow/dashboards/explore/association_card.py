@@ -28,7 +28,7 @@ class AssociationCard(pn.viewable.Viewer):
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     computing = param.Boolean(default=False)
-    problem = param.String(default="", doc="Why there is no picture.")
+    problem = param.String(default="", doc="Why the associations cannot be compared.")
 
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)

@@ -81,7 +81,7 @@ class BeforeAfter:
 
     @classmethod
     def of(cls, anonymization: Anonymization) -> BeforeAfter:
-        """Of what a run made of its table; where an original has no value, it is said so."""
+        """Compare the originals with their generalized records; a missing value is shown as such."""
         before = Generalization.of(anonymization.table.records).decode_categories()
         for name, without in missing_of(anonymization.table.records).items():
             cells = before[name].cat
@@ -257,7 +257,7 @@ class ExploreModel(param.Parameterized):
 
     @property
     def anonymization(self) -> Anonymization | None:
-        """What the chosen run made of the table: the owner's."""
+        """The anonymization of the chosen run, for the owner only."""
         return None if self.run is None else self.run.result.anonymization
 
     @property

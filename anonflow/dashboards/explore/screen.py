@@ -46,7 +46,7 @@ _KINDS = {
     "matches": "Thick orange: the {rows} published rows that may be this person's; each is the true one with the same "
     "probability. Dashed blue: the {originals} people whose values this generalized record covers. Thin: matches "
     "among the others. Nobody can tell them apart by these columns.",
-    "class": "This record is published in a class of {originals} equal rows: whoever looks for one of these people finds "
+    "class": "This record is published in a class of {originals} equal rows: somebody who looks for one of these people finds "
     "all of them.",
     "covers": "Dotted orange: the {rows} published rows that cover this person. k-concealment promises that at least k of "
     "them are matches, not that each is equally likely.",
@@ -387,7 +387,7 @@ class ExploreScreen(pn.viewable.Viewer):
             self.attacked.object = (
                 "<p class='soft' role='status'>Attackers are at work; this takes some seconds.</p>"
                 if model.attacking
-                else "<p class='soft'>Nobody has attacked this run yet. A release is drawn for the purpose and thrown away.</p>"
+                else "<p class='soft'>Nobody has attacked this run yet. anonflow draws a release for the attack and discards it.</p>"
             )
         else:
             k = model.run.result.k if model.run is not None else 0

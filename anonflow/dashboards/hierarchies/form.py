@@ -12,7 +12,7 @@ import param
 
 from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.hierarchies.grouping import Grouping
+from anonflow.dashboards.hierarchies.grouping import CHOOSE_GROUP, Grouping
 from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
@@ -96,7 +96,7 @@ class HierarchyChoice(DraftForm):
 
     @property
     def entry(self) -> dict[str, Any]:
-        """What the draft says of the column."""
+        """The entry of the column in the draft."""
         entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
         return entry if isinstance(entry, dict) else {}
 
@@ -383,7 +383,7 @@ class HierarchyChoice(DraftForm):
             return tree
 
         if not self.picked:
-            self.problem = "choose a group to dissolve"
+            self.problem = CHOOSE_GROUP
             return
         self._regroup(change)
 

@@ -10,6 +10,8 @@ from anonflow.hierarchy import Hierarchy
 
 __all__ = ["Grouping"]
 
+CHOOSE_GROUP = "choose a group to dissolve"
+
 ROOT = "*"
 
 DEEPEST = 40
@@ -104,7 +106,7 @@ class Grouping:
         """
         up = self.parent(name)
         if name not in self.children or up is None:
-            raise HierarchyError("choose a group to dissolve")
+            raise HierarchyError(CHOOSE_GROUP)
         children = {key: list(value) for key, value in self.children.items() if key != name}
         at = children[up].index(name)
         children[up][at : at + 1] = self.children[name]

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import empty, html
 from anonflow.dashboards.prepare.steps_before import StepsBefore
+from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["PrepareScreen"]
@@ -28,7 +29,7 @@ class PrepareScreen(pn.viewable.Viewer):
 
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)
-        self.nothing = empty("No table yet: go to Data and open one.")
+        self.nothing = empty(NO_TABLE)
         self.before = StepsBefore(workspace=workspace)
         workspace.param.watch(self._show, "frame")
         self._show()

@@ -10,6 +10,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import facts, html
+from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.validation import running_flow, single_document
 from anonflow.dashboards.session.workspace import Workspace
@@ -58,7 +59,7 @@ class ExpectedRuns(param.Parameterized):
             return
         table, document, folder = workspace.table, workspace.draft.document, workspace.draft.folder
         if table is None or workspace.problems:
-            self.problem = "; ".join(workspace.problems) or "no table is open; open one first"
+            self.problem = "; ".join(workspace.problems) or OPEN_FIRST
             return
         try:
             flows = [

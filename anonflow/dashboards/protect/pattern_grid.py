@@ -111,7 +111,7 @@ class PatternBoard(pn.viewable.Viewer):
         self.grid = Clickable(on_click=self._click, sizing_mode="stretch_width")
         self.add = pn.widgets.Button(label="Add a pattern", on_click=lambda event: choice.add())
         self.fresh = pn.widgets.Button(
-            label="Begin anew: one column at a time", on_click=lambda event: choice.start_list(True)
+            label="Start again: one column at a time", on_click=lambda event: choice.start_list(True)
         )
         self.summary = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)

@@ -206,8 +206,8 @@ class ProtectScreen(pn.viewable.Viewer):
         says = {
             "whole": "The whole table at once: the least loss, the most time.",
             "size": f"Each {choice.size:,} records on their own, side by side: faster, with a little more loss.",
-            "time": f"The method is timed on a few partitions; the largest that fit {choice.seconds:g} s are taken.",
-            "auto": f"Methods are timed on some of the records; the one that loses least in {choice.seconds:g} s is taken.",
+            "time": f"anonflow times the method on a few partitions, and takes the largest that fit {choice.seconds:g} s.",
+            "auto": f"anonflow times methods on some of the records, and takes the one that loses least in {choice.seconds:g} s.",
         }
         self.about_cut.object = f"<p>{says[choice.cut]}</p>"
 
@@ -299,7 +299,7 @@ class ProtectScreen(pn.viewable.Viewer):
             titles={"column": "Column", "kind": "Kind", "weight": "Weight ✎", "interval": "Intervals ✎",
                     "max-width": "Max width ✎", "max-set": "Max set ✎", "at-least": "At least ✎", "boundary": "Boundary"},
             header_tooltips={
-                "weight": "counts so many times in the information loss",
+                "weight": "how many times the column counts in the information loss",
                 "interval": "numeric: no value leaves its interval of this width",
                 "max-width": "numeric: no published range is wider",
                 "max-set": "categorical: no published set has more values",

@@ -67,7 +67,7 @@ class TargetCard(pn.viewable.Viewer):
         return pn.Column(
             html(
                 Markup(
-                    "<p class='soft'>Empty fields are not asked for. Everything else of this page holds for each trial: boundaries, "
+                    "<p class='soft'>An empty field sets no target. All other settings of this page apply to each trial: boundaries, "
                     "limits, diversity and the loss to keep low.</p>"
                 )
             ),

@@ -9,6 +9,7 @@ from typing import Any
 import param
 
 from anonflow import engine
+from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.validation import running_flow, single_document
 from anonflow.dashboards.session.workspace import Workspace, plural
@@ -61,12 +62,12 @@ class TargetChoice(param.Parameterized):
 
     @property
     def target(self) -> SearchTarget:
-        """What the form says.
+        """The target that the form describes.
 
         Raises
         ------
         ParameterError
-            If nothing is to be reached, or a value is none.
+            If the form has no target, or a value is outside its domain.
         """
         seconds, most = float(self.seconds), self.workspace.limits.seconds
         return SearchTarget(
@@ -84,9 +85,7 @@ class TargetChoice(param.Parameterized):
         workspace = self.workspace
         try:
             if workspace.table is None or workspace.problems:
-                raise FlowError.collected(
-                    "this cannot run", workspace.problems or ("no table is open; open one first",)
-                )
+                raise FlowError.collected("this cannot run", workspace.problems or (OPEN_FIRST,))
             target = self.target
             document = workspace.draft.document
             (first, *_) = workspace.draft.flow().runs
@@ -180,7 +179,7 @@ class TargetChoice(param.Parameterized):
         if self.problem:
             return f"This cannot be searched: {self.problem}"
         if self.searching:
-            return f"Searching ({self.doing}): {plural(len(self.trials), 'trial')} so far, on the page Compare as runs."
+            return f"Searching ({self.doing}): {plural(len(self.trials), 'trial')} so far; each is a run on the page Compare."
         if self.report is None:
-            return "Say what is to be reached; methods, k and partitions are then tried for you, the most promising first."
+            return "Set a target; anonflow then tries methods, k and partitions, the most promising first."
         return f"{self.report.sentence()} {plural(len(self.report.trials), 'trial')} in {self.report.seconds:.0f} s; {self.report.ended}."

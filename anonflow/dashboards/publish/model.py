@@ -22,9 +22,11 @@ from anonflow.table.infer import infer_columns
 
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
 
+ONE_FILE = "All of this, one file"
+
 PUBLIC = {
     "public": (
-        "All of this, one file",
+        ONE_FILE,
         "public.zip",
         "All files of this card together: you may publish all of them.",
     ),
@@ -48,7 +50,7 @@ PUBLIC = {
     "review": (
         "Reviewer's report",
         "review.html",
-        "On the lines of EMA's anonymization report, with the threshold 0.09, controls held out, and fields to sign; print "
+        "Modelled on EMA's anonymization report, with the threshold 0.09, controls held out, and fields to sign; print "
         "it as a PDF from any browser.",
     ),
     "figures": (
@@ -64,7 +66,7 @@ _DESCRIBED = {"csv-metadata": "csv", "parquet-metadata": "parquet"}
 
 OWNER = {
     "owner": (
-        "All of this, one file",
+        ONE_FILE,
         "owner.zip",
         "Certificate, flow and script together, without the seed. Nobody else may have it.",
     ),

@@ -72,7 +72,7 @@ class ReviewForm(pn.viewable.Viewer):
             sections.setdefault(section, []).append(self.fields[key])
         self._card = card(
             "The reviewer's report, filled in",
-            html(badge(True, "Public: may leave the house, with what you write here")),
+            html(badge(True, "Public: may be published, with what you write here")),
             *(
                 part
                 for section, fields in sections.items()

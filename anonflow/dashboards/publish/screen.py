@@ -215,7 +215,7 @@ class PublishScreen(pn.viewable.Viewer):
     def _lay_out(self) -> None:
         self.public = card(
             "Public",
-            html(badge(True, "Public: may leave the house")),
+            html(badge(True, "Public: may be published")),
             *(self._offer(what) for what in PUBLIC),
             classes=["af-public"],
         )
@@ -282,13 +282,13 @@ class PublishScreen(pn.viewable.Viewer):
         if uploaded:
             parts.append(
                 Markup(
-                    "<p>It holds nothing of your file, not even column names: whoever follows it uploads a file first.</p>"
+                    "<p>It contains nothing of your file, not even column names: whoever opens it uploads a file first.</p>"
                 )
             )
         if missing:
             parts.append(
                 Markup(
-                    "<p>Not in the link, for it may say something about the data: {}. The flow file has it.</p>"
+                    "<p>Not in the link, because it may reveal something about the data: {}. The flow file has it.</p>"
                 ).format(", ".join(missing[:8]) + (", ..." if len(missing) > 8 else ""))
             )
         self.link.object = str(Markup("").join(parts))
@@ -297,8 +297,8 @@ class PublishScreen(pn.viewable.Viewer):
         return pn.Column(
             html(
                 Markup(
-                    "<h2>Publish</h2><p class='soft'>One run becomes one release. What is green may leave the house; what is "
-                    "red stays with the owner of the table.</p>"
+                    "<h2>Publish</h2><p class='soft'>One run becomes one release. The files in green may be published; the "
+                    "files in red stay with the owner of the table.</p>"
                 )
             ),
             self.nothing,
@@ -308,7 +308,7 @@ class PublishScreen(pn.viewable.Viewer):
                 self.link,
                 self.copy,
                 self.address,
-                lead="Methods, k and settings, and of a built-in table its name. Never data.",
+                lead="It contains methods, k, settings and the name of a built-in table. It never contains data.",
             ),
             sizing_mode="stretch_width",
         )

@@ -32,6 +32,8 @@ __all__ = [
     "sets_table",
 ]
 
+NONE_UNIQUE = Markup("<p>No record is unique on {} or fewer.</p>")
+
 DRAWN = 20
 """Sets in the picture, the riskiest."""
 
@@ -149,7 +151,7 @@ def column_parts(risk: RiskBefore) -> Markup:
     """Return how much each column adds: its part in the minimal sample uniques."""
     each = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
     if not int(each["minimal uniques"].sum()):
-        return Markup("<p>No record is unique on {} or fewer.</p>").format(_columns(risk.sets.most))
+        return NONE_UNIQUE.format(_columns(risk.sets.most))
     return Markup("{}").format(
         bars(
             each["column"].tolist(),
@@ -163,7 +165,7 @@ def riskiest(picture: PictureOfRisk) -> Markup:
     """Return the records of the highest scores with their values: the owner's."""
     risk = picture.risk
     if not len(picture.riskiest):
-        return Markup("<p>No record is unique on {} or fewer.</p>").format(_columns(risk.sets.most))
+        return NONE_UNIQUE.format(_columns(risk.sets.most))
     rows = []
     for figures, sets, cells in zip(
         picture.riskiest.to_dict("records"),
@@ -222,8 +224,8 @@ def population(risk: PopulationRisk) -> Markup:
 def register(figures: RegisterFigures) -> Markup:
     """Return whom of a register the records fit: numbers, and what they mean."""
     return Markup(
-        "{}<p class='soft'>Of the records as they are, before anything is generalized. Who compares the table with this register names "
-        "the person of a record that fits exactly one. A release is attacked with it, too: see its report.</p>"
+        "{}<p class='soft'>These figures are of the original records. Somebody who compares the table with this register names the "
+        "person of each record that fits exactly one. The attackers try the register on a release, too: see its report.</p>"
     ).format(
         cards(
             [
@@ -257,7 +259,7 @@ def owners(risk: RiskBefore) -> Markup:
     ]
     header = ["", "how many", "most rows of one", "with a unique row", "average risk", "highest risk"]
     return Markup(
-        "{}<p class='soft'>Risk: that one of their rows is named rightly by who knows all of them.</p>"
+        "{}<p class='soft'>Risk: the probability that somebody who knows all rows of a person names one of them rightly.</p>"
     ).format(facts(header, rows, range(1, 6)))
 
 

@@ -14,11 +14,11 @@ from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
+from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["RiskScreen"]
 
-NO_TABLE = "No table yet: go to Data and open one."
 WRONG = "The columns cannot be used like this yet; the screen Data says why."
 CODING = "The table is being coded under its columns: this takes some seconds."
 NO_COLUMNS = "No column is a quasi-identifier yet: say on the screen Data what others can know."
@@ -52,7 +52,7 @@ class RiskScreen(pn.viewable.Viewer):
         self._root = pn.Column(
             html(
                 Markup(
-                    "<h2>Risk</h2><p>{} <span class='soft'>What a reviewer asks of the table before anything is done to it. This "
+                    "<h2>Risk</h2><p>{} <span class='soft'>What a reviewer asks about the table before it is anonymized. This "
                     "screen shows values of the table: do not publish pictures of it.</span></p>"
                 ).format(badge(False, "Owner's view"))
             ),
@@ -119,11 +119,11 @@ class RiskScreen(pn.viewable.Viewer):
             self._filling = False
         weight = table.schema.weight_column
         self.sampled.object = "" if weight is None else str(
-            Markup("<p class='soft'>For how many people of the population each record stands, the column <b>{}</b> says.</p>").format(weight)
+            Markup("<p class='soft'>The column <b>{}</b> says for how many people of the population each record stands.</p>").format(weight)
         )  # fmt: skip
         left = table.dropped + table.filtered
         note = (
-            f" Of the file, {left:,} records are left out by the steps before, or for a missing value."
+            f" {left:,} records of the file are left out, by the steps on the screen Prepare or for a missing value."
             if left
             else ""
         )
@@ -187,7 +187,7 @@ class RiskScreen(pn.viewable.Viewer):
         part = self.parts
         self.unsampled = html(
             Markup(
-                "<p class='soft'>Whoever is unique here need not be unique in the population. Where the table is a sample, type the "
+                "<p class='soft'>A person who is unique here need not be unique in the population. If the table is a sample, type the "
                 "sampling fraction above, or give a column the role weight on the screen Data.</p>"
             )
         )
@@ -195,7 +195,7 @@ class RiskScreen(pn.viewable.Viewer):
         self.cards = [
             card("Who stands alone", part["alone"]),
             card("Every combination of columns", self.size, part["sets"], part["sets_table"], part["pairs"],
-                 lead="Who knows these columns of a person, and nothing else, finds the person's record if it is unique."),
+                 lead="Somebody who knows these columns of a person, and nothing else, finds the person's record if it is unique."),
             card("Which columns it comes from", part["columns"],
                  lead="Of all minimal sample uniques, the share that each column is part of."),
             card("The riskiest records", part["riskiest"],
@@ -220,8 +220,8 @@ class RiskScreen(pn.viewable.Viewer):
             *self.cards,
             self.listed,
             card("Why these columns", part["reasons"],
-                 lead="Guessed from names and values, and never certain: whether others can know a column, only you know. "
-                      "Roles are changed on the screen Data."),
+                 lead="These are guesses from names and values: only you know whether others can know a column. "
+                      "Change roles on the screen Data."),
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip

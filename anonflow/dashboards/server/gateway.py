@@ -83,7 +83,7 @@ class Gateway(Router):
     metrics : callable or None
         What ``/metrics`` says; without it there is no such page.
     metrics_readers : iterable of str
-        Addresses and networks that are told it.
+        Addresses and networks that may read it.
 
     Notes
     -----
@@ -139,7 +139,7 @@ class Gateway(Router):
 
     @property
     def lost(self) -> str:
-        """What the login says of how long a session is kept."""
+        """The sentence of the login page about how long a session is kept."""
         return (
             f", and for {in_words(self.kept)} after you leave the page or the server is lost"
             if self.kept
@@ -242,7 +242,7 @@ class Gateway(Router):
 
     @staticmethod
     def user_told(cookies: Mapping[str, str]) -> str:
-        """Return who a session belongs to, by what it was told; empty for nobody."""
+        """Return the owner of a session, or an empty text."""
         return cookies.get(COOKIE, "")
 
     @staticmethod

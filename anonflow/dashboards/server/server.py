@@ -254,7 +254,7 @@ class Server:
             most = self.limits.sessions
             if most is not None and self.sessions >= most:
                 return pn.pane.HTML(
-                    "<h2>This server is full</h2><p>As many people are using it as it can serve. "
+                    "<h2>This server is full</h2><p>It already has as many users as it can serve. "
                     "Reload this page in a few minutes.</p>"
                 )
             while most is not None and self.sessions + self.seats.kept >= most and self.seats.make_room():
@@ -366,12 +366,12 @@ class Server:
 
     @property
     def port(self) -> int:
-        """What is listened on."""
+        """The port on which the server listens."""
         return int(self._server.port)
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds it."""
+        """The address of the server for a browser on this machine."""
         name = self.settings.address if self.settings.address in LOOPBACK else "127.0.0.1"
         return f"http://{f'[{name}]' if ':' in name else name}:{self.port}/"
 

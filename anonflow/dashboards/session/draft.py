@@ -28,7 +28,7 @@ class Draft(param.Parameterized):
     ----------
     document : dict
         The flow as its file has it. Screens read it and never change it in place: every edit goes through
-        :meth:`set`, which puts a new mapping here, so that whoever watches the param is told.
+        :meth:`set`, which puts a new mapping here, so that the watchers of the param are called.
     folder : pathlib.Path
         What paths in the flow are relative to.
 
@@ -265,7 +265,13 @@ def _inside(at: Any, key: str) -> Any:
         return step[key]
     if isinstance(at, dict):
         return at.setdefault(key, {})
-    raise FlowError(f"nothing can be put under {key!r}: what holds it is a single value; replace that whole")
+    raise _single_value(key)
+
+
+def _single_value(key: str) -> FlowError:
+    return FlowError(
+        f"nothing can be added under {key!r}: its parent is a single value; replace the whole value"
+    )
 
 
 def _put(at: Any, key: str, value: Any) -> None:
@@ -278,9 +284,7 @@ def _put(at: Any, key: str, value: Any) -> None:
         elif value is not None:
             _insert(at, {key: value}, key)
     elif not isinstance(at, dict):
-        raise FlowError(
-            f"nothing can be put under {key!r}: what holds it is a single value; replace that whole"
-        )
+        raise _single_value(key)
     elif value is None:
         at.pop(key, None)
     else:

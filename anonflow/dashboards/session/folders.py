@@ -69,12 +69,12 @@ class SessionFolder:
 
     @property
     def runs(self) -> str | None:
-        """What :meth:`keep_runs` wrote last; None where there is nothing."""
+        """The content that :meth:`keep_runs` wrote last, or None."""
         return self._read(_RUNS)
 
     @property
     def review(self) -> str | None:
-        """What :meth:`keep_review` wrote last; None where there is nothing."""
+        """The content that :meth:`keep_review` wrote last, or None."""
         return self._read(_REVIEW)
 
     def _read(self, name: str) -> str | None:
@@ -119,8 +119,8 @@ class SessionFolders:
 
     Notes
     -----
-    A folder's name begins with a hash of the key of who may go on with it, and a session without a key has none.
-    Whoever holds the lock of a folder owns it, and the system frees the locks of a process that was killed: what can
+    A folder's name begins with a hash of its owner's key; that of a session without a key does not.
+    The process that holds the lock of a folder owns it, and the system frees the locks of a process that was killed: what can
     be locked is lost. A folder is made, locked and only then given its name, so none is taken for lost before.
     """
 
@@ -136,11 +136,14 @@ class SessionFolders:
             self.home.mkdir(mode=0o700, exist_ok=True)
             status = self.home.lstat()
         except OSError as error:
-            raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
+            raise self._unusable(error) from None
         if not is_owners_alone(status):
             raise ParameterError(
                 f"{self.home}: is not yours alone; delete it, or set TMPDIR to another folder"
             )
+
+    def _unusable(self, error: OSError) -> ParameterError:
+        return ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder")
 
     def begin(self, key: str = "", resume: bool = True) -> SessionFolder:
         """Return the folder of a session that begins.
@@ -148,7 +151,7 @@ class SessionFolders:
         Parameters
         ----------
         key : str
-            A secret of whoever the session belongs to; without it nobody goes on with it.
+            A secret of the session's owner, which is needed to continue the session.
         resume : bool
             Whether the last one that a lost server left of this key is taken up.
 
@@ -167,7 +170,7 @@ class SessionFolders:
 
     def _created(self, key: str) -> SessionFolder:
         try:
-            self._check_home()  # whoever cleans the temporary folder may have removed it
+            self._check_home()  # a cleaner of temporary folders may have removed it
             named = self.home / f"{_name(key)}-{secrets.token_hex(8)}"
             if RENAMES_OPEN:
                 path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700
@@ -180,7 +183,7 @@ class SessionFolders:
             if path != named:
                 path.rename(named)
         except OSError as error:
-            raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
+            raise self._unusable(error) from None
         return SessionFolder(named, lock)
 
     def _lost_of(self, key: str) -> SessionFolder | None:

@@ -97,7 +97,7 @@ class JobGroup:
         self._over.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until every job has ended, and been told; whether that was within the timeout."""
+        """Wait until every job has ended and its listener was called; return whether that was within the timeout."""
         return self._over.wait(timeout)
 
     def _work(self, job: Job) -> None:

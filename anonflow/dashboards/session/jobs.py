@@ -65,7 +65,7 @@ class FinishedRun:
 
     @property
     def name(self) -> str:
-        """What its user calls it; such as ``greedy k=10`` without that."""
+        """The name that the user gave the run; by default one such as ``greedy k=10``."""
         return self.label or self.result.name
 
     @property

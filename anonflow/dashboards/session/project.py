@@ -517,7 +517,7 @@ def _check(
         With the first place that is wrong; what stands there is not repeated.
     """
     if not isinstance(entry, dict):
-        raise DataError(f"{where}: is no mapping; save the project again on the screen Data")
+        raise DataError(f"{where}: is not a mapping; save the project again on the screen Data")
     known = {**shape, **{name: check for name, check in (may_be or {}).items() if name in entry}}
     for name, check in known.items():
         if name not in entry:
@@ -535,7 +535,7 @@ def _runs(entries: Sequence[Any], folder: Path) -> tuple[FinishedRun, ...]:
         _check(entry, _RUN, f"run {number} of this project")
         if entry["algorithm"] not in (*REGISTRY, AUTO):
             raise DataError(
-                f"run {number} of this project used a method that there is not: open it with the version that saved it"
+                f"run {number} of this project used a method that this version does not have: open it with the version that saved it"
             )
         check_confined(entry["document"], folder)
         result = RunResult(

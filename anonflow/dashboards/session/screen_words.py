@@ -1,16 +1,19 @@
-"""The library's messages about flow files, in the words of the screens."""
+"""The library's messages about flow files in the words of the screens, and sentences that several screens show."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["on_screen"]
+__all__ = ["BEGIN", "NO_TABLE", "OPEN_FIRST", "on_screen"]
+
+BEGIN = "Open a table to begin."
+NO_TABLE = "No table yet: go to Data and open one."
+OPEN_FIRST = "no table is open; open one first"
 
 RULE = r"(?:value|suppress|drop|refuse)"
 
 _WORDS: tuple[tuple[str, str], ...] = (
-    (rf"say missing: ({RULE}(?:(?:, | or ){RULE})*) in the schema", r"choose \1 under Without a value, on the screen Data"),
-    (rf"say missing: ({RULE}(?:(?:, | or ){RULE})*)", r"choose \1 under Without a value, on the screen Data"),
+    (rf"say missing: ({RULE}(?:(?:, | or ){RULE})*)(?: in the schema)?", r"choose \1 under Without a value, on the screen Data"),
     (rf"\bmissing: ({RULE})", r"\1 under Without a value"),
     (r"name them under 'missing' of the source", "name them under Texts that mean: no value, on the screen Data"),
     (

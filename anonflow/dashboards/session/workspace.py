@@ -38,6 +38,7 @@ from anonflow.dashboards.session.project import (
     save_project,
 )
 from anonflow.dashboards.session.publication import Publication, publication
+from anonflow.dashboards.session.screen_words import BEGIN, OPEN_FIRST
 from anonflow.dashboards.session.share_link import configuration, link, merged
 from anonflow.dashboards.session.table_sources import (
     bring,
@@ -115,7 +116,7 @@ class Workspace(param.Parameterized):
     draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
     frame = param.Parameter(None, doc="The table as it was read (the owner's), or None.")
     source = param.Dict(default={}, doc="As under table.source of a flow; empty before a table is opened.")
-    status = param.String(default="Open a table to begin.", doc="One plain sentence.")
+    status = param.String(default=BEGIN, doc="One plain sentence.")
     limits = param.ClassSelector(class_=Limits, default=Limits(), doc="Caps.")
     folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
     owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
@@ -325,7 +326,7 @@ class Workspace(param.Parameterized):
 
     @property
     def table_name(self) -> str:
-        """What the table that is open is called: its file, or the built-in table; empty if none is open."""
+        """The name of the open table: that of its file or of the built-in table; empty if none is open."""
         if self.frame is None:
             return ""
         source = self.source
@@ -414,7 +415,7 @@ class Workspace(param.Parameterized):
             If no table is open, or a file of it cannot be read any more.
         """
         if self.frame is None:
-            raise DataError("no table is open; open one first")
+            raise DataError(OPEN_FIRST)
         names = [str(name) for name in self.frame.columns]
         return save_project(
             self.draft.document,
@@ -520,7 +521,7 @@ class Workspace(param.Parameterized):
         lacking = [name for name in project.columns if name not in frame.columns]
         if lacking:
             raise DataError(
-                f"this project was made with a table that has the column {lacking[0]!r}, and this one has not; "
+                f"this project was made with a table that has the column {lacking[0]!r}, which this table lacks; "
                 "open the table that it was made with"
             )
         self._project = None
@@ -573,7 +574,7 @@ class Workspace(param.Parameterized):
         """Let the next table begin anew, whatever waits for one."""
         self._project = None
         if self.frame is None:
-            self.status = "Open a table to begin."
+            self.status = BEGIN
 
     def open_frame(
         self, frame: pd.DataFrame, columns: Mapping[str, Any] | None = None, name: str = "table"
@@ -690,7 +691,7 @@ class Workspace(param.Parameterized):
         status = f"{plural(len(frame), 'record')} and {plural(len(frame.columns), 'column')} are open."
         folder = self._own_folder()
         self.noted = Noted(drawn=self.noted.drawn)
-        # one change for whoever looks: a frame without its columns would be shown as one that cannot be used
+        # one change for all watchers: a frame without its columns would be shown as one that cannot be used
         with param.parameterized.batch_call_watchers(self):
             self.param.update(frame=frame, source=source, runs=[], chosen=None, review={}, status=status)
             self._keep_runs()
@@ -757,7 +758,7 @@ class Workspace(param.Parameterized):
         if self._coder is not None and (columns, steps) != self._coded:
             self._coder.forget()
         if self.frame is None:
-            self._coded, self._column_problems = None, ("no table is open; open one first",)
+            self._coded, self._column_problems = None, (OPEN_FIRST,)
             self._judge(None)
             return
         if (columns, steps) == self._coded:
@@ -1081,7 +1082,7 @@ class Workspace(param.Parameterized):
                 raise
 
     def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
-        """Go on in another page, or in none: whoever looked is told nothing any more.
+        """Continue in another page, or in none: the watchers of the former page are removed.
 
         Parameters
         ----------

@@ -69,12 +69,12 @@ class Batch:
 
     @property
     def parts(self) -> list[np.ndarray]:
-        """Which of the batch's rows each partition has."""
+        """The rows of the batch that each partition has."""
         return [np.arange(start - self.start, stop - self.start) for start, stop in self.bounds]
 
     @property
     def left(self) -> np.ndarray:
-        """Which of the batch's rows lie in no partition."""
+        """The rows of the batch that lie in no partition."""
         out = np.ones(self.stop - self.start, bool)
         for start, stop in self.bounds:
             out[start - self.start : stop - self.start] = False

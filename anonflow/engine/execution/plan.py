@@ -119,7 +119,7 @@ class FlowPlan:
 
     @property
     def partitions(self) -> int:
-        """Of all runs."""
+        """The number of partitions of all runs."""
         return sum(len(run_plan.cuts) for run_plan in self.runs)
 
     def batches(self) -> Iterator[tuple[RunPlan, Batch]]:

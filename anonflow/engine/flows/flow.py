@@ -230,7 +230,7 @@ class Flow:
 
     @property
     def targets(self) -> tuple[str | None, str | None, str | None]:
-        """Where the release, the report and its PDF are published, as the flow names it."""
+        """The files to which the release, the report and its PDF are published."""
         report = self.spec.publish.report
         if report is None:
             return self.spec.publish.table, None, None
@@ -273,7 +273,7 @@ class Flow:
 
     @property
     def criteria(self) -> tuple[Any, ...]:
-        """What is verified; nothing is published unverified, so never empty."""
+        """The criteria to verify; never empty, because nothing is published without a check."""
         criteria: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
         more = self.spec.steps.diversify
         return criteria if more is None else (*criteria, more.request)

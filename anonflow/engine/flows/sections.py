@@ -161,7 +161,7 @@ class Sections:
         if form == "sql":
             form = "database"
             if source.database is None:
-                self.problems.add(path, "a query needs 'database', the DuckDB file that it is asked of")
+                self.problems.add(path, "a query needs 'database', the DuckDB file that it reads")
                 return
         named = str(getattr(source, form))
         if is_address(named):
@@ -176,7 +176,7 @@ class Sections:
         if not file.exists():
             self.problems.add((*path, form), "no such file; the path is relative to the flow", value=True)
         elif not file.is_file() and not (form == "parquet" and file.is_dir()):
-            self.problems.add((*path, form), "is no file", value=True)
+            self.problems.add((*path, form), "is not a file", value=True)
         else:
             self._ending(path, form, named)
 

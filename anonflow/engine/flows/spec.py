@@ -273,7 +273,7 @@ class AnonymizeSpec(BaseModel):
 
     @property
     def method(self) -> Algorithm:
-        """What the registry has under its name; for auto, what it tries first."""
+        """The method of the registry; for auto, the method that it tries first."""
         return first_method(self.guarantee) if self.algorithm == AUTO else REGISTRY[self.algorithm]
 
     @property
@@ -320,11 +320,11 @@ class DiversifySpec(_Spec):
     """Of k-regular methods: the chance that the draw fails the criterion and is refused; 0: no draw changes what is shown."""
 
     way: Literal["classes", "blind"] = "classes"
-    """Of k-regular methods: records that a draw may fail become classes, or everybody gets more matches, whoever has which value."""
+    """Of k-regular methods: records for which a draw may fail become classes, or every record gets more matches, whatever its value."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What :func:`anonflow.algorithms.diversity.diversify` is called with besides the criterion."""
+        """The arguments of :func:`anonflow.algorithms.diversity.diversify` besides the criterion."""
         return {name: getattr(self, name) for name in ("column", *PARAMETERS, "w", "risk", "way")}
 
     @property

@@ -179,7 +179,7 @@ def attacked_part(
                 # the other rows of a person are outside the sample: its rate would be too low
                 if is_asked:
                     raise ParameterError(
-                        f"unit: of more than {MOST:,} rows, or of a table in pieces, it needs the role unit and a method whose "
+                        f"unit: on more than {MOST:,} rows, or on a table in pieces, this attacker needs the role unit and a method whose "
                         "rows list people; take another method, or leave the attacker out"
                     )
                 continue
@@ -201,7 +201,7 @@ def _of_sample(context: risk.AttackContext) -> str:
     unit = context.table.unit
     if unit is None:
         return f"Of a sample of {context.n:,} people"
-    return f"Of a sample of {len(np.unique(unit)):,} people with {context.n:,} of their rows, the others taken to be like these"
+    return f"Of a sample of {len(np.unique(unit)):,} people with {context.n:,} of their rows, the others assumed to be like these"
 
 
 def _of_people(success: risk.Success | None) -> dict[str, Any] | None:

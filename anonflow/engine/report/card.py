@@ -419,7 +419,7 @@ def _measured(
     if risk.Unit.name in rows:  # the risk of people, and of households, with several rows
         says += f" {rows[risk.Unit.name][0]['sentence']}"
     if not good and who == risk.Unit.name:
-        remedies = (Remedy("make one row of each unit", None, "no price: it is another table then"),)
+        remedies = (Remedy("make one row of each unit", None, "no price: the table changes"),)
     if threshold is not None and prices is not None and by_rows and largest(by_rows)[0] >= threshold:
         enough = smallest_k(threshold)
         if enough > k:
@@ -428,7 +428,7 @@ def _measured(
                 prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough)),
             )
     if not good and who == risk.LinkableColumns.name:
-        remedies = (*remedies, Remedy("what the line linkable columns says"))
+        remedies = (*remedies, Remedy("see the line linkable columns"))
     return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)
 
 
@@ -472,8 +472,8 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
     if context is None or not _lists_are_short(context) or context.listing is None:
         return CardLine(
             "insider", NOT_MEASURED,
-            "It is judged by a fresh draw from matches in memory, and there are none, or too many; anonflow.attack judges it "
-            "by the true rows, for the owner.",
+            "This line needs a fresh draw from matches in memory, and there are none, or too many; anonflow.attack uses "
+            "the true rows, for the owner.",
         )  # fmt: skip
     fresh = replace(context, truth=None, rng=np.random.default_rng(derived_seed(seed, "insider")))
     attack = risk.Insider(1).attack(fresh)
@@ -519,7 +519,7 @@ def _linkable(
             for name in _worst_columns(anonymization, others)
         ]
         remedies.append(
-            Remedy("make it a quasi-identifier", None, "no price: the GCP is over other columns then")
+            Remedy("make it a quasi-identifier", None, "no price: the GCP would be over other columns")
         )
     return CardLine("linkable columns", FAILED, says, tuple(remedies))
 
@@ -577,11 +577,11 @@ class Prices:
                 )  # with the same seed as the remedy, also if the sample has all records
             price = run(few).loss("ncp") - self._few.loss("ncp")
         except InfeasibleError as error:
-            return Remedy(sentence, None, f"cannot be had: {error.message.splitlines()[0]}")
+            return Remedy(sentence, None, f"not possible: {error.message.splitlines()[0]}")
         except ParameterError:
             return Remedy(sentence, None, "no price: the method has no such option")
         except DataError:
-            return Remedy(sentence, None, "no price: these records cannot be released so")
+            return Remedy(sentence, None, "no price: these records cannot be released in this way")
         return Remedy(sentence, price, note)
 
 

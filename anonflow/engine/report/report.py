@@ -50,9 +50,9 @@ __all__ = [
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
     "that matters.",
-    "One row is taken to be one person, unless a column has the role unit: who has several rows is protected less than k says.",
+    "One row is taken to be one person, unless a column has the role unit: a person with several rows has less protection than k says.",
     "Two releases about the same people, or two draws of one table, can be intersected. Publish once.",
-    "Only columns named as quasi-identifiers are generalized; what else is published is as it was, on another row.",
+    "Only the columns that are named as quasi-identifiers are generalized; the others keep their values, on another row.",
 )
 
 
@@ -66,15 +66,15 @@ PATTERNS = 60
 """Patterns of suppression that a report shows."""
 
 OF_NUMBERS = {
-    "sse": "squared distance of numbers from the published ones, of that from their mean (SSE / SST)",
-    "variance-kept": "variance of the published numbers, of that of the originals",
+    "sse": "squared distance of numbers from the published ones, as a share of that from their mean (SSE / SST)",
+    "variance-kept": "variance of the published numbers, as a share of that of the originals",
 }
 """Numeric measures that a report shows if they were computed, with their labels."""
 
 MEANS = (
     "{}: the cells are means or medians of classes. Their variance is smaller than that of people's numbers, and so are "
     "standard errors and p-values that are computed from them. The information loss is that of the classes' ranges, which are "
-    "not published. Whoever knows the numbers of all others in a class computes the last one from a mean."
+    "not published. An attacker who knows the numbers of all others in a class computes the last one from a mean."
 )
 """Remarks for the reader about such columns."""
 
@@ -250,7 +250,7 @@ def page(
         sentences=[row["sentence"] for row in attacks or ()],
         warnings=warnings,
         promise=" ".join([*filter(None, map(promise_of, guarantees)), *_of_diversity(results)])
-        or "What each method promises is named above, among what was checked.",
+        or "The checks above name what each method promises.",
         limits=limits_of(*guarantees),
         version=__version__,
         flow=name,

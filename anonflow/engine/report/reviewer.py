@@ -50,7 +50,7 @@ SECTIONS = (
 )
 """The sections, in their order."""
 
-NOT_ASKED = "it cannot be asked of these columns"
+NOT_ASKED = "these columns do not allow this attack"
 
 _OPEN = {
     "failed": "the attack is right more often than the threshold allows for people of the release",

@@ -168,7 +168,7 @@ class Buckets:
 
     @property
     def content(self) -> Content:
-        """Of its rows in their order."""
+        """The content of the rows, in their order."""
         whole = self.buckets[0].content
         for bucket in self.buckets[1:]:
             whole = whole.then(bucket.content)

@@ -116,8 +116,8 @@ def refuse_many_rows(unit: str, rows: int) -> None:
     """
     if rows > MOST_ROWS:
         raise DataError(
-            f"column {unit!r}: {rows:,} rows, and whose they are can be held of {MOST_ROWS:,} at most; "
-            "make one row of each unit before, and leave out its role"
+            f"column {unit!r}: the table has {rows:,} rows, and anonflow keeps the units of {MOST_ROWS:,} at most; "
+            "make one row of each unit first, and leave out the role"
         )
 
 

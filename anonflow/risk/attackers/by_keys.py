@@ -1,4 +1,4 @@
-"""Attackers who know some of the quasi-identifiers only: a set of columns for each kind of attacker."""
+"""Attackers who know only some of the quasi-identifiers: each kind of attacker knows one set of columns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def checked_sets(sets: Any) -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True, eq=False)
 class ByKeys:
-    """An attacker who knows these quasi-identifiers only, and nothing of a certificate.
+    """An attacker who knows these quasi-identifiers only, and not the certificate.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ByKeys:
 
     @property
     def name(self) -> str:
-        """The attacker's own."""
+        """The name of the attacker."""
         return self.attacker.name
 
     @property
@@ -61,11 +61,11 @@ class ByKeys:
 
     @property
     def needs_truth(self) -> bool:
-        """As the attacker."""
+        """Whether the attacker needs the truth."""
         return bool(getattr(self.attacker, "needs_truth", True))
 
     def attack(self, context: AttackContext) -> Success:
-        """As the attacker, on the table and the rows of these columns.
+        """Attack the release, with only these columns of the table and the rows.
 
         Raises
         ------

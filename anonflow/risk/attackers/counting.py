@@ -51,7 +51,7 @@ def match_probabilities(covers: np.ndarray) -> np.ndarray:
         raise ParameterError("the matrix of covers must be square")
     if n > MOST:
         raise ParameterError(
-            f"counting all matchings of {n} records is out of reach; at most {MOST} are counted"
+            f"all matchings of {n} records are too many to count; attack a table of at most {MOST} records"
         )
     subsets = np.arange(1 << n, dtype=np.int64)
     size = np.zeros(1 << n, np.int8)
@@ -92,7 +92,7 @@ class Counter:
     knows: ClassVar[str] = "everybody's quasi-identifiers, and counts without limit"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(2^n n).
+        """Attack the release. O(2^n n).
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Replicated uniques and disclosive rows, as they are reported of synthetic data."""
+"""Replicated uniques and disclosive rows: measures that are usual for synthetic data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Disclosive"]
 
 @dataclass(frozen=True)
 class Disclosive:
-    """Knows everybody's quasi-identifiers; wins where all rows that cover a person show one value, and it is right.
+    """Knows everybody's quasi-identifiers; wins if all rows that cover a person show one value, and it is right.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class Disclosive:
     -----
     DiSCO of Raab, Nowok and Dibben (Practical privacy metrics for synthetic data, 2024): the share of originals whose key is
     disclosive in the released data and correct in the original; and repU, the share of originals that are unique on the key
-    and whose key is unique in the released data. There two keys are equal; here a row has a person's key if it covers the
-    person. The attacker takes every row that covers, where ``homogeneity`` takes those that may be the person's: it wins
-    less often.
+    and whose key is unique in the released data. In the paper two keys must be equal; here a row has a person's key if it
+    covers the person. The attacker looks at every row that covers a person, and ``homogeneity`` only at rows that may be
+    the person's, so this attacker wins less often.
     """
 
     column: str | None = None
@@ -42,7 +42,7 @@ class Disclosive:
     knows: ClassVar[str] = "everybody's quasi-identifiers; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(edges of the consistency graph + n log n).
+        """Attack the release. O(edges of the consistency graph + n log n).
 
         Raises
         ------

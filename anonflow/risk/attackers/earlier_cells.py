@@ -28,16 +28,16 @@ def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table : Table
-        As it is now, after its steps.
+        The table after its preparation steps.
     frame : pandas.DataFrame
-        The earlier release: made after the same steps, or before they were taken up.
+        The earlier release, of the table with or without these steps.
 
     Returns
     -------
     pandas.DataFrame
-        A column whose cells are all the table's stays as it is. Of another one the steps code both ends of a range and each
-        member of a set; a cell that cannot be coded becomes ``*``. Rows that a filter would leave out stay: their
-        people are unknown.
+        A column whose cells fit the table does not change. In any other column the steps code both ends of a range and
+        each member of a set; a cell that cannot be coded becomes ``*``. Rows that a filter would remove stay, because
+        nobody knows whose they are.
     """
     steps = table.preparation
     if not steps:
@@ -91,7 +91,7 @@ def _coded(cells: pd.Series, steps: list[Step], domains: Sequence[Domain]) -> pd
 
 
 def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
-    """Return a cell after the steps; a range by its ends, a set by its members, ``*`` where they do not take it."""
+    """Return a cell after the steps: a range by its ends, a set by its members, ``*`` if a step cannot code it."""
     if not generalized or not isinstance(cell, str):
         coded = _after(cell, steps)
         return WHOLE if coded is None else coded[0]
@@ -115,7 +115,7 @@ def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
 
 
 def _as_published(text: Any, domains: Sequence[Domain]) -> str:
-    """Return a cell as a release of the table writes it: ``*`` for the whole domain, and for what covers no value of it."""
+    """Return a cell as a release of the table writes it: ``*`` for the whole domain, and for a cell that covers no value of it."""
     import pandas as pd
 
     try:
@@ -132,7 +132,7 @@ def _member(value: Any) -> str | None:
 
 
 def _after(value: Any, steps: list[Step]) -> tuple[Any] | None:
-    """Return one value after the steps, in a tuple; None where a step does not take it."""
+    """Return a value after the steps, in a tuple, or None if a step cannot code it."""
     import pandas as pd
 
     frame = pd.DataFrame({steps[0].column: [value]})

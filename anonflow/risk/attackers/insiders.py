@@ -33,16 +33,16 @@ class Insider:
     c : int
         How many true matches are known.
     targets : int
-        How many people are attacked, drawn at random; everybody where there are fewer.
+        How many people are attacked, drawn at random; everybody if there are fewer.
 
     Notes
     -----
     Doka 2015, section 2.2: with c true matches known, a reciprocal graph still hides a person among k - c rows, as
     equal records do; another graph may hide it among fewer, since the remaining graph need not contain a (k -
-    c)-regular graph. The paper's k - c is about rows that carry their own record. Along a drawn assignment, as a
-    release has it, a reciprocal graph is not symmetric about the known matches, and fewer rows may be left there, too
-    (measured: 60 records of Nursery, greedy, k = 5, c = 3: one row instead of two for some). The known rows are the
-    target's own candidates, which hurts most; which c of them is drawn at random.
+    c)-regular graph. The paper's k - c holds for rows that carry their own record. In a release an assignment is drawn,
+    a reciprocal graph is not symmetric about the known matches, and fewer rows may be left there, too (measured on 60
+    records of Nursery, greedy, k = 5, c = 3: one row instead of two for some people). The known rows are candidates of
+    the target, because these reveal most; c of them are drawn at random.
     """
 
     c: int = 1
@@ -61,7 +61,7 @@ class Insider:
         return f"everybody's quasi-identifiers, the method, and the rows of {self.c} {'person' if self.c == 1 else 'people'}"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(targets x pairs of a person and a row in the target's component).
+        """Attack the release. O(targets x pairs of a person and a row in the target's component).
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Replayer:
     knows: ClassVar[str] = "everybody's quasi-identifiers, the method, and some seeds worth trying"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(n k) for each guess.
+        """Attack the release. O(n k) for each guess.
 
         Raises
         ------
@@ -182,14 +182,14 @@ class Replayer:
         risk = PeopleAtRisk.of(context.table, 1.0 / context.candidates())
         return Success(
             len(risk.chance), risk.mean, risk.mean, 0, 1 / context.k,
-            f"None of {tried} guessed seeds repeats the release; what is left is {percent(risk.mean)}.",
+            f"None of {tried} guessed seeds repeats the release; a guess without the seed is right for {percent(risk.mean)}.",
             households=risk.households,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Clerk:
-    """Uses what tables reveal by themselves: the order of rows, an index, a file's metadata.
+    """Uses the order of rows, an index and a file's metadata.
 
     It guesses a person's row by position, from the end, by the index, by the numbers in names, and by position among
     the rows that cover the person; the best of these counts.
@@ -206,7 +206,7 @@ class Clerk:
     knows: ClassVar[str] = "the original's row order, the file, and names of files and tasks"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(n) besides the pairs of a person and a row.
+        """Attack the release. O(n) besides the pairs of a person and a row.
 
         Raises
         ------
@@ -214,9 +214,7 @@ class Clerk:
             If the truth is not known.
         """
         if context.truth is None:
-            raise ParameterError(
-                "order: whether this attacker wins is known only with the release as it was made"
-            )
+            raise ParameterError("order: this attacker needs the true rows; give the release as it was made")
         n = context.n
         of_row = context.truth
         hits = [np.arange(n) == of_row, np.arange(n)[::-1] == of_row]
@@ -238,7 +236,7 @@ class Clerk:
         carried = f"; it carries {', '.join(clues)}" if clues else ""
         return Success(
             len(risk.chance), risk.mean, risk.mean, risk.above(0.0) if sure else 0, 1 / context.k,
-            f"The order of the rows, by itself, gives {percent(risk.mean)} of the people away{carried}.",
+            f"The order of the rows, by itself, reveals the rows of {percent(risk.mean)} of the people{carried}.",
             counted=True,
             households=risk.households,
         )  # fmt: skip
@@ -272,11 +270,11 @@ def frame_clues(frame: Any) -> list[str]:
 
 
 def file_clues(path: Path | None) -> list[str]:
-    """Return what a Parquet file says besides its cells: statistics, the notes of pandas, key-value metadata.
+    """Return what a Parquet file contains besides its cells: statistics, the metadata of pandas, key-value metadata.
 
     Notes
     -----
-    A file that is none says nothing.
+    The answer is empty for a file that is not Parquet.
     """
     if path is None or path.suffix.lower() not in (".parquet", ".pq"):
         return []

@@ -1,4 +1,4 @@
-"""An attacker who has several releases of the same people, and intersects what they allow."""
+"""An attacker who has several releases of the same people, and intersects them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ _SURE = 0.95
 class Intersection:
     """Has earlier releases of the same people as well, knows everybody's quasi-identifiers, wants the sensitive value.
 
-    Of T releases the values of a person's other columns are weighed by pi(y)^(1 - T) times the product of the shares of
-    its rows that show y, pi the shares in the whole table. Values that are nearly unique link rows directly that way.
+    With T releases the weight of a value y of a person's other columns is pi(y)^(1 - T) times the product of the shares
+    of the person's rows that show y, where pi is the share in the whole table. So nearly unique values link rows directly.
 
     Parameters
     ----------
     earlier : release, DataFrame, path, or list of them
-        Of the same table, coded as it is or before its steps: these are then taken (:func:`prepared_release`); or pairs ``(table, release)`` of another one, whose people are those with the same labels in the
-        frames' indices.
+        Releases of the same table. Those that were made before its preparation steps are coded
+        (:func:`prepared_release`). Or pairs ``(table, release)`` of another table; people with the same label in the
+        frames' indices are the same.
     column : str, optional
         The sensitive column; the only one of the table without it.
     """
@@ -50,14 +51,14 @@ class Intersection:
     )
 
     def attack(self, context: AttackContext) -> Success:
-        """O(pairs of a person and a row), of each release.
+        """Attack the release. O(pairs of a person and a row), of each release.
 
         Raises
         ------
         ParameterError
             If there is no earlier release, or no sensitive column to choose.
         DataError
-            If a release does not go with its table.
+            If a release does not fit its table.
         """
         column = sensitive_column(context, self.column)
         releases = (
@@ -133,7 +134,7 @@ def _is_pair(item: Any) -> bool:
 
 
 def _context_of(context: AttackContext, item: Any) -> tuple[AttackContext, int]:
-    """Return an earlier release, coded as the table is now, and how many more of its cells are ``*`` then."""
+    """Return an earlier release, coded like the table, and how many more of its cells are ``*`` by that."""
     table, release = item if _is_pair(item) else (context.table, item)
     uncoded = 0
     if not _is_pair(item) and table.preparation:

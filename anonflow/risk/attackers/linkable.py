@@ -67,12 +67,12 @@ class LinkableColumns:
 
     @property
     def knows(self) -> str:
-        """What it has besides the release."""
+        """The knowledge of the attacker besides the release."""
         dependence = "other columns depend" if self.column is None else f"{self.column} depends"
         return f"everybody's quasi-identifiers, the method, and how {dependence} on them"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(pairs of a person and a row) for each column, besides fitting.
+        """Attack the release. O(pairs of a person and a row) for each column, besides fitting.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class LinkableColumns:
         """
         if context.evidence.hides_ranges:
             raise ParameterError(
-                "linkable-columns: of means and medians it needs the certificate: it says whom they cover"
+                "linkable-columns: for means and medians it needs the certificate, which says whom they cover"
             )
         links = linked_columns(context.evidence, self.column, list(self.declared))
         threshold = (1 + 1 / context.k) / 2 if self.threshold is None else float(self.threshold)

@@ -54,7 +54,7 @@ class Prosecutor:
     knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(edges of the consistency graph).
+        """Attack the release. O(edges of the consistency graph).
 
         Raises
         ------
@@ -79,7 +79,7 @@ class Marketer:
     knows: ClassVar[str] = "everybody's quasi-identifiers"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(edges of the consistency graph).
+        """Attack the release. O(edges of the consistency graph).
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Journalist:
     knows: ClassVar[str] = "a register of the population, not who is in the table"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(edges between register and release).
+        """Attack the release. O(edges between register and release).
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Presence:
     knows: ClassVar[str] = "a register of the population; wants to know who is in the table"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(edges between register and release).
+        """Attack the release. O(edges between register and release).
 
         Raises
         ------
@@ -223,7 +223,7 @@ class Presence:
                 counts.people, sure / counts.people, 1.0 if sure else baseline, sure if baseline < 1 else 0,
                 baseline, sentence,
             )  # fmt: skip
-        # a class's people share its probability; whoever no row covers is absent for certain
+        # a class's people share its probability; a person whom no row covers is absent for certain
         chance = counts.chance
         worst = float(counts.presence.max(initial=0.0))
         sure = int((chance >= 1 - 1e-12).sum())
@@ -251,7 +251,7 @@ class Homogeneity:
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(pairs of a person and a row); counted where the criteria of diversity count.
+        """Attack the release. O(pairs of a person and a row); counted where the criteria of diversity count.
 
         Raises
         ------

@@ -102,7 +102,7 @@ class OwnRows:
     )
 
     def attack(self, context: AttackContext) -> Success:
-        """O(999 k) for each of the rows that are looked at.
+        """Attack the release. O(999 k) for each of the rows that are looked at.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class OwnRows:
             at_risk = seen.shown if seen.drawn < SUSPICIOUS else 0
             return Success(seen.found, rate, rate, at_risk, usual, sentence, counted=True)
         sentence += (
-            f" They are of {len(risk.chance):,} people: of {percent(risk.mean)} one row is taken rightly for its own, and of "
+            f" They belong to {len(risk.chance):,} people: for {percent(risk.mean)} of them one row is attributed rightly, and for "
             f"{percent(seen.people_expected)} after a draw."
         )
         at_risk = risk.above(seen.people_expected) if seen.drawn < SUSPICIOUS else 0

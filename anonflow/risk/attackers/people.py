@@ -26,16 +26,16 @@ class PeopleAtRisk:
     Attributes
     ----------
     chance : numpy.ndarray, shape (people,), float64
-        Of the people who are attacked; a row is a person where the schema has no unit.
+        Of the people who are attacked; a row is a person if the schema has no unit.
     households : Households or None
     weight : numpy.ndarray, shape (people,), float64, or None
         The weight of each person in the mean; by default all equal.
 
     Notes
     -----
-    Rows of one person are named independently: 1 - product of (1 - chance), at most their sum. A household likewise: one of
-    its people is named. Where a table is a part of a larger one (:attr:`anonflow.table.Table.whole_owners`), an owner's other
-    rows are taken to be like those that are there, and who has more rows, and so is more often in the part, counts less.
+    Rows of one person are named independently: 1 - product of (1 - chance), at most their sum. The same holds for the
+    people of a household. If a table is a part of a larger one (:attr:`anonflow.table.Table.whole_owners`), an owner's
+    other rows are assumed to be like those of the part. An owner with more rows is more often in the part, and counts less.
     """
 
     chance: np.ndarray
@@ -61,7 +61,7 @@ class PeopleAtRisk:
         whole = table.whole_owners
         if whole is None:
             return cls.of_owners(chance, unit, None if household is None else household[at])
-        # of an owner with s rows here and w in all, each counts w / s times; of those that are attacked
+        # an attacked owner with s rows here and w in all: each row counts w / s times
         times = whole.unit_rows[at] / np.bincount(table.unit)[unit]
         if household is None or whole.household_rows is None:
             return cls.of_owners(chance, unit, None, times)
@@ -86,7 +86,7 @@ class PeopleAtRisk:
         unit : numpy.ndarray, shape (m,), int64
         household : numpy.ndarray, shape (m,), int64, optional
         times, times_of_household : numpy.ndarray, shape (m,), float64, optional
-            How many rows of the person, and of the household, each row stands for; 1 without them.
+            How many rows of the person, and of the household, each row stands for; 1 by default.
         """
         of_units, weight = _of_owners(chance, unit, times)
         if household is None:
@@ -102,7 +102,7 @@ class PeopleAtRisk:
 
     @property
     def mean(self) -> float:
-        """Over the people, 0 of nobody."""
+        """The mean over the people; 0 if there are none."""
         return float(np.average(self.chance, weights=self.weight)) if len(self.chance) else 0.0
 
     @property
@@ -121,9 +121,9 @@ class Unit:
 
     Notes
     -----
-    The linker's figures (:class:`PeopleAtRisk`), and of columns that may be constant for each person the values that all rows
-    of a person allow: one left is known. Whether a column is constant is not looked up in the originals: two tables with the same
-    release would have different reports.
+    The result has the linker's figures (:class:`PeopleAtRisk`) and, for columns that may be constant for each person, the
+    number of values that all rows of a person allow; if one is left, it is known. The originals are not read to decide
+    whether a column is constant, because two tables with the same release must have the same report.
     """
 
     name: ClassVar[str] = "unit"
@@ -131,7 +131,7 @@ class Unit:
     knows: ClassVar[str] = "the quasi-identifiers of all rows of everybody, whose they are, and the method"
 
     def attack(self, context: AttackContext) -> Success:
-        """O(pairs of a person and a row), where another column is published; else as the linker.
+        """Attack the release. O(pairs of a person and a row), where another column is published; else as the linker.
 
         Raises
         ------
@@ -172,7 +172,7 @@ def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | N
     chance : numpy.ndarray, shape (m,), float64
         The probability that a row names its person.
     unit : numpy.ndarray, shape (m,), int64
-        Whose each row is.
+        The unit of each row.
     household : numpy.ndarray, shape (m,), int64, or None
     k : int
 
@@ -186,7 +186,7 @@ def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | N
     surest = rows[int(risk.chance.argmax())] if len(rows) else 0
     sentence = (
         f"An attacker who looks for a person by all of the person's rows names one of them rightly for {percent(risk.mean)} of "
-        f"{len(risk.chance):,} people, and for {percent(risk.worst)} of the surest, who has {surest:,} rows."
+        f"{len(risk.chance):,} people, and with probability {percent(risk.worst)} for the person at highest risk, who has {surest:,} rows."
     )
     return Success(
         len(risk.chance),
@@ -207,17 +207,17 @@ def chances_of_lists(
     Parameters
     ----------
     matches : numpy.ndarray, shape (n, w), integer, or None
-        What each row lists, -1 where it lists fewer; of whole partitions.
+        The originals that each row lists, filled up with -1; of whole partitions.
     classes : numpy.ndarray, shape (n,), int64, or None
     suppressed : numpy.ndarray, shape (n,), bool
     hidden : int
-        Suppressed records of the whole table; of fewer than k nothing is published.
+        Number of suppressed records of the whole table; if it is less than k, nothing of them is published.
     k : int
 
     Returns
     -------
     numpy.ndarray, shape (n,), float64
-        nan of whom nothing is published. O(n w).
+        nan for records of which nothing is published. O(n w).
     """
     if matches is not None:
         listed = matches[~suppressed]
@@ -252,9 +252,9 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
     Returns
     -------
     dict
-        Of quasi-identifiers none: they are generalized. For each column an array of int64, an entry for each unit with
-        several rows. A column of which the rows of some unit allow no value in common is not constant, and left out. It
-        follows from the release and from whose the quasi-identifiers are: the originals' other columns are not looked at.
+        For each column an array of int64 with an entry for each unit with several rows. Quasi-identifiers are left out,
+        because they are generalized. A column is not constant, and left out, if the rows of some unit allow no common
+        value. Only the release and the owners of the quasi-identifiers are used, not the originals' other columns.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Risk in the population that a table was sampled from: who is unique there, and how often a link is right."""
+"""Risk in the population from which a table was sampled: who is unique there, and how often a link is right."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ __all__ = ["Population", "PopulationRisk", "population_risk"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PopulationRisk:
-    """What a sample says of the population it was drawn from; see :func:`population_risk`.
+    """Estimates about the population from which a sample was drawn; see :func:`population_risk`.
 
     Attributes
     ----------
     records : int
-        n, of the sample.
+        n, the number of records of the sample.
     people : float
-        N, of the population: the sum of the weights, or n / fraction.
+        N, the number of people of the population: the sum of the weights, or n / fraction.
     chosen : Estimate or None
-        Unique people of the population, by Dankar's rule; None where the models' assumptions do not hold.
+        Population uniques by the model that Dankar's rule picks; None if the models' assumptions do not hold.
     estimates : tuple of Estimate
-        By each model.
+        An estimate by each model.
     refused : str
-        Why no model was tried; "" where they were.
+        Why no model was tried; empty if they were.
     risks : numpy.ndarray, shape (n,), float64
-        The individual risk of each record (Benedetti and Franconi 1998): the owner's.
+        The individual risk of each record (Benedetti and Franconi 1998), for the owner only.
     fraction : float or None
-        n / N of a simple random sample; None where weights are unequal.
+        n / N of a simple random sample; None if weights are unequal.
     of_people : bool
-        Whether a record is a person with all its rows: the schema has a unit.
+        Whether people are counted, each with all rows: True if the schema has a unit.
     """
 
     records: int
@@ -81,7 +81,7 @@ class PopulationRisk:
         return pd.DataFrame(rows, columns=["model", "uniques", "low", "high", "share", "chosen", "why"])
 
     def sentences(self) -> list[str]:
-        """Return the same in plain words: counts and rates."""
+        """Return the estimates as sentences of counts and rates."""
         if self.chosen is None:
             sentences = [f"Unique people of the population are not estimated: {self.refused}."]
         elif not self.chosen.is_there:
@@ -97,8 +97,8 @@ class PopulationRisk:
             ]
         whom = "people" if self.of_people else "records"
         sentences.append(
-            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked rightly by who does not know who is "
-            f"in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
+            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked rightly by an attacker who does not know "
+            f"who is in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
         )
         return sentences
 
@@ -114,31 +114,32 @@ class PopulationRisk:
 def population_risk(
     table: Table | Schema, release: Any = None, *, fraction: float | None = None
 ) -> PopulationRisk:
-    """Return unique people of the population, and every record's individual risk, on the original keys or on a release's classes.
+    """Return population uniques and every record's individual risk, on the original keys or on a release's classes.
 
     Parameters
     ----------
     table : Table or Schema
-        The sample; without it the release's schema.
+        The sample, or only the schema of the release.
     release : Release, Anonymization, pandas.DataFrame or path, optional
-        Of classes; without it the quasi-identifiers as they are in the table.
+        A release of classes; by default the quasi-identifiers of the table are used.
     fraction : float, optional
-        n / N of a simple random sample, above 0 and at most 1; without it the table's column of the role ``weight``.
+        n / N of a simple random sample, above 0 and at most 1; by default the table's column with the role ``weight`` is used.
 
     Returns
     -------
     PopulationRisk
-        Models: Zayatz, Pitman, SNB and what Dankar's rule picks, of simple random samples; where weights are unequal they
-        are refused, and the individual risks remain. "Not estimable" is no 0. Of a table with units people are counted: all
-        rows of a person are one key. A release alone does not say whose its rows are; there rows are counted.
+        The models Zayatz, Pitman and SNB, and the one that Dankar's rule picks, assume a simple random sample: with unequal
+        weights they are refused, and only the individual risks remain. "Not estimable" does not mean 0. If the table has
+        units, people are counted: all rows of a person are one key. A release alone does not say whose its rows are, so
+        rows are counted there.
 
     Raises
     ------
     ParameterError
-        If neither a fraction nor a weight is there, or both are; if the fraction is none; if the release is no release of
-        classes: the models are about cells of a key.
+        If there is neither a fraction nor a weight, or both; if the fraction is outside its domain; or if the release is
+        not of classes, which the models need.
     DataError
-        If a weight is no number, missing, zero or negative, or below 1; or the release cannot be read.
+        If a weight is missing, not a number, or below 1; or if the release cannot be read.
     """
     labels, weights = _cells(table, release)
     of_people = isinstance(table, Table) and table.unit is not None
@@ -194,9 +195,9 @@ class Population:
     Parameters
     ----------
     fraction : float, optional
-        n / N of a simple random sample; without it the table's column of the role ``weight``.
+        n / N of a simple random sample; by default the table's column with the role ``weight`` is used.
     threshold : float
-        People of a greater risk are counted.
+        People with a larger risk are counted.
     """
 
     fraction: float | None = None
@@ -215,14 +216,14 @@ class Population:
             raise ParameterError("population: threshold is a probability above 0")
 
     def attack(self, context: AttackContext) -> Success:
-        """O(n) and the fits of the models.
+        """Attack the release. O(n) and the fits of the models.
 
         Raises
         ------
         ParameterError
             If there is neither a fraction nor a weight, or the release is not of classes.
         DataError
-            If a weight cannot be one.
+            If a weight is not valid.
         """
         schema = context.table.schema if context.schema is None else context.schema
         of = schema if context.schema is not None else context.table

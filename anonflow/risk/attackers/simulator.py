@@ -29,22 +29,22 @@ _FAINT = 1e-3
 class Simulator:
     """Knows everybody's quasi-identifiers and the method, not its seed: runs it many times with seeds of its own.
 
-    How often a person's generalized record came out as a published row is how likely it is the person's. It gives each
-    person a row, all different, so that the product of these likelihoods is largest; of rows that never came out again,
-    those count that agree in most quasi-identifiers.
+    It takes the frequency with which a person's generalized record equals a published row as the likelihood that the row
+    is the person's. It gives each person a different row, so that the product of these likelihoods is largest. If no run
+    produced a row again, it compares rows that agree in most quasi-identifiers.
 
     Parameters
     ----------
     replays : int
         Runs of the method; each takes as long as the release did.
     anonymization : Anonymization, optional
-        What was released, for the method and its parameters; the context's own without it.
+        The released anonymization, for its method and parameters; by default the context's.
     seed : int
-        Of the replays: any, since the attacker has its own.
+        Seed of the replays; any number, because the attacker does not know the owner's seed.
 
     Notes
     -----
-    Of methods whose rows carry their own record (k-concealment). Simulation is polynomial, as is approximate counting of
+    The attack is on methods whose rows carry their own record (k-concealment). Simulation is polynomial, as is approximate counting of
     perfect matchings (Jerrum, Sinclair, Vigoda, 2004): neither needs the permanent.
     """
 
@@ -60,7 +60,7 @@ class Simulator:
             raise ParameterError("simulator: replays is a number of at least 1")
 
     def attack(self, context: AttackContext) -> Success:
-        """O(replays) runs of the method, and O(n^3) for the likeliest assignment.
+        """Attack the release. O(replays) runs of the method, and O(n^3) for the likeliest assignment.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Simulator:
 
 
 def _features(generalization: Generalization) -> np.ndarray:
-    """Return what is published of each record, a row for each end of a range and word of a set."""
+    """Return the published cells of all records as numbers: a row for each end of a range and each word of a set."""
     return np.concatenate(
         [
             generalization.lo.astype(np.int64),

@@ -127,7 +127,7 @@ def _held(
 
 
 def _column(cells: list[Any]) -> pd.Series:
-    """Return numbers, truth values or dates where all cells are; else texts."""
+    """Return numbers, bools or dates if all cells are of that kind, otherwise texts."""
     import pandas as pd
 
     kinds = {type(cell) for cell in cells if cell is not None}

@@ -40,7 +40,7 @@ def partition(records: Records, values: SensitiveValues, measure: str, seed: int
 
 
 @given(st.integers(0, 2**32), st.integers(2, 14), st.sampled_from([[2], [3], [2, 2], [1]]))
-def test_as_spelled_out(seed: int, n: int, needs: list[int]) -> None:
+def test_it_agrees_with_a_plain_implementation(seed: int, n: int, needs: list[int]) -> None:
     rng = np.random.default_rng(seed)
     records = dyadic(rng, n, rng.integers(0, len(DYADIC), 2).tolist())
     k = int(rng.integers(1, n + 1))

@@ -37,7 +37,7 @@ def partition(records: Records, measure: str = "ncp", seed: int = 0) -> Partitio
 @given(
     st.integers(0, 2**32), st.sampled_from([1, 2, 4]), st.integers(1, 14), st.sampled_from(["ncp", "height"])
 )
-def test_as_spelled_out(seed: int, q: int, n: int, measure: str) -> None:
+def test_it_agrees_with_a_plain_implementation(seed: int, q: int, n: int, measure: str) -> None:
     rng = np.random.default_rng(seed)
     records = dyadic(rng, n, rng.integers(0, len(DYADIC), q).tolist())
     k = int(rng.integers(1, n + 2))

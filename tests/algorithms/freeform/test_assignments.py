@@ -39,7 +39,7 @@ def assert_apart(matches: np.ndarray, apart: np.ndarray, suppressed: np.ndarray)
 
 @settings(deadline=None, max_examples=40)
 @given(tables(min_n=2, max_n=14), st.data(), st.sampled_from(METHODS))
-def test_of_every_method(table: Table, data: st.DataObject, method: str) -> None:
+def test_assignments_of_every_method_are_disjoint(table: Table, data: st.DataObject, method: str) -> None:
     k = data.draw(st.integers(2, table.n))
     anon = af.anonymize(table, method, k=k, partition_size=data.draw(st.integers(k, table.n)))
     apart = anon.assignments()

@@ -52,7 +52,7 @@ def assert_good(records: Records, outcome: Outcome, k: int) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 4]), st.integers(2, 14))
-def test_as_spelled_out(seed: int, q: int, n: int) -> None:
+def test_it_agrees_with_a_plain_implementation(seed: int, q: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     records = dyadic(rng, n, rng.integers(0, len(DYADIC), q).tolist())
     k = int(rng.integers(1, (n + 2) // 2 + 1))  # k < (n + 3) / 2: Theorem 5.2 says backtracking is enough

@@ -116,7 +116,7 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 4]), st.integers(3, 13), st.booleans())
-def test_as_spelled_out(seed: int, q: int, n: int, greedy: bool) -> None:
+def test_it_agrees_with_a_plain_implementation(seed: int, q: int, n: int, greedy: bool) -> None:
     rng = np.random.default_rng(seed)
     records = dyadic(rng, n, rng.integers(0, len(DYADIC), q).tolist())
     k = int(rng.integers(2, (n + 2) // 2 + 1))  # k < (n + 3) / 2: exchanging links is enough

@@ -60,7 +60,9 @@ def test_cheapest_free_edges_come_first(n: int, seed: int, values: int) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(tables(min_n=2, max_n=8), st.data(), st.sampled_from(MEASURES), st.booleans())
-def test_as_spelled_out(table: Table, data: st.DataObject, measure: str, relative: bool) -> None:
+def test_the_second_assignment_follows_the_definition(
+    table: Table, data: st.DataObject, measure: str, relative: bool
+) -> None:
     """The second assignment, from the definition, where no dead end comes up."""
     n, part = table.n, part_of(table, measure)
     pairs = np.array([[[j, i] for j in range(n)] for i in range(n)]).reshape(-1, 2)

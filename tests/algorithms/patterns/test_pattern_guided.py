@@ -92,7 +92,7 @@ def test_rows_are_placed_as_the_heuristic_says(table: Table, k: int, data: st.Da
                 assert results[i] == results[j]
 
 
-def test_what_is_published() -> None:
+def test_hidden_columns_are_published_as_stars() -> None:
     frame = pd.DataFrame({"a": [1, 1, 2, 3], "b": ["x", "x", "y", "y"], "zip": ["12", "12", "23", "23"]})
     schema = {
         "a": {"role": "quasi-identifier", "kind": "numeric"},

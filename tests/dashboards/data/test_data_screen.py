@@ -186,7 +186,7 @@ def test_built_in_tables_are_made_inside_the_caps(workspace: Workspace) -> None:
     assert workspace.frame.shape == (100, 20)
 
 
-def test_types() -> None:
+def test_the_type_of_a_column_is_recognized() -> None:
     assert type_of(pd.Series(["1", "2.5"])) == "number"
     assert type_of(pd.Series(["2020-01-01", None])) == "date"
     assert type_of(pd.Series([True, False])) == "truth value"

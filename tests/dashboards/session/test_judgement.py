@@ -106,5 +106,5 @@ def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
         ("nothing of a file", "nothing of a file"),
     ],
 )
-def test_words(text: str, shown: str) -> None:
+def test_messages_name_the_screens_instead_of_keys(text: str, shown: str) -> None:
     assert on_screen(text) == shown

@@ -151,7 +151,7 @@ DEEP = b"[" * 5000 + b"]" * 5000
         ({"project__json": None}, "is missing"),
         ({"project__json": b"\xff\xfe"}, "not JSON"),
         ({"project__json": DEEP}, "not JSON"),
-        ({"project__json": b"[]"}, "project.json: is no mapping"),
+        ({"project__json": b"[]"}, "project.json: is not a mapping"),
         ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version is no part"),
         ({"flow__yaml": b"\xff\xfe"}, "is not text"),
         ({"flow__yaml": b"- 1\n"}, "not a flow"),
@@ -193,7 +193,7 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "../../../etc/passwd"
     }  # fmt: skip
     for change, text in (
-        ({"algorithm": "evil"}, "a method that there is not"),
+        ({"algorithm": "evil"}, "a method that this version does not have"),
         ({"k": "5"}, "run 1 of this project: k is no part"),
         ({"k": 1}, "run 1 of this project: k is no part"),
         ({"k": 10**400}, "run 1 of this project: k is no part"),

@@ -82,7 +82,7 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     diverse = af.diversify(anon, "p-sensitivity", p=2, seed=own)
     assert price == pytest.approx(diverse.loss() - anon.loss())
     assert f"p = 2 costs {price:+.3f} GCP" in line.sentence()
-    assert "cannot be had" in line.remedies[1].sentence()  # less than half of the table is ill
+    assert "not possible" in line.remedies[1].sentence()  # less than half of the table is ill
     assert not result.ok
     assert "Homogeneity" in result.headline()
 
@@ -123,7 +123,7 @@ def test_a_column_that_follows_fails_the_card_whatever_k_is() -> None:
     verdicts = {line.name: line.verdict for line in result.lines}
     assert verdicts["linkable columns"] == verdicts["measured"] == "failed"
     assert "leave out the column ill" in repr(result)
-    assert "what the line linkable columns says" in repr(result)
+    assert "see the line linkable columns" in repr(result)
 
 
 def test_what_is_not_measured_is_no_pass() -> None:
@@ -221,9 +221,9 @@ def test_cards_of_several_thresholds_try_everybody_once(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("error", "note"),
     [
-        (InfeasibleError("k is too large; lower k"), "cannot be had: k is too large; lower k"),
+        (InfeasibleError("k is too large; lower k"), "not possible: k is too large; lower k"),
         (ParameterError("unknown option"), "no price: the method has no such option"),
-        (DataError("too many edges"), "no price: these records cannot be released so"),
+        (DataError("too many edges"), "no price: these records cannot be released in this way"),
     ],
 )
 def test_a_remedy_that_cannot_be_had_says_why(error: Exception, note: str) -> None:
