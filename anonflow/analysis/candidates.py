@@ -432,7 +432,7 @@ def _categories(
     texts = np.array(["" if pd.isna(cell) else str(cell) for cell in distinct], object)
     whole = texts == WHOLE
     if exact:
-        values, codes = np.unique(texts.astype(str), return_inverse=True)
+        codes, values = pd.factorize(texts, sort=True)
         if whole.any() and len(values) > 1:  # a suppressed row's own value, which is hidden with the others
             values, member = _values_of(texts, None, None, str(cells.name))
             return CandidateColumn(str(cells.name), at, member, whole, cells, values=values)

@@ -422,7 +422,7 @@ class _Cells:
         codes, values = pd.factorize(self._cells)
         texts = np.array([*(str(value) for value in values), ""], object)[:-1]
         # equal texts have one rank: 1 and "1" are two values
-        rank = np.unique(texts.astype(str), return_inverse=True)[1] if len(texts) else np.zeros(0, np.int64)
+        rank = pd.factorize(texts, sort=True)[0]
         at = self._present
         many = max(len(values), 1)
         pair, position, times = np.unique(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,19 @@ def test_flows_take_one_row_per_unit_or_a_cap(tmp_path: Path) -> None:
 def test_flows_that_say_it_wrongly(tmp_path: Path, units: str, problem: str) -> None:
     with pytest.raises(FlowError, match=problem):
         engine.load_flow(with_units(tmp_path, units))
+
+
+@pytest.mark.parametrize("recipe", ["same", "common", "all", "distinct"])
+def test_one_long_text_does_not_make_all_of_them_long(recipe: str) -> None:
+    """1,000 short notes beside one of 20,000 letters: as many letters for each would be 80 MB."""
+    texts = ["z" * 20_000, *(f"note {i}" for i in range(1_000))]
+    frame = pd.DataFrame({"who": [f"u{i}" for i in range(1_001)], "note": pd.Series(texts, dtype=object)})
+    af.one_row_per_unit(frame[:5], "who", {"note": recipe})  # imports
+    tracemalloc.start()
+    try:
+        combined = af.one_row_per_unit(frame, "who", {"note": recipe})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert combined["note"].tolist() == ([1] * 1_001 if recipe == "distinct" else texts)
+    assert peak < 10_000_000
