@@ -161,8 +161,8 @@ class App(pn.viewable.Viewer):
     user = param.String(default="")
     kept = param.Number(default=0.0)
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         space = self.workspace
         self.bar = self._made_bar()
         self.back = pn.widgets.Button(css_classes=["af-back"])

@@ -32,8 +32,8 @@ class StepsBefore(pn.viewable.Viewer):
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
         self.column = pn.widgets.Select(label="Column", options=[], width=180)
         self.background = Background(self.workspace, at_once=True)

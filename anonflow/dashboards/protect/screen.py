@@ -45,13 +45,15 @@ class ProtectScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace)
     title = "Protect"
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self.protection = Protection(self.workspace)
         self.diversity = DiversityChoice(self.workspace)
         self.limits = LimitChoice(self.workspace)
         self.patterns = PatternChoice(self.workspace)
         self.hierarchy = HierarchyChoice(self.workspace)
+        self.board = PatternBoard(choice=self.patterns, shown=False)
+        self.tree = HierarchyBuilder(choice=self.hierarchy, shown=False)
         self.target = TargetCard(choice=TargetChoice(self.workspace))
         self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
         self._busy = False
@@ -396,14 +398,14 @@ class ProtectScreen(pn.viewable.Viewer):
         tabs = pn.Tabs(
             ("Methods", methods),
             ("Target", self.target),
-            ("Hierarchies", HierarchyBuilder(choice=self.hierarchy)),
-            ("Patterns", PatternBoard(choice=self.patterns)),
+            ("Hierarchies", self.tree),
+            ("Patterns", self.board),
             ("Diversity", diversity),
             ("Limits and weights", limits),
             dynamic=True,
             sizing_mode="stretch_width",
         )
-        return pn.Column(
+        page = pn.Column(
             card(
                 "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
             ),
@@ -411,3 +413,11 @@ class ProtectScreen(pn.viewable.Viewer):
             card("How it is protected", tabs),
             sizing_mode="stretch_width",
         )
+
+        def turned(*events: Any) -> None:
+            for at, part in ((2, self.tree), (3, self.board)):
+                part.shown = page.visible and tabs.active == at
+
+        tabs.param.watch(turned, "active")
+        page.param.watch(turned, "visible")
+        return page

@@ -25,8 +25,8 @@ class TargetCard(pn.viewable.Viewer):
 
     choice = param.ClassSelector(class_=TargetChoice, constant=True)
 
-    def __init__(self, choice: TargetChoice, **given: Any) -> None:
-        super().__init__(choice=choice, **given)
+    def __init__(self, choice: TargetChoice, **params: Any) -> None:
+        super().__init__(choice=choice, **params)
         of = choice.param
         self.loss = pn.widgets.FloatInput.from_param(
             of.loss, label="Loss (GCP) at most", step=0.01, width=170
