@@ -92,7 +92,7 @@ def test_runs_that_were_done_come_back_and_those_at_work_are_named(
     new_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     port = free_port()
-    census = flow(tmp_path, n=6_000, size=6_000, methods="mondrian, greedy")
+    census = flow(tmp_path, n=20_000, size=20_000, methods="mondrian, greedy")
     served = Served((census, "--port", str(port)), tmp_path)
     page = new_page()
     page.goto(served.url)

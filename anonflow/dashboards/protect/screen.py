@@ -88,7 +88,7 @@ class ProtectScreen(pn.viewable.Viewer):
             "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]
         )
         # the count follows the slider; the draft follows when it is let go: one step of the history
-        self.k.param.watch(lambda event: self._count(event.new), "value")
+        self.k.param.watch(lambda event: self._busy or self._count(event.new), "value")
         self.k.param.watch(lambda event: self._set_k(event.new), "value_throttled")
         self.exact.param.watch(lambda event: self._set_k(event.new), "value")
         self.more.param.watch(self._set_more, "value")
