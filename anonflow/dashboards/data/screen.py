@@ -499,7 +499,11 @@ class DataScreen(pn.viewable.Viewer):
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
         self._first_card = card("First rows", self.counts, self.first)
         self.with_table = pn.widgets.Checkbox(
-            label="with the table and the seeds of the runs: the file is then the owner's", value=False
+            label="with the table and the seeds of the runs: the file is then the owner's",
+            value=False,
+            sizing_mode="stretch_width",
+            css_classes=["af-wraps"],
+            stylesheets=[PARTS],
         )
         self.save = pn.widgets.FileDownload(
             callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",

@@ -84,7 +84,16 @@ class StepsBefore(pn.viewable.Viewer):
         self._form.objects = list(self.fields.values())
 
     def _add(self, *events: Any) -> None:
-        entry = {self.step.value: {"column": self.column.value, **self.options()}}
+        filled = self.options()
+        empty = [
+            option.label
+            for name, option in _options_of(self.step.value).items()
+            if option.default is NEEDED and name.replace("_", "-") not in filled
+        ]
+        if empty:
+            self._refuse(f"Fill in {' and '.join(empty)}.")
+            return
+        entry = {self.step.value: {"column": self.column.value, **filled}}
         self._take([*self._steps(), entry])
 
     def _remove(self, *events: Any) -> None:

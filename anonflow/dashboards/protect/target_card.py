@@ -32,7 +32,7 @@ class TargetCard(pn.viewable.Viewer):
             of.loss, label="Loss (GCP) at most", step=0.01, width=170
         )
         self.percent = pn.widgets.FloatInput.from_param(
-            of.percent, label="Nobody above, in percent", step=1.0, width=190
+            of.percent, label="Nobody above, in percent", step=1.0, width=215
         )
         self.guessed = pn.widgets.FloatInput.from_param(
             of.guessed, label="No sensitive value guessed above, in percent", step=5.0, width=370

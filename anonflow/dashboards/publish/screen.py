@@ -194,7 +194,7 @@ class PublishScreen(ShownPart):
                 label=title,
                 color="default" if file in OWNER else "primary",
                 css_classes=[f"af-file-{file}"],
-                width=200,
+                width=230,
             )
             for file, (title, _, _) in (PUBLIC | OWNER).items()
         }
