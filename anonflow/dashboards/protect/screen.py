@@ -88,13 +88,17 @@ class ProtectScreen(pn.viewable.Viewer):
             "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]
         )
         # the count follows the slider; the draft follows when it is let go: one step of the history
-        self.k.param.watch(lambda event: self._busy or self._count(event.new), "value")
+        self.k.param.watch(self._slid, "value")
         self.k.param.watch(lambda event: self._set_k(event.new), "value_throttled")
         self.exact.param.watch(lambda event: self._set_k(event.new), "value")
         self.more.param.watch(self._set_more, "value")
         choice.param.watch(self._show_k, ["k", "more", "uniqueness"])
         self.workspace.param.watch(self._show_k, ["frame", "table"])
         self._show_k()
+
+    def _slid(self, event: Any) -> None:
+        if not self._busy:
+            self._count(event.new)
 
     def _count(self, k: int) -> None:
         many, n = self.protection.at_risk(k)
