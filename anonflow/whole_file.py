@@ -29,6 +29,7 @@ def write_whole(
     mode: int | None = None,
     *,
     make_folders: bool = False,
+    forced: bool = True,
     ready: Callable[[], Any] = lambda: None,
 ) -> None:
     """Write a file under another name beside its place, then rename it.
@@ -43,6 +44,9 @@ def write_whole(
         Permission bits; without it those of a file that anybody may use, less the umask.
     make_folders : bool, optional
         Whether folders that do not exist are made; where nothing is written, they are removed again.
+    forced : bool, optional
+        Whether it is on the disk before it gets its name. Without it the system writes it later: it outlives the process,
+        not the machine.
     ready : callable, optional
         Called when all is written, before the file gets its name: what it raises leaves everything as it was.
 
@@ -53,7 +57,7 @@ def write_whole(
     AnonflowError
         If the disk is full, or fails; or what `write` raises, with the target's name.
     """
-    with drafted(path, write, mode, make_folders=make_folders) as place:
+    with drafted(path, write, mode, make_folders=make_folders, forced=forced) as place:
         ready()
         place()
 
@@ -65,12 +69,13 @@ def drafted(
     mode: int | None = None,
     *,
     make_folders: bool = False,
+    forced: bool = True,
 ) -> Iterator[Callable[[], None]]:
     """Around what is done while a file is written whole and has no name yet; yields what gives it its name.
 
     Parameters
     ----------
-    path, write, mode, make_folders
+    path, write, mode, make_folders, forced
         As for :func:`write_whole`. A draft that gets no name is removed.
 
     Raises
@@ -98,8 +103,11 @@ def drafted(
             set_mode(draft, beside, 0o600)
             os.close(draft)
             write(beside)
-            with beside.open("rb+") as stream:  # Windows forces nothing to disk that is open to be read only
-                os.fsync(stream.fileno())
+            if forced:
+                with beside.open(
+                    "rb+"
+                ) as stream:  # Windows forces nothing to disk that is open to be read only
+                    os.fsync(stream.fileno())
             beside.chmod(allowed if mode is None else mode)
         yield place
     finally:

@@ -161,8 +161,8 @@ class App(pn.viewable.Viewer):
     user = param.String(default="")
     kept = param.Number(default=0.0)
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         space = self.workspace
         self.bar = self._made_bar()
         self.back = pn.widgets.Button(css_classes=["af-back"])
@@ -274,18 +274,20 @@ class App(pn.viewable.Viewer):
     def _refresh(self, *events: Any) -> None:
         space = self.workspace
         shares = list(space.progress.values())
-        self.bar.param.update(
-            version=self.bar.version + 1,
-            captions=captions(space),
-            can_undo=space.draft.can_undo,
-            can_redo=space.draft.can_redo,
-            status=f"{space.status} {CODED}" if space.coding else space.status,
-            running=space.running,
-            share=sum(shares) / len(shares) if shares else 0.0,
-            troubles=len(space.problems) if space.frame is not None and not space.coding else 0,
-            table=space.table_name,
-            unsaved=space.frame is not None and not self.kept,
-        )
+        shown = {
+            "captions": captions(space),
+            "can_undo": space.draft.can_undo,
+            "can_redo": space.draft.can_redo,
+            "status": f"{space.status} {CODED}" if space.coding else space.status,
+            "running": space.running,
+            "share": sum(shares) / len(shares) if shares else 0.0,
+            "troubles": len(space.problems) if space.frame is not None and not space.coding else 0,
+            "table": space.table_name,
+            "unsaved": space.frame is not None and not self.kept,
+        }
+        # one edit comes as several changes; a notebook's browser is told of each: what it has drawn is counted by them
+        if not self.page or any(getattr(self.bar, name) != value for name, value in shown.items()):
+            self.bar.param.update(version=self.bar.version + 1, **shown)
 
     def _show(self, *events: Any) -> None:
         """Show the screen of the step; build it at the first time."""

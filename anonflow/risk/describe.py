@@ -212,7 +212,7 @@ def _of_register(counts: RegisterCounts, threshold: float) -> list[Figure]:
     outside = "people whom the register does not have"
     figures = [
         Figure("k of the k-map", int(counts.of_row.min()), unseen=outside),
-        Figure("rows that nobody of the register fits", int((counts.of_row == 0).sum()), unseen=outside),
+        Figure("rows that nobody of the register fits", counts.nobody, unseen=outside),
         Figure("highest journalist risk", float((1 / people).max()), unseen=outside),
         Figure(
             f"share of rows with a journalist risk above {threshold:g}",

@@ -25,7 +25,7 @@ from anonflow.table.prepare import Preparation
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RegisterCounts", "check_register", "register_table"]
+__all__ = ["RegisterCounts", "RegisterFits", "check_register", "register_table"]
 
 
 def check_register(
@@ -101,15 +101,43 @@ def _prepared(
 
 
 @dataclass(frozen=True, eq=False)
-class RegisterCounts:
-    """The matches between the people of a register and the rows of a release, by the quasi-identifiers.
+class RegisterFits:
+    """How many people of a register the rows of a table or a release fit, by the quasi-identifiers.
 
     Attributes
     ----------
     people : int
         Number of people of the register.
     of_row : numpy.ndarray, shape (rows,), int64
-        How many people of the register each published row covers.
+        How many people of the register each row covers.
+    """
+
+    people: int
+    of_row: np.ndarray
+
+    @property
+    def single(self) -> int:
+        """Rows that fit exactly one person."""
+        return int((self.of_row == 1).sum())
+
+    @property
+    def nobody(self) -> int:
+        """Rows that fit nobody: their people are not in the register, or are written in another way there."""
+        return int((self.of_row == 0).sum())
+
+    @property
+    def average(self) -> float:
+        """The mean chance of naming a row's person: 1 / people that it fits, 0 where it fits nobody."""
+        chance = np.where(self.of_row > 0, 1.0 / np.maximum(self.of_row, 1), 0.0)
+        return float(chance.mean()) if len(chance) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class RegisterCounts(RegisterFits):
+    """The matches between the people of a register and the rows of a release.
+
+    Attributes
+    ----------
     of_person : numpy.ndarray, shape (people,), int64
         How many published rows cover each person of the register.
     row_label : numpy.ndarray, shape (rows,), int64
@@ -126,8 +154,6 @@ class RegisterCounts:
         Whether a person may have several rows of the release.
     """
 
-    people: int
-    of_row: np.ndarray
     of_person: np.ndarray
     row_label: np.ndarray
     is_of_classes: bool

@@ -44,12 +44,16 @@ def fits_rows(rows: Generalization, people: Table, columns: Collection[str] | No
     possible = np.ones((rows.n, people.n), bool)
     for t, a in enumerate(layout.ranges.tolist()):
         if columns is None or rows.domains[a].column in columns:
-            low, high = people.records.ends(a)
-            possible &= (rows.lo[t][:, None] <= low) & (high <= rows.hi[t][:, None])
+            # each value of the column once, however many people have it
+            _, first, value = np.unique(codes[:, a], return_index=True, return_inverse=True)
+            low, high = (end[first] for end in people.records.ends(a))
+            possible &= ((rows.lo[t][:, None] <= low) & (high <= rows.hi[t][:, None]))[:, value]
     for t, a in enumerate(layout.sets.tolist()):
         if columns is None or rows.domains[a].column in columns:
-            word, bit = codes[:, a] >> 6, (codes[:, a] & 63).astype(np.uint64)
-            possible &= ((rows.bits[layout.offset[t] + word] >> bit[:, None]) & np.uint64(1)).T.astype(bool)
+            values, value = np.unique(codes[:, a], return_inverse=True)
+            word, bit = values >> 6, (values & 63).astype(np.uint64)
+            has = ((rows.bits[layout.offset[t] + word] >> bit[:, None]) & np.uint64(1)).T.astype(bool)
+            possible &= has[:, value]
     return possible
 
 

@@ -161,7 +161,7 @@ def server_runs(port: int, server: Any) -> None:
 
 
 SERVER = """
-import json, sys, threading, time, tempfile, traceback
+import json, sys, threading, time, tempfile
 from pathlib import Path
 from anonflow.dashboards.server.server import Server, ServerSettings
 
@@ -176,6 +176,19 @@ def runs():
         seat.workspace.later(seat.workspace.start)
     flag.unlink()
 
+def stack(thread):
+    # without a switch in between: to walk frames that another thread ends crashes the interpreter
+    interval, names = sys.getswitchinterval(), []
+    sys.setswitchinterval(1.0)
+    try:
+        frame = sys._current_frames()[thread]
+        while frame is not None:
+            names.append((frame.f_code.co_filename, frame.f_code.co_name))
+            frame = frame.f_back
+    finally:
+        sys.setswitchinterval(interval)
+    return names[::-1]
+
 def look(loop, main):
     # how late is the event loop, and where is it while it is late
     places, longest = {}, 0.0
@@ -185,9 +198,9 @@ def look(loop, main):
         begin = time.perf_counter()
         loop.add_callback(heard.set)
         while not heard.wait(0.05):
-            stack = traceback.extract_stack(sys._current_frames()[main])
-            own = [f"{frame.filename.rpartition('anonflow/')[2]}:{frame.name}" for frame in stack if "anonflow/" in frame.filename]
-            name = " > ".join(own[-4:]) or stack[-1].name
+            calls = stack(main)
+            own = [f"{file.rpartition('anonflow/')[2]}:{name}" for file, name in calls if "anonflow/" in file]
+            name = " > ".join(own[-4:]) or calls[-1][1]
             places[name] = places.get(name, 0.0) + 0.05
         took = time.perf_counter() - begin
         if took > longest or took > 0.3:

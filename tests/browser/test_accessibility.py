@@ -22,13 +22,15 @@ def test_every_screen_is_clean_under_axe(
     page.goto(served.url)
     ready(page)
     violations = audit(page, axe, "Data")
+    step(page, "Prepare")
+    violations += audit(page, axe, "Prepare")
     step(page, "Risk")
     page.get_by_label("Sampling fraction, if it is a sample").fill("0.05")
     page.keyboard.press("Enter")
     page.get_by_text("people in the population").first.wait_for(timeout=60_000)
     violations += audit(page, axe, "Risk")
     step(page, "Protect")
-    for tab in ("Methods", "Hierarchies", "Patterns", "Diversity", "Limits and weights"):
+    for tab in ("Methods", "Target", "Hierarchies", "Patterns", "Diversity", "Limits and weights"):
         page.locator(".bk-tab", has_text=tab).click()
         ready(page)
         violations += audit(page, axe, f"Protect, {tab}")

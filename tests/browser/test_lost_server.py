@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from tests.browser.conftest import Served, ready, upload
+from tests.browser.steps import flow, press, seen, step
 
 pytestmark = pytest.mark.browser
 
@@ -83,5 +84,34 @@ def test_what_it_left_is_swept_after_its_time(new_page: Callable[..., Any], tmp_
         page.goto(served.url)
         ready(page)
         assert "Open a table to begin" in page.locator("[role=status]").first.inner_text()
+    finally:
+        served.stop()
+
+
+def test_runs_that_were_done_come_back_and_those_at_work_are_named(
+    new_page: Callable[..., Any], tmp_path: Path
+) -> None:
+    port = free_port()
+    census = flow(tmp_path, n=20_000, size=20_000, methods="mondrian, greedy")
+    served = Served((census, "--port", str(port)), tmp_path)
+    page = new_page()
+    page.goto(served.url)
+    ready(page)
+    step(page, "Compare")
+    press(page, ".af-run", lambda: seen(page, "2 of 4 runs done").wait_for(timeout=60_000))
+    seen(page, "Running greedy").wait_for(timeout=60_000)
+    measures = page.locator(".af-runs .tabulator-row").all_inner_texts()
+    assert len(measures) == 2
+    served.process.kill()
+    served.process.wait()
+    served = Served((census, "--port", str(port)), tmp_path)
+    try:
+        page.goto(f"{served.url}?screen=compare")
+        seen(page, "Not finished: greedy k=5, greedy k=10").wait_for()
+        page.locator(".af-runs .tabulator-row").nth(1).wait_for()
+        assert page.locator(".af-runs .tabulator-row").all_inner_texts() == measures
+        press(page, ".af-run", lambda: seen(page, "of 4 runs done").wait_for(timeout=60_000))
+        press(page, ".af-cancel", lambda: seen(page, "Cancelled").wait_for(timeout=60_000))
+        assert not page.errors, page.errors
     finally:
         served.stop()

@@ -99,6 +99,17 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     assert app.bar.status == workspace.status
 
 
+def test_an_edit_reaches_the_bar_of_a_page_once(app: App, workspace: Workspace) -> None:
+    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.set_ks([3])
+    before = app.bar.version
+    workspace.set_ks([4])
+    assert app.bar.version == before + 1
+    assert "k = 4" in app.bar.captions[3]
+    workspace.set_column("Age", weight=2)  # nothing of it is in the bar
+    assert app.bar.version == before + 1
+
+
 def test_dark_mode_goes_both_ways(app: App, workspace: Workspace) -> None:
     app.bar.dark = True
     assert workspace.dark

@@ -80,8 +80,8 @@ class CompareModel(param.Parameterized):
     first = param.Integer(default=None, allow_None=True, doc="Id of the first of two runs side by side.")
     second = param.Integer(default=None, allow_None=True, doc="Id of the second.")
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         workspace.param.watch(self._runs_changed, "runs")
         self.param.watch(self._risk_changed, "risk")

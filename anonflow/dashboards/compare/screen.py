@@ -72,8 +72,8 @@ class CompareScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     title = param.String(default="Compare", constant=True)
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.model = CompareModel(workspace)
         self._filling = False
         self._make_controls()
@@ -248,8 +248,8 @@ class CompareScreen(pn.viewable.Viewer):
         self.filter = pn.widgets.TextInput(
             label="Only runs with", placeholder="a method, k, a name or a note", width=240
         )
-        for widget, what in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
-            widget.param.watch(partial(self._said_of_run, what), "value")
+        for widget, field in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
+            widget.param.watch(partial(self._said_of_run, field), "value")
         self.delete.on_click(self._delete)
         self.filter.param.watch(lambda event: self._show_rows(), "value")
         self.failures = html("", "af-bad", visible=False)
@@ -300,11 +300,11 @@ class CompareScreen(pn.viewable.Viewer):
             margin=0,
         )  # fmt: skip
 
-    def _said_of_run(self, what: str, event: Any) -> None:
+    def _said_of_run(self, field: str, event: Any) -> None:
         if not self._filling and self.workspace.chosen is not None:
-            limit = {"label": 80, "note": 2_000}.get(what)
+            limit = {"label": 80, "note": 2_000}.get(field)
             value = event.new if limit is None else str(event.new).strip()[:limit]
-            self.workspace.edit_run(self.workspace.chosen, **{what: value})
+            self.workspace.edit_run(self.workspace.chosen, **{field: value})
 
     def _delete(self, _: Any) -> None:
         if self.workspace.chosen is not None:

@@ -28,8 +28,8 @@ class UtilityCard(pn.viewable.Viewer):
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.model = UtilityModel(workspace)
         self.form: MeasureForm | None = None
         self.measure = pn.widgets.Select(

@@ -83,8 +83,8 @@ class UtilityModel(param.Parameterized):
     status = param.String(default="")
     problem = param.String(default="", doc="Why something was not measured.")
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self._waiting: deque[tuple[FinishedRun, str, dict[str, Any]]] = deque()
         self._all = 0

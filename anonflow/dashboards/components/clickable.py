@@ -100,9 +100,9 @@ class Clickable(pn.custom.JSComponent):
     _esm = _RENDER
     _stylesheets: ClassVar[list[str]] = [PARTS]
 
-    def __init__(self, on_click: Callable[[str], None] | None = None, **given: Any) -> None:
-        given.setdefault("margin", (6, 10))
-        super().__init__(**given)
+    def __init__(self, on_click: Callable[[str], None] | None = None, **params: Any) -> None:
+        params.setdefault("margin", (6, 10))
+        super().__init__(**params)
         self._on_click = on_click
 
     def _handle_msg(self, data: Any) -> None:

@@ -31,8 +31,8 @@ class DraftForm(param.Parameterized):
 
     WRITES: tuple[str, ...] = ()
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self._reading = 0
         self._read_from: tuple[Any, ...] = ()
         self.renew()

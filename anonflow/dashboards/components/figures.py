@@ -74,7 +74,7 @@ def look(dark: bool) -> Palette:
     return DARK if dark else LIGHT
 
 
-def _figure(look: Palette, height: int, across: str, up: str, **given: Any) -> figure:
+def _figure(look: Palette, height: int, across: str, up: str, **params: Any) -> figure:
     plot = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -85,7 +85,7 @@ def _figure(look: Palette, height: int, across: str, up: str, **given: Any) -> f
         outline_line_color=None,
         x_axis_label=across,
         y_axis_label=up,
-        **given,
+        **params,
     )
     for axis in (*plot.xaxis, *plot.yaxis):
         axis.axis_line_color = look.line

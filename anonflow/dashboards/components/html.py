@@ -34,7 +34,7 @@ def sheet() -> str:
     return (Path(__file__).parent / "style" / "results.css").read_text(encoding="utf-8")
 
 
-def html(text: str | Markup = "", *classes: str, **given: Any) -> pn.pane.HTML:
+def html(text: str | Markup = "", *classes: str, **params: Any) -> pn.pane.HTML:
     """Return a pane of markup; plain text is escaped."""
     return pn.pane.HTML(
         str(escape(text)),
@@ -42,7 +42,7 @@ def html(text: str | Markup = "", *classes: str, **given: Any) -> pn.pane.HTML:
         stylesheets=[sheet()],
         sizing_mode="stretch_width",
         margin=(4, 0),
-        **given,
+        **params,
     )
 
 
@@ -62,15 +62,15 @@ def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) 
     )  # fmt: skip
 
 
-def labelled(widget: Any, **given: Any) -> pn.Column:
+def labelled(widget: Any, **params: Any) -> pn.Column:
     """Return a group of boxes below its label, which Panel gives to screen readers alone."""
     label = html(Markup('<span class="label" aria-hidden="true">{}</span>').format(widget.label))
-    return pn.Column(label, widget, margin=0, **given)
+    return pn.Column(label, widget, margin=0, **params)
 
 
-def figure_pane(**given: Any) -> pn.pane.Bokeh:
+def figure_pane(**params: Any) -> pn.pane.Bokeh:
     """Return a pane for a figure that has its colours already."""
-    return pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=(2, 0), **given)
+    return pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=(2, 0), **params)
 
 
 def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
@@ -112,7 +112,9 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
 
 def cards(pairs: Iterable[tuple[str, str]]) -> Markup:
     """Return numbers with their labels below."""
-    each = Markup("").join(Markup("<div><b>{}</b><span>{}</span></div>").format(n, what) for n, what in pairs)
+    each = Markup("").join(
+        Markup("<div><b>{}</b><span>{}</span></div>").format(n, label) for n, label in pairs
+    )
     return Markup('<div class="cards">{}</div>').format(each)
 
 

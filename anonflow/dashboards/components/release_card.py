@@ -20,6 +20,8 @@ def card_lines(card: ReleaseCard) -> Markup:
     rows = []
     for line in card.lines:
         remedies = Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in line.remedies)
-        what = Markup("{}<ul class='limits'>{}</ul>").format(line.says, remedies) if remedies else line.says
-        rows.append([line.name.capitalize(), signs.get(line.verdict, line.verdict), what])
+        finding = (
+            Markup("{}<ul class='limits'>{}</ul>").format(line.says, remedies) if remedies else line.says
+        )
+        rows.append([line.name.capitalize(), signs.get(line.verdict, line.verdict), finding])
     return facts(["line", "verdict", "what was found, and what to do"], rows)

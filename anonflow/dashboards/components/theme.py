@@ -76,8 +76,8 @@ class Bar(JSComponent):
     _esm = "style/bar.js"
     _stylesheets: ClassVar[list[str]] = ["style/bar.css"]
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self._listeners: list[Any] = []
         self.drawn: int | None = None
 

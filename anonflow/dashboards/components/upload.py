@@ -54,12 +54,12 @@ class DiskDropper(pn.widgets.FileDropper):
         on_refused: Callable[[str], None],
         most: int | None = None,
         elsewhere: str = Limits.elsewhere,
-        **given: Any,
+        **params: Any,
     ) -> None:
         if most is not None:
-            given.setdefault("max_file_size", f"{max(1, most // 1000)}KB")
-        given.setdefault("chunk_size", 2_000_000)
-        super().__init__(**given)
+            params.setdefault("max_file_size", f"{max(1, most // 1000)}KB")
+        params.setdefault("chunk_size", 2_000_000)
+        super().__init__(**params)
         self._folder, self._on_file, self._on_refused = folder, on_file, on_refused
         self._most, self._elsewhere = most, elsewhere
         self._open: dict[str, tuple[Path, int, int]] = {}

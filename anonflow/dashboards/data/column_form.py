@@ -64,13 +64,13 @@ class ColumnChoice(DraftForm):
     rows = param.Parameter(default=None, doc="The table of columns, a DataFrame; None until it is counted.")
     bars = param.List(default=[], doc="(column, unique records up to it, their share in words, 0 to 1).")
 
-    def __init__(self, workspace: Any, **given: Any) -> None:
+    def __init__(self, workspace: Any, **params: Any) -> None:
         self._about: tuple[Any, dict[str, tuple[str, int, int]]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
         self._seen: tuple[Any, Any] | None = None
         self.background = Background(workspace, at_once=True)
         self._guessing = Background(workspace, at_once=True)
-        super().__init__(workspace, **given)
+        super().__init__(workspace, **params)
 
     # ------------------------------------------------------------------------------- what there is
 
@@ -224,9 +224,9 @@ class ColumnChoice(DraftForm):
             raise ParameterError(f"a kind is one of {', '.join(KINDS)}")
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
-            given = self._given_hierarchy(column)
+            known = self._given_hierarchy(column)
             values = column_values(self.workspace.named[column], column)[0]
-            declared["hierarchy"] = given or suggested_hierarchy([value for value in values if value])
+            declared["hierarchy"] = known or suggested_hierarchy([value for value in values if value])
         if kind == "numeric":  # texts beside its numbers, which would keep it from being one
             guess = kind_of(self.workspace.named[column])
             declared |= {

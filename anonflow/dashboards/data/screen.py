@@ -74,8 +74,8 @@ class DataScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace)
     title = "Data"
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self.choice = ColumnChoice(self.workspace)
         self.reading = Background(self.workspace, at_once=True)
         self._options: dict[str, Any] = {}
@@ -208,19 +208,19 @@ class DataScreen(pn.viewable.Viewer):
 
     def _open_dataset(self, *events: Any) -> None:
         name = self.dataset.value
-        given = {
+        options = {
             option: widget.value
             for option, widget in self._options.items()
             if widget.value != datasets.options(name)[option]
         }
         if self.hierarchies.visible and self.hierarchies.value:
-            given["hierarchies"] = True
+            options["hierarchies"] = True
         described = datasets.describe().set_index("name").loc[name]
         n = self._options["n"].value if "n" in self._options else described["rows"]
         # one that must be fetched takes its time, however small it is
         self._aside(
             f"Opening {name}.",
-            lambda: self.workspace.read_dataset(name, **given),
+            lambda: self.workspace.read_dataset(name, **options),
             n=int(n or 0) if described["available"] else None,
         )
 
@@ -230,8 +230,8 @@ class DataScreen(pn.viewable.Viewer):
             return {}
         missing = [text.strip() for text in self.missing.value.split(",") if text.strip()]
         encoding = self.encoding.value.strip()
-        given = {"delimiter": self.delimiter.value, "encoding": encoding, "missing": missing}
-        return {key: value for key, value in given.items() if value and (key, value) != ("encoding", "utf-8")}
+        form = {"delimiter": self.delimiter.value, "encoding": encoding, "missing": missing}
+        return {key: value for key, value in form.items() if value and (key, value) != ("encoding", "utf-8")}
 
     def _open_file(self, name: str, path: Path) -> None:
         """Take a file that was dropped, alone or with others: a table, a hierarchy, a flow or a project."""
@@ -315,7 +315,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _read(self, name: str, path: Path) -> None:
         """Read a file that was uploaded; where it cannot be read like this, it stays to be read again."""
-        given, workspace = self._written(name), self.workspace
+        form, workspace = self._written(name), self.workspace
         self._refused("")
 
         def failed() -> None:
@@ -325,14 +325,14 @@ class DataScreen(pn.viewable.Viewer):
                 path.unlink(missing_ok=True)
             self.again.visible = self._refused_file is not None
 
-        self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **given), failed)
+        self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **form), failed)
 
     def _read_again(self, *events: Any) -> None:
         if self._refused_file is not None:
             self._read(*self._refused_file)
         else:
-            given = self._written("table.csv")
-            self._aside("Reading the file again.", lambda: self.workspace.reread(**given))
+            form = self._written("table.csv")
+            self._aside("Reading the file again.", lambda: self.workspace.reread(**form))
 
     def _open_project(self, name: str, path: Path) -> None:
         kept = self.workspace.set_aside(path)
@@ -499,7 +499,11 @@ class DataScreen(pn.viewable.Viewer):
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
         self._first_card = card("First rows", self.counts, self.first)
         self.with_table = pn.widgets.Checkbox(
-            label="with the table and the seeds of the runs: the file is then the owner's", value=False
+            label="with the table and the seeds of the runs: the file is then the owner's",
+            value=False,
+            sizing_mode="stretch_width",
+            css_classes=["af-wraps"],
+            stylesheets=[PARTS],
         )
         self.save = pn.widgets.FileDownload(
             callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",

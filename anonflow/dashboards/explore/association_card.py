@@ -30,8 +30,8 @@ class AssociationCard(pn.viewable.Viewer):
     computing = param.Boolean(default=False)
     problem = param.String(default="", doc="Why the associations cannot be compared.")
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self.start = pn.widgets.Button(
             label="Compare the associations", color="primary", width=220, css_classes=["af-associate"]

@@ -239,8 +239,8 @@ class ExploreModel(param.Parameterized):
     attacking = param.Boolean(default=False)
     problem = param.String(default="", doc="Why the attack failed.")
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self.aside = Background(workspace, at_once=True)
         self.searching = Background(workspace, at_once=True)

@@ -65,8 +65,8 @@ class ExploreScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     title = param.String(default="Explore", constant=True)
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.model = ExploreModel(workspace)
         self._filling = False
         self._shown: Any = None

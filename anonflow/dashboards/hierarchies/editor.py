@@ -11,6 +11,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.session.hierarchy_files import MOST
@@ -25,7 +26,7 @@ _LEGEND = (
 )
 
 
-class HierarchyBuilder(pn.viewable.Viewer):
+class HierarchyBuilder(ShownPart):
     """Choose a column, say where its hierarchy comes from, look at it, use it, click boundaries.
 
     Parameters
@@ -35,8 +36,8 @@ class HierarchyBuilder(pn.viewable.Viewer):
 
     choice = param.ClassSelector(class_=HierarchyChoice)
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         choice = self.choice
         self.column = pn.widgets.Select(label="Column", options=[], width=240)
         self.way = pn.widgets.Select(label="Hierarchy from", options=[], width=240)
@@ -100,11 +101,13 @@ class HierarchyBuilder(pn.viewable.Viewer):
         self._busy = False
         self.column.param.watch(self._column, "value")
         self.way.param.watch(self._way, "value")
-        choice.param.watch(
-            self._show, ["column", "way", "tree", "problem", "used", "boundary", "picked", "opened"]
+        self.draw_after(
+            choice,
+            ["column", "way", "tree", "problem", "used", "boundary", "picked", "opened"],
+            self._show,
         )
-        choice.workspace.draft.param.watch(self._show, "document")
-        self._show()
+        self.draw_after(choice.workspace.draft, "document", self._show)
+        self.draw_once_shown(self._show)
 
     def _column(self, event: Any) -> None:
         if not self._busy:
@@ -134,7 +137,7 @@ class HierarchyBuilder(pn.viewable.Viewer):
     def _refused(self, sentence: str) -> None:
         self.choice.problem = sentence
 
-    def _show(self, *events: Any) -> None:
+    def _show(self) -> None:
         choice = self.choice
         self._busy = True
         columns = [name for name in choice.param.column.objects if name is not None]

@@ -65,14 +65,14 @@ class HierarchyChoice(DraftForm):
     used = param.Boolean(default=False, doc="Whether the draft has just this hierarchy.")
     boundary = param.List(default=[], doc="Labels of the draft's boundary of this column.")
 
-    def __init__(self, workspace: Any, **given: Any) -> None:
+    def __init__(self, workspace: Any, **params: Any) -> None:
         self._grouping: Grouping | None = None
         self._file: dict[str, Any] | None = None
         self._spec: dict[str, Any] | str | None = None
         self._values: tuple[Any, str, list[str], np.ndarray] | None = None
         self._busy = False
         self._seen: Any = None
-        super().__init__(workspace, **given)
+        super().__init__(workspace, **params)
         self.param.watch(self._column_chosen, "column")
         self.param.watch(self._built, ["way", "step", "levels", "fanout", "origin", "hide"])
         self._column_chosen()
@@ -205,8 +205,8 @@ class HierarchyChoice(DraftForm):
         if numbers:
             step, levels = steps_over(min(numbers), max(numbers))
             self.param.update(step=step, levels=levels, fanout=2, origin=0.0)
-        given = self.entry.get("hierarchy")
-        intervals = given.get("intervals") if isinstance(given, dict) else None
+        declared = self.entry.get("hierarchy")
+        intervals = declared.get("intervals") if isinstance(declared, dict) else None
         if isinstance(intervals, dict):
             for name in ("step", "levels", "fanout", "origin"):
                 if name in intervals:
@@ -333,12 +333,12 @@ class HierarchyChoice(DraftForm):
         key : str
             ``node:`` or ``open:`` and a number.
         """
-        what, _, number = key.partition(":")
+        act, _, number = key.partition(":")
         if self.tree is None or not number.isdigit() or int(number) >= self.tree.n_nodes:
             return
         node = int(number)
         label = self.tree.labels[node]
-        if what == "open":
+        if act == "open":
             self.opened = [*self.opened, node]
         elif self.way == "groups" and self.clicks == "group":
             self.pick(label)

@@ -27,8 +27,8 @@ class PrepareScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     title = param.String(default="Prepare", constant=True)
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.nothing = empty(NO_TABLE)
         self.before = StepsBefore(workspace=workspace)
         workspace.param.watch(self._show, "frame")

@@ -32,8 +32,8 @@ class StepsBefore(pn.viewable.Viewer):
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
         self.column = pn.widgets.Select(label="Column", options=[], width=180)
         self.background = Background(self.workspace, at_once=True)
@@ -84,7 +84,16 @@ class StepsBefore(pn.viewable.Viewer):
         self._form.objects = list(self.fields.values())
 
     def _add(self, *events: Any) -> None:
-        entry = {self.step.value: {"column": self.column.value, **self.options()}}
+        filled = self.options()
+        empty = [
+            option.label
+            for name, option in _options_of(self.step.value).items()
+            if option.default is NEEDED and name.replace("_", "-") not in filled
+        ]
+        if empty:
+            self._refuse(f"Fill in {' and '.join(empty)}.")
+            return
+        entry = {self.step.value: {"column": self.column.value, **filled}}
         self._take([*self._steps(), entry])
 
     def _remove(self, *events: Any) -> None:

@@ -36,9 +36,9 @@ class LimitChoice(DraftForm):
     refusal = param.String(default="", doc="Why the last number was not taken; empty if it was.")
     rows = param.Parameter(default=None, doc="The table, a DataFrame, or None.")
 
-    def __init__(self, workspace: Any, **given: Any) -> None:
+    def __init__(self, workspace: Any, **params: Any) -> None:
         self._seen: Any = None
-        super().__init__(workspace, **given)
+        super().__init__(workspace, **params)
 
     def table(self) -> pd.DataFrame:
         """Return a row for each quasi-identifier; NaN where nothing is said."""

@@ -51,9 +51,9 @@ class DiversityChoice(DraftForm):
 
     WRITES = ("criterion", "column", *PARAMETERS, "w", "risk", "way")
 
-    def __init__(self, workspace: Any, **given: Any) -> None:
+    def __init__(self, workspace: Any, **params: Any) -> None:
         self._seen: Any = None
-        super().__init__(workspace, **given)
+        super().__init__(workspace, **params)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -103,14 +103,14 @@ class DiversityChoice(DraftForm):
     def _read(self) -> None:
         columns = self.columns
         self.param.column.objects = columns or [None]
-        given = self.workspace.draft.get(("steps", "diversify"))
+        settings = self.workspace.draft.get(("steps", "diversify"))
         changes: dict[str, Any] = {}
-        if isinstance(given, dict) and given.get("criterion") in DIVERSITIES:
-            changes["criterion"] = given["criterion"]
-            changes["column"] = given.get("column", self._only(columns))
-            changes["way"] = given.get("way", "classes")
+        if isinstance(settings, dict) and settings.get("criterion") in DIVERSITIES:
+            changes["criterion"] = settings["criterion"]
+            changes["column"] = settings.get("column", self._only(columns))
+            changes["way"] = settings.get("way", "classes")
             for name in (*PARAMETERS, "w", "risk"):
-                number = given.get(name)
+                number = settings.get(name)
                 if isinstance(number, int | float) and not isinstance(number, bool):
                     changes[name] = int(number) if name == "p" else float(number)
         else:

@@ -44,8 +44,8 @@ class ExpectedRuns(param.Parameterized):
     known = param.Dict(default={}, doc="Id of a finished run -> what was expected of it.")
     problem = param.String(default="")
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self._of: dict[str, Any] = {}
         workspace.draft.param.watch(self._changed, "document")
@@ -123,8 +123,8 @@ class ExpectedCard(pn.viewable.Viewer):
 
     model = param.ClassSelector(class_=ExpectedRuns, constant=True)
 
-    def __init__(self, model: ExpectedRuns, **given: Any) -> None:
-        super().__init__(model=model, **given)
+    def __init__(self, model: ExpectedRuns, **params: Any) -> None:
+        super().__init__(model=model, **params)
         self.start = pn.widgets.Button(label="Expect time and memory", width=230, css_classes=["af-expect"])
         self.start.on_click(lambda _: model.compute())
         self.shown = html("", "af-expected")

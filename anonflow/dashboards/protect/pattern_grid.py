@@ -10,6 +10,7 @@ import param
 
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import labelled
+from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import PatternChoice
 
 __all__ = ["PatternBoard", "board"]
@@ -50,12 +51,12 @@ def board(choice: PatternChoice) -> str:
         for column, name in enumerate(names):
             hidden = row[name] == "*"
             level = "" if row[name] in ("*", "-") else escape(str(row[name]))
-            what = "hidden" if hidden else level or "kept"
-            label = f"pattern {at + 1}, {escape(name)}: {what}"
+            state = "hidden" if hidden else level or "kept"
+            label = f"pattern {at + 1}, {escape(name)}: {state}"
             cells.append(
                 f'<td><div class="cell{" hidden" if hidden else ""}" data-key="cell:{at}:{column}" role="button" '
                 f'tabindex="-1" aria-pressed="{"true" if hidden else "false"}" aria-label="{label}">'
-                f"{'✱ hidden' if hidden else what}</div></td>"
+                f"{'✱ hidden' if hidden else state}</div></td>"
             )
         drop = (
             f'<td><div class="cross" data-key="drop:{at}" role="button" tabindex="-1" '
@@ -73,7 +74,7 @@ def board(choice: PatternChoice) -> str:
     )
 
 
-class PatternBoard(pn.viewable.Viewer):
+class PatternBoard(ShownPart):
     """Patterns: all, by predicates, or clicked one by one; always with the grid.
 
     Parameters
@@ -83,8 +84,8 @@ class PatternBoard(pn.viewable.Viewer):
 
     choice = param.ClassSelector(class_=PatternChoice)
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         choice = self.choice
         self.form = pn.widgets.RadioButtonGroup.from_param(
             choice.param.form, label="Patterns", options=FORMS, sizing_mode="stretch_width"
@@ -128,24 +129,25 @@ class PatternBoard(pn.viewable.Viewer):
         self.never.param.watch(lambda event: self._set(never=list(event.new)), "value")
         self.weighted.param.watch(self._weighted, "value")
         self.weight.param.watch(self._weigh, "value")
-        choice.param.watch(
-            self._show,
+        self.draw_after(
+            choice,
             ["form", "at_most", "never", "together", "at_most_one_of", "rows", "weights", "grid", "problem"],
+            self._show,
         )
-        choice.workspace.param.watch(self._show, ["table", "algorithms"])
-        self._show()
+        self.draw_after(choice.workspace, ["table", "algorithms"], self._show)
+        self.draw_once_shown(self._show)
 
     def _set(self, **changes: Any) -> None:
         if not self._busy:
             self.choice.param.update(**changes)
 
     def _click(self, key: str) -> None:
-        what, _, rest = key.partition(":")
+        part, _, rest = key.partition(":")
         row, _, column = rest.partition(":")
         names = self.choice.names
-        if what == "cell" and row.isdigit() and column.isdigit() and int(column) < len(names):
+        if part == "cell" and row.isdigit() and column.isdigit() and int(column) < len(names):
             self.choice.toggle(int(row), names[int(column)])
-        elif what == "drop" and row.isdigit():
+        elif part == "drop" and row.isdigit():
             self.choice.remove(int(row))
 
     def _rule(self, name: str) -> None:
@@ -179,7 +181,7 @@ class PatternBoard(pn.viewable.Viewer):
             weights[column] = int(number) if number.is_integer() else number
         self.choice.weights = weights
 
-    def _show(self, *events: Any) -> None:
+    def _show(self) -> None:
         choice = self.choice
         self._busy = True
         columns = list(choice.columns)

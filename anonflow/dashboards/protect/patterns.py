@@ -69,9 +69,9 @@ class PatternChoice(DraftForm):
         "form", "at_most", "never", "together", "at_most_one_of", "fallback", "rows", "levelled", "weights",
     )  # fmt: skip
 
-    def __init__(self, workspace: Any, **given: Any) -> None:
+    def __init__(self, workspace: Any, **params: Any) -> None:
         self._seen: Any = None
-        super().__init__(workspace, **given)
+        super().__init__(workspace, **params)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -166,30 +166,30 @@ class PatternChoice(DraftForm):
 
     def _read(self) -> None:
         step = self.workspace.draft.get(("steps", "anonymize"), {})
-        given: Any = "all"
+        patterns: Any = "all"
         weights: dict[str, Any] = {}
         own = step.get("options") or {}
         for place in (step, *(own.get(name) or {} for name in reversed(METHODS))):
-            given = place.get("patterns", given)
+            patterns = place.get("patterns", patterns)
             weights = place.get("weights") or weights
-        changes = self._state_of(given) | {"weights": dict(weights)}
-        if self.value_of(given) != self.value():
+        changes = self._state_of(patterns) | {"weights": dict(weights)}
+        if self.value_of(patterns) != self.value():
             self.param.update(**changes)
         else:
             self.param.update(weights=dict(weights))
         self._judge()
 
-    def value_of(self, given: Any) -> Any:
+    def value_of(self, patterns: Any) -> Any:
         """Return a list with its rows as lists, so that what is read equals what was written."""
-        if isinstance(given, list):
-            return [list(row) if isinstance(row, list | tuple) else row for row in given]
-        return given
+        if isinstance(patterns, list):
+            return [list(row) if isinstance(row, list | tuple) else row for row in patterns]
+        return patterns
 
-    def _state_of(self, given: Any) -> dict[str, Any]:
-        if has_levels({"patterns": given}):
-            return {"form": "levels", "levelled": given}
-        if isinstance(given, dict):
-            options = {str(key).replace("_", "-"): value for key, value in given.items()}
+    def _state_of(self, patterns: Any) -> dict[str, Any]:
+        if has_levels({"patterns": patterns}):
+            return {"form": "levels", "levelled": patterns}
+        if isinstance(patterns, dict):
+            options = {str(key).replace("_", "-"): value for key, value in patterns.items()}
             at_most = options.get("at-most")
             return {
                 "form": "predicates",
@@ -199,18 +199,18 @@ class PatternChoice(DraftForm):
                 "at_most_one_of": _groups(options.get("at-most-one-of")),
                 "fallback": options["fallback"] if options.get("fallback") in FALLBACKS else "none",
             }
-        if isinstance(given, list):
-            return {"form": "list", "rows": self._rows(given)}
+        if isinstance(patterns, list):
+            return {"form": "list", "rows": self._rows(patterns)}
         return {"form": "all"}
 
-    def _rows(self, given: list[Any]) -> list[tuple[str, ...]]:
-        if all(isinstance(row, list) and all(name in self.names for name in row) for row in given):
-            return [tuple(name for name in self.names if name in row) for row in given]
+    def _rows(self, patterns: list[Any]) -> list[tuple[str, ...]]:
+        if all(isinstance(row, list) and all(name in self.names for name in row) for row in patterns):
+            return [tuple(name for name in self.names if name in row) for row in patterns]
         table = self.workspace.table
         if table is None:
             return []
         try:  # texts of 0 and 1, whole codes, predicates in a list
-            return _rows_of(pattern_grid(table, given), self.names)
+            return _rows_of(pattern_grid(table, patterns), self.names)
         except AnonflowError:
             return []
 
@@ -219,7 +219,7 @@ class PatternChoice(DraftForm):
             with self.quietly():  # to begin with: nothing hidden, and each quasi-identifier alone
                 self.rows = [(), *((name,) for name in self.names)]
         step = self.workspace.draft.get(("steps", "anonymize"), {})
-        own = {key: dict(given) for key, given in (step.get("options") or {}).items()}
+        own = {key: dict(options) for key, options in (step.get("options") or {}).items()}
         value = self.value()
         weights = {name: number for name, number in self.weights.items() if number != 1}
         plain = "patterns" in step or "weights" in step
@@ -229,7 +229,7 @@ class PatternChoice(DraftForm):
                 mine.pop(key, None)
                 if setting and setting != "all":
                     mine[key] = setting
-        kept = {key: given for key, given in own.items() if given}
+        kept = {key: options for key, options in own.items() if options}
         edits: list[tuple[tuple[str, ...], Any]] = [(("steps", "anonymize", "options"), kept or None)]
         if plain:
             edits += [(("steps", "anonymize", key), None) for key in ("patterns", "weights")]
@@ -273,17 +273,17 @@ def _rows_of(grid: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(name for name, is_hidden in zip(names, row, strict=True) if is_hidden) for row in hidden]
 
 
-def _names(given: Any) -> list[str]:
-    if isinstance(given, str):
-        return [given]
-    return [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
+def _names(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def _groups(given: Any) -> list[list[str]]:
-    if not isinstance(given, list) or not given:
+def _groups(value: Any) -> list[list[str]]:
+    if not isinstance(value, list) or not value:
         return []
     return (
-        [_names(given)]
-        if all(isinstance(group, str) for group in given)
-        else [_names(group) for group in given]
+        [_names(value)]
+        if all(isinstance(group, str) for group in value)
+        else [_names(group) for group in value]
     )

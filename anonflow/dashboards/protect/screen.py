@@ -45,13 +45,15 @@ class ProtectScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace)
     title = "Protect"
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self.protection = Protection(self.workspace)
         self.diversity = DiversityChoice(self.workspace)
         self.limits = LimitChoice(self.workspace)
         self.patterns = PatternChoice(self.workspace)
         self.hierarchy = HierarchyChoice(self.workspace)
+        self.board = PatternBoard(choice=self.patterns, shown=False)
+        self.tree = HierarchyBuilder(choice=self.hierarchy, shown=False)
         self.target = TargetCard(choice=TargetChoice(self.workspace))
         self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
         self._busy = False
@@ -86,13 +88,17 @@ class ProtectScreen(pn.viewable.Viewer):
             "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]
         )
         # the count follows the slider; the draft follows when it is let go: one step of the history
-        self.k.param.watch(lambda event: self._count(event.new), "value")
+        self.k.param.watch(self._slid, "value")
         self.k.param.watch(lambda event: self._set_k(event.new), "value_throttled")
         self.exact.param.watch(lambda event: self._set_k(event.new), "value")
         self.more.param.watch(self._set_more, "value")
         choice.param.watch(self._show_k, ["k", "more", "uniqueness"])
         self.workspace.param.watch(self._show_k, ["frame", "table"])
         self._show_k()
+
+    def _slid(self, event: Any) -> None:
+        if not self._busy:
+            self._count(event.new)
 
     def _count(self, k: int) -> None:
         many, n = self.protection.at_risk(k)
@@ -396,14 +402,14 @@ class ProtectScreen(pn.viewable.Viewer):
         tabs = pn.Tabs(
             ("Methods", methods),
             ("Target", self.target),
-            ("Hierarchies", HierarchyBuilder(choice=self.hierarchy)),
-            ("Patterns", PatternBoard(choice=self.patterns)),
+            ("Hierarchies", self.tree),
+            ("Patterns", self.board),
             ("Diversity", diversity),
             ("Limits and weights", limits),
             dynamic=True,
             sizing_mode="stretch_width",
         )
-        return pn.Column(
+        page = pn.Column(
             card(
                 "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
             ),
@@ -411,3 +417,11 @@ class ProtectScreen(pn.viewable.Viewer):
             card("How it is protected", tabs),
             sizing_mode="stretch_width",
         )
+
+        def turned(*events: Any) -> None:
+            for at, part in ((2, self.tree), (3, self.board)):
+                part.shown = page.visible and tabs.active == at
+
+        tabs.param.watch(turned, "active")
+        page.param.watch(turned, "visible")
+        return page

@@ -65,10 +65,10 @@ class Protection(DraftForm):
 
     WRITES = ("k", "more", "algorithms", "loss", "boundaries", "cut", "size", "seconds", "guarantee", "order")
 
-    def __init__(self, workspace: Any, **given: Any) -> None:
+    def __init__(self, workspace: Any, **params: Any) -> None:
         self._counted: tuple[Any, tuple[str, ...]] | None = None
         self.background = Background(workspace, at_once=True)
-        super().__init__(workspace, **given)
+        super().__init__(workspace, **params)
 
     # ------------------------------------------------------------------------------ records at risk
 
@@ -166,14 +166,14 @@ class Protection(DraftForm):
         """
         default = REGISTRY[method].options[name].default
         step = self.workspace.draft.get(("steps", "anonymize"), {})
-        own = {key: dict(given) for key, given in (step.get("options") or {}).items()}
+        own = {key: dict(options) for key, options in (step.get("options") or {}).items()}
         mine = own.setdefault(method, {})
         for key in (name, name.replace("_", "-")):
             mine.pop(key, None)
-        said_for_all = any(key in step for key in (name, name.replace("_", "-")))
-        if value != default or type(value) is not type(default) or said_for_all:
+        is_for_all = any(key in step for key in (name, name.replace("_", "-")))
+        if value != default or type(value) is not type(default) or is_for_all:
             mine[name] = value
-        kept = {key: given for key, given in own.items() if given}
+        kept = {key: options for key, options in own.items() if options}
         self.workspace.draft.set(("steps", "anonymize", "options"), kept or None)
 
     # ------------------------------------------------------------------------------------ the draft

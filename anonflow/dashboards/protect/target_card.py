@@ -25,14 +25,14 @@ class TargetCard(pn.viewable.Viewer):
 
     choice = param.ClassSelector(class_=TargetChoice, constant=True)
 
-    def __init__(self, choice: TargetChoice, **given: Any) -> None:
-        super().__init__(choice=choice, **given)
+    def __init__(self, choice: TargetChoice, **params: Any) -> None:
+        super().__init__(choice=choice, **params)
         of = choice.param
         self.loss = pn.widgets.FloatInput.from_param(
             of.loss, label="Loss (GCP) at most", step=0.01, width=170
         )
         self.percent = pn.widgets.FloatInput.from_param(
-            of.percent, label="Nobody above, in percent", step=1.0, width=190
+            of.percent, label="Nobody above, in percent", step=1.0, width=215
         )
         self.guessed = pn.widgets.FloatInput.from_param(
             of.guessed, label="No sensitive value guessed above, in percent", step=5.0, width=370

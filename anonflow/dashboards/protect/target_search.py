@@ -52,8 +52,8 @@ class TargetChoice(param.Parameterized):
     report = param.Parameter(None, doc="Of the last search that is over; None before.")
     problem = param.String(default="", doc="Why there is no search.")
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self._work: engine.TargetSearch | None = None
         self._ids: list[int] = []

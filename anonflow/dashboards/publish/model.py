@@ -15,6 +15,7 @@ from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.engine.report.report import limits_of
 from anonflow.table.files.metadata_file import PACKAGE, metadata_text
@@ -114,11 +115,17 @@ class PublishModel(param.Parameterized):
     drawing = param.Boolean(default=False)
     problem = param.String(default="", doc="Why there is no release.")
     agreed = param.Boolean(default=False, doc="Whether the user wants a second draw of the same table.")
+    guess = param.Dict(
+        default=None,
+        allow_None=True,
+        doc="Columns that the open file begins with; None while they are guessed.",
+    )
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
-        self._guess: tuple[Any, dict[str, Any]] | None = None
+        self.guessing = Background(workspace, at_once=True)
+        self._guessed: Any = None
         workspace.param.watch(self._changed, ["chosen", "runs"])
         self._changed()
 
@@ -181,7 +188,7 @@ class PublishModel(param.Parameterized):
 
         self.background.start(lambda: self.workspace.publish(run.id, agreed), done, failed)
 
-    def content(self, what: str) -> bytes:
+    def content(self, file: str) -> bytes:
         """Return one of the files of ``PUBLIC`` or ``OWNER``; empty before the draw, or after a failed check.
 
         Raises
@@ -189,31 +196,30 @@ class PublishModel(param.Parameterized):
         KeyError
             If there is no such file.
         """
-        if what not in PUBLIC and what not in OWNER:
-            raise KeyError(what)
+        if file not in PUBLIC and file not in OWNER:
+            raise KeyError(file)
         publication = self.publication
         if publication is None or not publication.ok:
             return b""
-        if what in ("public", "owner"):
-            own = PUBLIC if what == "public" else OWNER
+        if file in ("public", "owner"):
+            own = PUBLIC if file == "public" else OWNER
             parts = [part for part in own if part not in ("public", "owner", "seed")]
             return zipped({self.file_name(part): self.content(part) for part in parts if self.content(part)})
-        if what == "figures":
+        if file == "figures":
             return zipped({} if self.run is None else figures_of_run(self.run.result))
-        if what == "script":
+        if file == "script":
             return script(
                 "" if self.run is None else self.run.result.name,
                 self.file_name("flow"),
                 self.file_name("script"),
             ).encode()
-        if what in _DESCRIBED:
+        if file in _DESCRIBED:
             about = None if publication.release is None else publication.release.about
-            return b"" if about is None else metadata_text(about, self.file_name(_DESCRIBED[what])).encode()
-        given = {"csv": "table_csv", "parquet": "table_parquet"}.get(what, what)
-        value = getattr(publication, given)
+            return b"" if about is None else metadata_text(about, self.file_name(_DESCRIBED[file])).encode()
+        value = getattr(publication, {"csv": "table_csv", "parquet": "table_parquet"}.get(file, file))
         return value.encode() if isinstance(value, str) else bytes(value)
 
-    def file_name(self, what: str) -> str:
+    def file_name(self, file: str) -> str:
         """Return the name of a downloaded file: flow, method and k, and nothing of the table.
 
         Raises
@@ -221,7 +227,7 @@ class PublishModel(param.Parameterized):
         KeyError
             If there is no such file.
         """
-        _, ending, _ = (PUBLIC | OWNER)[what]
+        _, ending, _ = (PUBLIC | OWNER)[file]
         run = self.run
         if run is None or ending == PACKAGE:
             return ending
@@ -248,28 +254,33 @@ class PublishModel(param.Parameterized):
         return share_link.link(document) if document else ""
 
     def not_in_the_link(self) -> list[str]:
-        """Return settings of the draft that the link does not bring back, by name."""
-        document = self.workspace.draft.document
-        if not document:
+        """Return settings of the draft that the link does not bring back, by name; none while they are looked for."""
+        document, columns = self.workspace.draft.document, self._first_columns()
+        if not document or columns is None:
             return []
-        first = {**document, "table": {**document["table"], "columns": self._first_columns()}}
+        first = {**document, "table": {**document["table"], "columns": columns}}
         back = share_link.merged(first, share_link.configuration(self.link()))
         return list(dict.fromkeys(place for place, _, _ in differences(back, document)))
 
     # ---------------------------------------------------------------------------------------- inside
 
-    def _first_columns(self) -> dict[str, Any]:
-        """Return the columns that opening the draft's table begins with."""
-        from anonflow.dashboards.session.table_sources import first_columns
-
+    def _first_columns(self) -> dict[str, Any] | None:
+        """Return the columns that opening the draft's table begins with; None while they are guessed, off the event loop."""
         frame, source = self.workspace.frame, self.workspace.source
         if frame is None:
             return {}
         if "dataset" in source:
             return first_columns(source["dataset"], frame, False)
-        if self._guess is None or self._guess[0] is not frame:
-            self._guess = frame, infer_columns(frame)  # a schema would need quasi-identifiers
-        return self._guess[1]
+        if self._guessed is not frame:
+            self._guessed = frame
+            self.guess = None
+            self.guessing.of_records(
+                len(frame),
+                lambda: infer_columns(frame),  # a schema would need quasi-identifiers
+                lambda columns: self.param.update(guess=columns),
+                lambda problem: None,
+            )
+        return self.guess
 
     def _table(self) -> str:
         return json.dumps(self.workspace.source, sort_keys=True, default=str)

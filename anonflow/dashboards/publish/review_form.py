@@ -43,8 +43,8 @@ class ReviewForm(pn.viewable.Viewer):
     printing = param.Boolean(default=False)
     problem = param.String(default="", doc="Why there is no PDF.")
 
-    def __init__(self, model: PublishModel, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, model: PublishModel, **params: Any) -> None:
+        super().__init__(**params)
         self.model = model
         self.workspace = model.workspace
         self.background = Background(self.workspace)

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import card_lines
+from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
@@ -35,7 +36,7 @@ if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, select);
 NO_RUN = "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
 
 
-class PublishScreen(pn.viewable.Viewer):
+class PublishScreen(ShownPart):
     """The release of the chosen run.
 
     Parameters
@@ -46,8 +47,8 @@ class PublishScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     title = param.String(default="Publish", constant=True)
 
-    def __init__(self, workspace: Workspace, **given: Any) -> None:
-        super().__init__(workspace=workspace, **given)
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
         self.model = PublishModel(workspace)
         self._filling = False
         self._make_draw()
@@ -55,7 +56,8 @@ class PublishScreen(pn.viewable.Viewer):
         self._make_link()
         self._lay_out()
         workspace.param.watch(self._show, ["chosen", "runs", "running"])
-        workspace.draft.param.watch(self._show_link, "document")
+        self.draw_after(workspace.draft, "document", self._show_link)
+        self.draw_after(self.model, "guess", self._show_link)
         self.model.param.watch(self._show, ["publication", "drawing", "problem", "agreed"])
         self._show()
         self._show_link()
@@ -141,8 +143,8 @@ class PublishScreen(pn.viewable.Viewer):
         model, publication = self.model, self.model.publication
         ready = publication is not None and publication.ok
         self.public.visible = self.owner.visible = ready
-        for what, button in self.buttons.items():
-            button.filename = model.file_name(what)
+        for file, button in self.buttons.items():
+            button.filename = model.file_name(file)
             button.disabled = not ready
         if model.problem:
             self.state.object = str(
@@ -186,15 +188,15 @@ class PublishScreen(pn.viewable.Viewer):
 
     def _make_files(self) -> None:
         self.buttons = {
-            what: pn.widgets.FileDownload(
-                callback=lambda what=what: io.BytesIO(self.model.content(what)),
-                filename=self.model.file_name(what),
+            file: pn.widgets.FileDownload(
+                callback=lambda file=file: io.BytesIO(self.model.content(file)),
+                filename=self.model.file_name(file),
                 label=title,
-                color="default" if what in OWNER else "primary",
-                css_classes=[f"af-file-{what}"],
-                width=200,
+                color="default" if file in OWNER else "primary",
+                css_classes=[f"af-file-{file}"],
+                width=230,
             )
-            for what, (title, _, _) in (PUBLIC | OWNER).items()
+            for file, (title, _, _) in (PUBLIC | OWNER).items()
         }
         self.show_seed = pn.widgets.Checkbox(
             label="I know that the seed undoes the release: offer it", value=False
@@ -203,10 +205,10 @@ class PublishScreen(pn.viewable.Viewer):
         self.seed.visible = False
         self.show_seed.link(self.seed, value="visible")
 
-    def _offer(self, what: str) -> pn.Row:
-        _, _, about = (PUBLIC | OWNER)[what]
+    def _offer(self, file: str) -> pn.Row:
+        _, _, about = (PUBLIC | OWNER)[file]
         return pn.Row(
-            self.buttons[what],
+            self.buttons[file],
             html(Markup("<p class='soft'>{}</p>").format(about)),
             sizing_mode="stretch_width",
             margin=0,
@@ -216,7 +218,7 @@ class PublishScreen(pn.viewable.Viewer):
         self.public = card(
             "Public",
             html(badge(True, "Public: may be published")),
-            *(self._offer(what) for what in PUBLIC),
+            *(self._offer(file) for file in PUBLIC),
             classes=["af-public"],
         )
         self.owner = card(
@@ -268,7 +270,7 @@ class PublishScreen(pn.viewable.Viewer):
         self.copy = pn.widgets.Button(label="Copy", width=100, css_classes=["af-copy"])
         self.copy.js_on_click(args={"holder": self.address, "button": self.copy}, code=COPY)
 
-    def _show_link(self, *events: Any) -> None:
+    def _show_link(self) -> None:
         query = self.model.link()
         if not query:
             self.link.object = "<p class='soft'>Open a table first.</p>"
@@ -294,7 +296,7 @@ class PublishScreen(pn.viewable.Viewer):
         self.link.object = str(Markup("").join(parts))
 
     def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(
+        page = pn.Column(
             html(
                 Markup(
                     "<h2>Publish</h2><p class='soft'>One run becomes one release. The files in green may be published; the "
@@ -312,6 +314,8 @@ class PublishScreen(pn.viewable.Viewer):
             ),
             sizing_mode="stretch_width",
         )
+        page.param.watch(lambda event: self.param.update(shown=event.new), "visible")
+        return page
 
 
 def _verdict(publication: Publication) -> Markup:

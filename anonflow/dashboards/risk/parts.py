@@ -9,13 +9,13 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import cards, facts
 from anonflow.dashboards.risk.model import PictureOfRisk
-from anonflow.dashboards.risk.register_model import RegisterFigures
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
 from anonflow.drawing.plots import bars
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.population import PopulationRisk
 from anonflow.risk.before import Owners, RiskBefore
+from anonflow.risk.register import RegisterFits
 from anonflow.table.infer import Advice
 from anonflow.table.population import NOT_ESTIMABLE, Estimate
 
@@ -221,7 +221,7 @@ def population(risk: PopulationRisk) -> Markup:
     return Markup("{}{}{}").format(numbers, paragraphs, facts(header, rows, [1, 2]))
 
 
-def register(figures: RegisterFigures) -> Markup:
+def register(figures: RegisterFits) -> Markup:
     """Return whom of a register the records fit: numbers, and what they mean."""
     return Markup(
         "{}<p class='soft'>These figures are of the original records. Somebody who compares the table with this register names the "
@@ -248,14 +248,14 @@ def owners(risk: RiskBefore) -> Markup:
     """Return people with several rows, and households."""
     rows = [
         [
-            what,
+            name,
             f"{each.number:,}",
             f"{each.most_rows:,}",
             f"{each.alone:,}",
             f"{each.average:.1%}",
             f"{each.highest:.1%}",
         ]
-        for what, each in _owners(risk)
+        for name, each in _owners(risk)
     ]
     header = ["", "how many", "most rows of one", "with a unique row", "average risk", "highest risk"]
     return Markup(
@@ -265,7 +265,7 @@ def owners(risk: RiskBefore) -> Markup:
 
 def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
     both = (("people (the unit)", risk.people), ("households", risk.households))
-    return [(what, each) for what, each in both if each is not None]
+    return [(name, each) for name, each in both if each is not None]
 
 
 def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:

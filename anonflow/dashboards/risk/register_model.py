@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import param
 
 from anonflow.dashboards.session.paths import safe_name
@@ -17,11 +15,11 @@ from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.risk import WITH_REGISTER
-from anonflow.risk.register import RegisterCounts
+from anonflow.risk.register import RegisterCounts, RegisterFits
 from anonflow.table import Table
 from anonflow.table.files.read import read_frame
 
-__all__ = ["RegisterFigures", "RegisterModel", "register_figures"]
+__all__ = ["RegisterModel", "register_figures"]
 
 ATTACK = ("steps", "attack")
 
@@ -29,40 +27,8 @@ BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
 """Attackers who are tried beside those with the register, in a draft that names none."""
 
 
-@dataclass(frozen=True, eq=False)
-class RegisterFigures:
-    """Whom of a register the records of a table fit, on all quasi-identifiers as they are.
-
-    Attributes
-    ----------
-    people : int
-        In the register.
-    fits : numpy.ndarray, shape (n,), int64
-        How many people of the register each record fits.
-    """
-
-    people: int
-    fits: np.ndarray
-
-    @property
-    def single(self) -> int:
-        """Records that fit exactly one person."""
-        return int((self.fits == 1).sum())
-
-    @property
-    def nobody(self) -> int:
-        """Records that fit nobody: their people are not in the register, or are written in another way there."""
-        return int((self.fits == 0).sum())
-
-    @property
-    def average(self) -> float:
-        """The mean chance of naming a record's person: 1 / people that it fits, 0 where it fits nobody."""
-        chance = np.where(self.fits > 0, 1.0 / np.maximum(self.fits, 1), 0.0)
-        return float(chance.mean()) if len(chance) else 0.0
-
-
-def register_figures(table: Table, register: Any) -> RegisterFigures:
-    """Compare the records of a table with a register.
+def register_figures(table: Table, register: Any) -> RegisterFits:
+    """Return how many people of a register the records of a table fit, as they are.
 
     Parameters
     ----------
@@ -78,7 +44,7 @@ def register_figures(table: Table, register: Any) -> RegisterFigures:
     """
     cells = Generalization.of(table.records).decode()
     counts = RegisterCounts.of(cells, table.schema, register, table)
-    return RegisterFigures(counts.people, counts.of_row)
+    return RegisterFits(counts.people, counts.of_row)  # without the graph, which is large
 
 
 class RegisterModel(param.Parameterized):
@@ -95,7 +61,7 @@ class RegisterModel(param.Parameterized):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    figures = param.Parameter(None, doc="RegisterFigures, or None.")
+    figures = param.Parameter(None, doc="RegisterFits, or None.")
     computing = param.Boolean(default=False)
     problem = param.String(default="", doc="Why the last file was not taken, or cannot be used any more.")
 
@@ -134,7 +100,7 @@ class RegisterModel(param.Parameterized):
             self.problem = error.problems[0]
             return
 
-        def done(figures: RegisterFigures) -> None:
+        def done(figures: RegisterFits) -> None:
             self._computed = table, place.name
             self.param.update(figures=figures, computing=False)
             self.workspace.draft.set(ATTACK, self._attackers(place.name))
@@ -168,7 +134,7 @@ class RegisterModel(param.Parameterized):
             return
         self._computed = table, file
 
-        def done(figures: RegisterFigures) -> None:
+        def done(figures: RegisterFits) -> None:
             self.param.update(figures=figures, computing=False)
 
         def failed(problem: str) -> None:

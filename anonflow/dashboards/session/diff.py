@@ -72,8 +72,8 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
 def in_words(place: str) -> str:
     """Return the reader's name of a place in a flow: ``table.columns.age.kind`` is ``kind of age``."""
     if place.startswith("table.columns."):
-        column, dot, what = place.removeprefix("table.columns.").rpartition(".")
-        return f"{what} of {column}" if dot else what
+        column, dot, field = place.removeprefix("table.columns.").rpartition(".")
+        return f"{field} of {column}" if dot else field
     return _WORDS.get(place, place.removeprefix("anonymize."))
 
 
@@ -100,12 +100,12 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return "; ".join(sentences) or "nothing that runs differently"
 
 
-def _change(what: str, first: Any, second: Any) -> str:
+def _change(setting: str, first: Any, second: Any) -> str:
     if second == ABSENT:
-        return f"{what} as at first"
+        return f"{setting} as at first"
     if first == ABSENT:
-        return f"{what}: {_value_text(second)}"
-    return f"{what}: {_value_text(first)} → {_value_text(second)}"
+        return f"{setting}: {_value_text(second)}"
+    return f"{setting}: {_value_text(first)} → {_value_text(second)}"
 
 
 def _named(place: str) -> str:

@@ -41,8 +41,8 @@ class Draft(param.Parameterized):
     document = param.Dict(default={}, doc="The flow as its file has it.")
     folder = param.ClassSelector(class_=Path, default=Path(), doc="What its paths are relative to.")
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self._past: list[dict[str, Any]] = []
         self._future: list[dict[str, Any]] = []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -10,7 +11,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,7 @@ _LOCK = "lock"
 _DRAFT = "draft.yaml"
 _RUNS = "runs.json"
 _REVIEW = "review.json"
+_UNFINISHED = "unfinished.json"
 _FILES = "files"
 _NEW = "new-"
 
@@ -67,6 +69,11 @@ class SessionFolder:
         """Put what people filled in into the reviewer's report beside its flow."""
         self._write(_REVIEW, review)
 
+    def keep_unfinished(self, names: Sequence[str]) -> None:
+        """Put the names of the runs that wait or are at work beside the session's flow."""
+        if list(names) != self.unfinished:
+            self._write(_UNFINISHED, json.dumps(list(names)))
+
     @property
     def runs(self) -> str | None:
         """The content that :meth:`keep_runs` wrote last, or None."""
@@ -76,6 +83,15 @@ class SessionFolder:
     def review(self) -> str | None:
         """The content that :meth:`keep_review` wrote last, or None."""
         return self._read(_REVIEW)
+
+    @property
+    def unfinished(self) -> list[str]:
+        """What :meth:`keep_unfinished` wrote last; empty where there is nothing."""
+        try:
+            names = json.loads(self._read(_UNFINISHED) or "[]")
+        except ValueError:
+            return []
+        return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
     def _read(self, name: str) -> str | None:
         with suppress(OSError, UnicodeError):
@@ -88,6 +104,7 @@ class SessionFolder:
                 self.path / name,
                 lambda path: path.write_text(text, encoding="utf-8", newline="\n"),
                 OWNER_ONLY,
+                forced=False,  # each edit would wait for the disk, on the loop that all users share
             )
 
     def touch(self) -> None:

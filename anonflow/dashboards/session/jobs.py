@@ -177,7 +177,7 @@ class Job:
             return self._without(on_screen(error.message))
         except MemoryError:
             return self._without("there is not enough memory; use smaller partitions")
-        except Exception as error:
+        except Exception as error:  # a bug in one run must not end the others, and its words may hold a cell
             return self._without(f"{unforeseen(error)}; {BUG}")
         finally:
             if timer is not None:

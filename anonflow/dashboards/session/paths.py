@@ -70,8 +70,8 @@ def _beside_criteria(document: Any) -> Iterator[str]:
             if isinstance(criterion, str) and "hierarchy" in criterion:
                 yield "steps.verify"
             for name, settings in criterion.items() if isinstance(criterion, dict) else ():
-                given = settings.get("hierarchy") if isinstance(settings, dict) else None
-                if isinstance(given, str) or (isinstance(given, dict) and "csv" in given):
+                tree = settings.get("hierarchy") if isinstance(settings, dict) else None
+                if isinstance(tree, str) or (isinstance(tree, dict) and "csv" in tree):
                     yield f"steps.verify.{name}.hierarchy"
 
 
@@ -100,14 +100,14 @@ def names_a_dataset(path: Path) -> bool:
         return True
 
 
-def _inside(given: str, home: Path) -> bool:
-    if "\0" in given or "\\" in given or PureWindowsPath(given).drive or PurePosixPath(given).is_absolute():
+def _inside(path: str, home: Path) -> bool:
+    if "\0" in path or "\\" in path or PureWindowsPath(path).drive or PurePosixPath(path).is_absolute():
         return False
-    if ".." in PurePosixPath(given).parts:
+    if ".." in PurePosixPath(path).parts:
         return False
     try:
         # a link inside the folder may lead out of it
-        return (home / given).resolve().is_relative_to(home)
+        return (home / path).resolve().is_relative_to(home)
     except (OSError, RuntimeError):
         return False
 

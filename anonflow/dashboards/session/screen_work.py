@@ -73,11 +73,11 @@ class Background:
         own = self._latest
         self._over.clear()
 
-        def finish(call: Callable[[Any], None], what: Any) -> None:
+        def finish(call: Callable[[Any], None], answer: Any) -> None:
             if own != self._latest:
                 return
             try:
-                call(what)
+                call(answer)
             finally:
                 if own == self._latest:  # `call` may have started the next one
                     self._over.set()
@@ -86,14 +86,14 @@ class Background:
             try:
                 result = work()
             except AnonflowError as error:
-                call, what = failed, error.message
+                call, answer = failed, error.message
             except MemoryError:
-                call, what = failed, "there is not enough memory for this; take a smaller table"
-            except Exception as error:
-                call, what = failed, f"{unforeseen(error)}; {BUG}"
+                call, answer = failed, "there is not enough memory for this; take a smaller table"
+            except Exception as error:  # in a thread nobody hears it, and its words may hold a cell
+                call, answer = failed, f"{unforeseen(error)}; {BUG}"
             else:
-                call, what = done, result
-            self._workspace.later(lambda: finish(call, what))
+                call, answer = done, result
+            self._workspace.later(lambda: finish(call, answer))
 
         if self._at_once:
             threading.Thread(target=at_work, name="anonflow-aside", daemon=True).start()

@@ -114,19 +114,19 @@ def merged(document: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, 
     """
     merged_document = {key: value for key, value in document.items() if key != "matrix"}
     columns = {name: dict(entry) for name, entry in document["table"]["columns"].items()}
-    given = shared.get("columns")
-    if isinstance(given, Mapping):
+    declared = shared.get("columns")
+    if isinstance(declared, Mapping):
         source = document["table"]["source"]
         trees = datasets.schema(source["dataset"], hierarchies=True) if "dataset" in source else {}
-        for name in [name for name in columns if name not in given]:
+        for name in [name for name in columns if name not in declared]:
             del columns[name]
-        for name, entry in given.items():
+        for name, entry in declared.items():
             if isinstance(entry, Mapping):
                 columns[name] = {key: value for key, value in entry.items() if key != "hierarchy"}
                 if entry.get("kind") == "hierarchy":
                     columns[name] |= {"hierarchy": trees.get(name, {}).get("hierarchy")}
     merged_document["table"] = {**document["table"], "columns": columns}
-    if isinstance(shared.get("prepare"), list) and shared["prepare"] and isinstance(given, Mapping):
+    if isinstance(shared.get("prepare"), list) and shared["prepare"] and isinstance(declared, Mapping):
         merged_document["table"]["prepare"] = shared["prepare"]
     for part in ("partition", "matrix"):
         if isinstance(shared.get(part), Mapping):

@@ -213,20 +213,20 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             source = {"excel": path.name, **({"sheet": sheet} if sheet else {})}
             frame = read_workbook(path, sheet=sheet, fits=_check_of_parts(path, limits))
         else:
-            given = {key: value for key, value in options.items() if value}
+            settings = {key: value for key, value in options.items() if value}
             form = csv_form(
-                path, delimiter=given.get("delimiter", AUTO), encoding=given.get("encoding", AUTO)
+                path, delimiter=settings.get("delimiter", AUTO), encoding=settings.get("encoding", AUTO)
             )
             # one that the bytes do not prove is named by the user: nobody asked for a guess
-            proved = "encoding" in given or form.encoding.startswith("utf")
-            given |= {"delimiter": form.delimiter, "encoding": form.encoding if proved else "utf-8"}
+            proved = "encoding" in settings or form.encoding.startswith("utf")
+            settings |= {"delimiter": form.delimiter, "encoding": form.encoding if proved else "utf-8"}
             usual = (("delimiter", ","), ("encoding", "utf-8"))
             source = {
                 "csv": path.name,
-                **{key: value for key, value in given.items() if (key, value) not in usual},
+                **{key: value for key, value in settings.items() if (key, value) not in usual},
             }
             limits.check_columns(form.columns)  # reading very many takes minutes
-            frame = read_frame(path, **given)
+            frame = read_frame(path, **settings)
     except AnonflowError as error:
         # the message must not show the file's place on the server
         raise DataError.collected(
@@ -344,14 +344,14 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
     if isinstance(brought, dict):
         brought.pop("publish", None)
     for number, (_, holder, key) in enumerate(paths_in(brought)):
-        given, name = holder[key], safe_name(holder[key])
+        path, name = holder[key], safe_name(holder[key])
         if (folder / name).exists():
             name = f"{number}-{name}"
         try:
-            shutil.copyfile(home / given, folder / name)
+            shutil.copyfile(home / path, folder / name)
             os.chmod(folder / name, 0o600)
         except (OSError, ValueError):
-            raise DataError(f"{home / given}: cannot be read; the flow names it") from None
+            raise DataError(f"{home / path}: cannot be read; the flow names it") from None
         holder[key] = name
     return brought
 

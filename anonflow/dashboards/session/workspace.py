@@ -145,11 +145,11 @@ class Workspace(param.Parameterized):
         freed: Callable[[], None] | None = None,
         place: SessionFolder | None = None,
         aside: bool = False,
-        **given: Any,
+        **params: Any,
     ) -> None:
         place = place or local_folders().begin()
-        given.setdefault("draft", Draft(folder=place.files))
-        super().__init__(folder=place.files, **given)
+        params.setdefault("draft", Draft(folder=place.files))
+        super().__init__(folder=place.files, **params)
         self._place = place
         self._schedule = schedule or (lambda change: change())
         self._pending: deque[Callable[[], None]] = deque()
@@ -347,7 +347,9 @@ class Workspace(param.Parameterized):
         DataError, ParameterError
             If its table cannot be had; of an uploaded file, upload it first.
         """
-        document = Draft.read(text, folder=self._own_folder(), confined=True).document
+        self._open_document(Draft.read(text, folder=self._own_folder(), confined=True).document)
+
+    def _open_document(self, document: dict[str, Any]) -> None:
         source = dict(document["table"]["source"])
         if "dataset" in source:
             options = {key: value for key, value in source.items() if key != "dataset"}
@@ -372,8 +374,12 @@ class Workspace(param.Parameterized):
         """
         if self._place.draft is None:
             return
-        kept, review = self._place.runs, self._place.review  # opening the flow begins without them
-        self.open_flow(self._place.draft)
+        # opening the table begins without them
+        kept, review, unfinished = self._place.runs, self._place.review, self._place.unfinished
+        # not :meth:`open_flow`: the draft may have been invalid between two edits
+        document = strict_yaml.loads(self._place.draft).data
+        check_confined(document, self._own_folder())
+        self._open_document(document)
         sentence = "runs are to be run again."
         if review is not None:
             with suppress(AnonflowError):
@@ -385,6 +391,12 @@ class Workspace(param.Parameterized):
                 self._take_runs(runs)
                 if runs:
                     sentence = "your runs have their measures; run them again to explore or publish them."
+        if unfinished:
+            names = ", ".join(unfinished[:3]) + (
+                f" and {len(unfinished) - 3:,} more" if len(unfinished) > 3 else ""
+            )
+            sentence += f" Not finished: {names}; press Run again."
+            self._place.keep_unfinished(unfinished)  # until they are
         self.status = f"The server was restarted, and your table is open again; {sentence}"
 
     def open_own_flow(self, path: Path) -> None:
@@ -514,8 +526,8 @@ class Workspace(param.Parameterized):
 
     def _read_again(self, source: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         place = self._own_folder() / str(file_of(source))
-        given = {key: source[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in source}
-        return read_upload(place, self.limits, **given)
+        form = {key: source[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in source}
+        return read_upload(place, self.limits, **form)
 
     def _take_project(self, project: Project, frame: Any, source: dict[str, Any]) -> None:
         lacking = [name for name in project.columns if name not in frame.columns]
@@ -703,6 +715,7 @@ class Workspace(param.Parameterized):
         """Stop the runs that are at work; they are not kept."""
         if self._batch is not None:
             self._batch.abandon()
+        self._place.keep_unfinished(())
         self.param.update(running=False, progress={}, doing={})
 
     # ------------------------------------------------------------------------------------- the draft
@@ -789,7 +802,8 @@ class Workspace(param.Parameterized):
         matrix = document.get("matrix") if isinstance(document.get("matrix"), dict) else {}
         self._possible = judgement.runs
         self.param.update(
-            table=table,
+            # params do not compare tables: all that depends on it would be told of each edit
+            **({} if table is self.table else {"table": table}),
             coding=self._column_problems == (CODING,),
             problems=judgement.problems,
             impossible=dict(judgement.impossible),
@@ -858,6 +872,7 @@ class Workspace(param.Parameterized):
             jobs.append(Job(run, document, alone, table, settings, self.limits.seconds))
         self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
+        self._place.keep_unfinished([job.run.name for job in jobs])
         self._batch.start(self._line, id(self))
 
     def keep_results(
@@ -958,6 +973,7 @@ class Workspace(param.Parameterized):
         self.param.update(**changes)
         if result is not None:
             self._keep_runs()
+        self._place.keep_unfinished([job.run.name for job in batch.jobs if not job.ended])
 
     def _capped(self, runs: list[FinishedRun]) -> list[FinishedRun]:
         """Without the oldest that are one too many; pinned ones go last."""

@@ -67,7 +67,7 @@ def test_a_step_that_does_not_go_with_the_table_is_not_added(form: StepsBefore) 
     assert form.workspace.draft.get(("table", "prepare")) is None
     form.step.value = "round"
     form.add.clicks += 1
-    assert "round needs to" in form.wrong.object
+    assert "Fill in" in form.wrong.object
     form.step.value, form.column.value = "date-part", "born"
     form.fields["part"].value, form.fields["on"].value = "age", "2020-01-01"
     form.add.clicks += 1
@@ -140,3 +140,11 @@ def test_many_records_are_prepared_off_the_event_loop(
     assert "not numbers" in form.wrong.object
     assert len(form.workspace.draft.get(("table", "prepare"))) == 1
     assert "top-code age: at 90" in form.changes.object
+
+
+def test_an_empty_field_is_named_by_its_label(form: StepsBefore) -> None:
+    form.step.value, form.column.value = "top-code", "age"
+    form.add.clicks += 1
+    assert "Fill in Largest number." in form.wrong.object
+    assert form.wrong.visible
+    assert form.workspace.draft.get(("table", "prepare")) is None

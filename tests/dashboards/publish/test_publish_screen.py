@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +15,13 @@ import panel as pn
 
 import anonflow as af
 from anonflow import strict_yaml
+from anonflow.dashboards.publish import model as publish_model
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.release import Certificate
+from anonflow.table.infer import infer_columns
 from tests.dashboards.publish.drawing import drawn
 
 
@@ -199,6 +203,37 @@ def test_the_link_holds_no_value_and_says_what_it_leaves_out(tmp_path: Path) -> 
     for word in ("Zaphod", "Confidential", "people", "age"):
         assert word not in text
     assert any("Confidential" in place for place in model.not_in_the_link())
+    workspace.close()
+
+
+def test_a_large_table_is_looked_at_off_the_event_loop_and_only_for_who_sees_the_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def infer(frame: pd.DataFrame) -> dict[str, object]:
+        threads.append(threading.current_thread().name)
+        return infer_columns(frame)
+
+    workspace = Workspace()
+    path = tmp_path / "people.csv"
+    pd.DataFrame({"age": [20 + i % 9 for i in range(60)], "town": list("ab") * 30}).to_csv(path, index=False)
+    workspace.open_file("people.csv", path)
+    monkeypatch.setattr(screen_work, "FEW", 10)
+    monkeypatch.setattr(publish_model, "infer_columns", infer)
+    screen = PublishScreen(workspace)
+    page = screen.__panel__()
+    screen.model.guessing.wait(60)
+    assert threads == ["anonflow-aside"]
+    workspace.set_column("age", role="quasi-identifier", kind="numeric", weight=3)
+    assert "weight of age" in screen.link.object
+    page.visible = False
+    shown = screen.link.object
+    workspace.set_column("age", weight=None)
+    assert screen.link.object == shown
+    page.visible = True
+    assert "weight of age" not in screen.link.object
+    assert len(threads) == 1
     workspace.close()
 
 

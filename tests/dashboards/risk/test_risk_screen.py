@@ -223,7 +223,7 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     keys = everybody["Age"].astype(str) + everybody["Gender"]
     fits = keys[::2].map(keys.value_counts())
     assert figures.people == 120
-    assert figures.fits.tolist() == fits.tolist()
+    assert figures.of_row.tolist() == fits.tolist()
     assert figures.single == int((fits == 1).sum())
     assert figures.average == pytest.approx((1 / fits).mean())
     assert f"<b>{figures.single:,}</b>" in screen.of_register.object

@@ -137,3 +137,17 @@ def test_a_home_that_is_not_ones_own_is_refused(tmp_path: Path, what: str) -> No
 def test_a_cleaned_temporary_folder_is_made_again(folders: SessionFolders) -> None:
     folders.home.rmdir()
     assert folders.begin("a").path.is_dir()
+
+
+def test_an_edit_does_not_wait_for_the_disk(folders: SessionFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    forced: list[int] = []
+    monkeypatch.setattr(os, "fsync", forced.append)
+    place = folders.begin("anna")
+    place.keep("flow: first\n")
+    place.keep("flow: second\n")
+    place.keep_unfinished(["greedy k=5"])
+    assert forced == []
+    lost(place)
+    again = folders.begin("anna")
+    assert (again.draft, again.unfinished) == ("flow: second\n", ["greedy k=5"])
+    again.delete()

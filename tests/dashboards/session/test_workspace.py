@@ -638,3 +638,15 @@ def test_what_coding_does_not_foresee_is_a_problem_and_not_for_ever(monkeypatch:
     assert not opened.coding
     assert "not enough memory" in opened.problems[0]
     opened.close()
+
+
+def test_an_edit_that_leaves_the_table_tells_nobody_of_a_table(workspace: Workspace) -> None:
+    opened(workspace)
+    tables: list[object] = []
+    workspace.param.watch(lambda event: tables.append(event.new), "table")
+    workspace.set_ks([4])
+    workspace.set_algorithms(["mondrian"])
+    assert tables == []
+    workspace.set_column("Age", weight=2)
+    assert len(tables) == 1
+    assert tables[0] is workspace.table
