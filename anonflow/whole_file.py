@@ -104,9 +104,8 @@ def drafted(
             os.close(draft)
             write(beside)
             if forced:
-                with beside.open(
-                    "rb+"
-                ) as stream:  # Windows forces nothing to disk that is open to be read only
+                # Windows forces nothing to disk that is open to be read only
+                with beside.open("rb+") as stream:
                     os.fsync(stream.fileno())
             beside.chmod(allowed if mode is None else mode)
         yield place
