@@ -212,6 +212,7 @@ def solve(
     options: Mapping[str, Any],
     watch: Callable[[Progress], None] | None = None,
     sensitive: SensitiveValues | None = None,
+    *,
     is_over: Callable[[], bool] | None = None,
 ) -> Outcome:
     """Run a method on one partition. All drivers call this function, here and on a cluster.

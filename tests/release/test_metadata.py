@@ -562,7 +562,7 @@ def test_what_a_column_is_not_asked_for(tmp_path: Path) -> None:
         ill.low  # noqa: B018
     with pytest.raises(ParameterError, match="ask for low and high"):
         age.values  # noqa: B018
-    with pytest.raises(ParameterError, match="is no number"):
+    with pytest.raises(ParameterError, match="is not a number"):
         age.contains("x")
     with pytest.raises(ParameterError, match=r"takes \(low, high\)"):
         age.share_of(3)
