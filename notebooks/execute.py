@@ -47,7 +47,7 @@ def execute(path: Path) -> float:
             output.pop("metadata", None) if output.output_type == "stream" else output.update(metadata={})
             output.get("data", {}).pop(WIDGET, None)
         if "nbval-ignore-output" in (tags or ()):
-            cell.outputs = [one for one in cell.get("outputs", ()) if _is_portable(one)]
+            cell.outputs = [output for output in cell.get("outputs", ()) if _is_portable(output)]
     text = nbformat.writes(notebook)
     for folder in {str(HERE.parent), str(Path.home()), sys.prefix}:
         if len(folder) > 1 and folder in text:
@@ -62,7 +62,7 @@ def _is_portable(output: dict) -> bool:
     """Whether an output that differs from run to run may be stored: text and pictures, no scripts."""
     data = output.get("data", {})
     known = {"text/plain", "text/html", "image/svg+xml", "image/png"}
-    return {"text/plain"} <= set(data) <= known and not any("<script" in str(one) for one in data.values())
+    return {"text/plain"} <= set(data) <= known and not any("<script" in str(text) for text in data.values())
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ PACKAGE = ROOT / "anonflow"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 FLOWS = sorted((ROOT / "flows").glob("*.yaml"))
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
 COMPILERS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "generated_jit", "stencil"}
 SORTING = {
@@ -176,6 +177,7 @@ def test_names_say_what_is_inside() -> None:
 
 
 EMPTY = {"one", "made", "found", "told", "said", "asked"}
+EMPTY_IN_NOTEBOOKS = EMPTY | {"given", "what", "here"}
 PROMISED = {
     ("anonflow/errors.py", "found"),  # AnonflowError(found=...)
     ("anonflow/engine/execution/result.py", "said"),  # a result of `af.run`, and a key of project files
@@ -185,7 +187,7 @@ PROMISED = {
 """Names that others use: file and name."""
 
 
-def _empty_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _empty_names(tree: ast.Module, empty: set[str] = EMPTY) -> Iterator[tuple[int, str]]:
     """Lines and names of variables, parameters, attributes and functions that do not say what they hold."""
     for node in ast.walk(tree):
         match node:
@@ -195,7 +197,7 @@ def _empty_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 pass
             case _:
                 continue
-        if name.strip("_") in EMPTY:
+        if name.strip("_") in empty:
             yield getattr(node, "lineno", 0), name
 
 
@@ -224,10 +226,22 @@ def test_names_that_say_nothing_are_seen(line: str) -> None:
     assert len(list(_empty_names(ast.parse(line)))) == 1
 
 
+def test_variables_of_notebooks_are_named_for_what_they_hold() -> None:
+    wrong = []
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for at, cell in enumerate(cells):
+            if cell["cell_type"] == "code":
+                tree = ast.parse("".join(cell["source"]))
+                names = [name for _, name in _empty_names(tree, EMPTY_IN_NOTEBOOKS)]
+                wrong += [f"{_name(path)}, cell {at}: {name}" for name in names]
+    assert wrong == []
+
+
 def test_no_path_of_one_machine() -> None:
     paths = re.compile(r"(?<![\w.])/(?:work|root|home|opt|Users)/\w")
     files = [*MODULES, *TESTS, *FLOWS, *ROOT.glob("*.md"), *ROOT.glob("*.toml"), *ROOT.glob("*.y*ml")]
-    files += [ROOT / ".ci" / "run", *(ROOT / "notebooks").rglob("*.ipynb")]
+    files += [ROOT / ".ci" / "run", *NOTEBOOKS]
     results = [
         f"{_name(path)}:{number}"
         for path in files

@@ -107,9 +107,9 @@ def generalization_graph(
         For each generalized record the original to which it is assigned, drawn as a thick line.
     """
     row, top = 30, 34
-    left = 24 + _LETTER * max((len(shortened(text)) for text in originals), default=1)
+    left = 24 + _LETTER * max(len(shortened(text)) for text in ("originals", *originals))
     right = left + 260
-    width = right + 24 + _LETTER * max((len(shortened(text)) for text in published), default=1)
+    width = right + 24 + _LETTER * max(len(shortened(text)) for text in ("generalized records", *published))
     listed = [[int(i) for i in line if i >= 0] for line in matches]
     solid = {(i, j) for j, line in enumerate(listed) for i in line}
 

@@ -257,6 +257,17 @@ def test_points_and_matches_have_an_arrow_for_each_match() -> None:
     assert graph.tags.count("line") == 8 * 3 + 1 + 8
 
 
+@pytest.mark.parametrize("label", ["t0", "a much longer label"])
+def test_no_text_of_a_graph_is_cut(label: str) -> None:
+    picture = str(generalization_graph([label], [label], [[0]]))
+    width = float(re.search(r'viewBox="0 0 ([\d.]+) ', picture)[1])  # type: ignore[index]
+    texts = re.findall(r'<text x="([\d.]+)" y="\d+"( text-anchor="end")?[^>]*>([^<]+)<', picture)
+    assert [text for *_, text in texts] == ["originals", "generalized records", label, label]
+    for x, to_the_left, text in texts:
+        long = 6.5 * len(text)
+        assert (float(x) - long if to_the_left else width - float(x) - long) >= 0, text
+
+
 def test_views_need_the_base_install_only() -> None:
     """No screen library is loaded for a view."""
     code = (
