@@ -121,6 +121,8 @@ def test_dead_ends_of_both_kinds(matches_of: Any) -> None:
 
 
 MEASURE = """
+import ctypes
+import gc
 import sys
 import numpy as np
 from anonflow.algorithms.method import Partition
@@ -133,6 +135,8 @@ def status(key):
 
 def grown(n):
     part = Partition(census(n), "ncp", np.random.default_rng(0))
+    gc.collect()
+    getattr(ctypes.CDLL(None), "malloc_trim", int)(0)  # what the run before freed is no memory of this one
     before = status("VmRSS")
     with open("/proc/self/clear_refs", "w") as stream:
         stream.write("5")
