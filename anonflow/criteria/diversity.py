@@ -175,11 +175,11 @@ def declared_tree(schema: Schema, column: str, texts: Sequence[str]) -> Hierarch
     HierarchyError
         If it cannot be read or is no tree.
     """
-    given = schema[column].hierarchy if column in schema else None
-    if given is None:
+    declared = schema[column].hierarchy if column in schema else None
+    if declared is None:
         return None
     values = [text for text in texts if text not in ("", WHOLE)]
-    tree = Hierarchy.from_mapping(given, folder=schema.folder, values=values)
+    tree = Hierarchy.from_mapping(declared, folder=schema.folder, values=values)
     return tree.extended("") if "" in texts and "" not in tree.leaves else tree
 
 

@@ -87,8 +87,8 @@ def given_patterns(parameters: Mapping[str, Any]) -> dict[str, Any]:
         Of an anonymization; the method's own may be under ``options``.
     """
     options = parameters.get("options") or {}
-    given = {name: parameters.get(name) or options.get(name) for name in ("patterns", "fallback")}
-    return {name: value for name, value in given.items() if value is not None}
+    settings = {name: parameters.get(name) or options.get(name) for name in ("patterns", "fallback")}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def subject_of(subject: Any) -> Subject:
@@ -122,7 +122,7 @@ def subject_of(subject: Any) -> Subject:
     if isinstance(generalization, Generalization):
         matches = getattr(subject, "matches", None)
         parameters = getattr(subject, "parameters", None) or {}
-        given = given_patterns(parameters)
+        patterns = given_patterns(parameters)
         return Subject(
             generalization.n,
             generalization,
@@ -131,8 +131,8 @@ def subject_of(subject: Any) -> Subject:
             None if matches is None else Listing.of(matches, generalization.n),
             k,
             guarantee,
-            given.get("patterns"),
-            given.get("fallback"),
+            patterns.get("patterns"),
+            patterns.get("fallback"),
         )
     frame = getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):

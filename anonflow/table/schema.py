@@ -566,9 +566,9 @@ def _weight(noted: _ColumnProblems, entry: Mapping[str, Any]) -> float:
 def _hierarchy(
     noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]
 ) -> Hierarchy | str | Mapping[str, Any] | None:
-    given = entry.get("hierarchy")
+    declared = entry.get("hierarchy")
     if kind != "hierarchy":
-        if given is not None:
+        if declared is not None:
             noted.add(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
         return None
     return _given_hierarchy(noted, entry)
@@ -577,11 +577,11 @@ def _hierarchy(
 def _given_hierarchy(
     noted: _ColumnProblems, entry: Mapping[str, Any]
 ) -> Hierarchy | str | Mapping[str, Any] | None:
-    given = entry.get("hierarchy")
-    if isinstance(given, PathLike):
-        return fspath(given)
-    if isinstance(given, Hierarchy | str) or (isinstance(given, Mapping) and given):
-        return given
+    declared = entry.get("hierarchy")
+    if isinstance(declared, PathLike):
+        return fspath(declared)
+    if isinstance(declared, Hierarchy | str) or (isinstance(declared, Mapping) and declared):
+        return declared
     needs = "kind hierarchy needs 'hierarchy'" if "kind" in entry else "hierarchy must be"
     noted.add(f"{needs}: a CSV file, or nested, intervals or positions", "hierarchy")
     return None

@@ -77,13 +77,13 @@ class Goal:
 
         The step anonymize gets a method and a k to be checked with, where it has none.
         """
-        given = steps.settings.get("anonymize")
+        anonymize = steps.settings.get("anonymize")
         if "anonymize" not in steps.settings:
             return None
         home = steps.place("anonymize")
-        if given is None:
-            given = {}
-        if not isinstance(given, dict):
+        if anonymize is None:
+            anonymize = {}
+        if not isinstance(anonymize, dict):
             return None  # said with the runs
         for key in matrix:
             if key not in SEARCHED:
@@ -92,14 +92,14 @@ class Goal:
                 )
                 return None
         for key in ("budget", "guarantee"):
-            if key in given:
+            if key in anonymize:
                 self.problems.add(
                     (*home, key), f"'{key}' and a target exclude each other; leave one of the two out"
                 )
                 return None
         if (
             partition.size == AUTO
-            or given.get("algorithm") == AUTO
+            or anonymize.get("algorithm") == AUTO
             or AUTO in matrix.get("anonymize.algorithm", ())
         ):
             self.problems.add(home, "a target chooses method and partition size itself; leave auto out")
@@ -107,23 +107,24 @@ class Goal:
         named = AnonymizeSpec.model_fields
         own = {
             str(key).replace("-", "_"): value
-            for key, value in given.items()
+            for key, value in anonymize.items()
             if key not in (*named, "options")
         }
         algorithms = tuple(
-            matrix.get("anonymize.algorithm") or ([given["algorithm"]] if "algorithm" in given else ())
+            matrix.get("anonymize.algorithm")
+            or ([anonymize["algorithm"]] if "algorithm" in anonymize else ())
         )
-        of_methods = given.get("options")
+        of_methods = anonymize.get("options")
         options = {str(name): dict(own) for name in algorithms} if own else {}
         for name, more in (of_methods if isinstance(of_methods, Mapping) else {}).items():
             if isinstance(more, Mapping):
                 plain = {str(key).replace("-", "_"): value for key, value in more.items()}
                 options[str(name)] = {**options.get(str(name), {}), **plain}
-        ks = tuple(matrix.get("anonymize.k") or ([given["k"]] if "k" in given else ()))
+        ks = tuple(matrix.get("anonymize.k") or ([anonymize["k"]] if "k" in anonymize else ()))
         sizes = tuple(
             matrix.get("partition.size") or ([partition.size] if "size" in partition.model_fields_set else ())
         )
-        steps.settings["anonymize"] = {"algorithm": CHECKED[0], "k": CHECKED[1], **given}
+        steps.settings["anonymize"] = {"algorithm": CHECKED[0], "k": CHECKED[1], **anonymize}
         if own and not algorithms:
             self.problems.add(
                 home, "an option needs its method; name the algorithm, or write it under options"
