@@ -16,7 +16,7 @@ def drawing(
 ) -> str:
     """The curves of some panels, three in a row; a colour for each label, the same in all panels.
 
-    A label that ends in ``(printed)`` is dashed. `logarithmic` is the axis across.
+    A label that ends in ``(printed)`` is dashed. `logarithmic` is the axis across, with powers of ten below it.
     """
     labels = list(dict.fromkeys(label for _, curves in panels for label in curves))
     bare = list(dict.fromkeys(label.removesuffix(" (printed)") for label in labels))
@@ -29,6 +29,8 @@ def drawing(
     parts = []
     for p, (title, curves) in enumerate(panels):
         ats = sorted({at for curve in curves.values() for at in curve})
+        below = powers(ats) if logarithmic and ats else ats
+        ends = (below[0], below[-1]) if below else (1.0, 10.0)
         most = 1.05 * max((loss for curve in curves.values() for loss in curve.values()), default=1.0) or 1.0
         least = min(0.0, *(loss for curve in curves.values() for loss in curve.values()), 0.0)
         x0, y0 = (p % beside) * width + left, (p // beside) * height + height - 40
@@ -39,11 +41,11 @@ def drawing(
             loss: float,
             x0: float = x0,
             y0: float = y0,
-            ats: list[float] = ats,
+            ends: tuple[float, float] = ends,
             span: tuple[float, float] = (least, most),
             room: float = room,
         ) -> tuple[float, float]:
-            low, high = (math.log(ats[0]), math.log(ats[-1])) if logarithmic else (ats[0], ats[-1])
+            low, high = (math.log(ends[0]), math.log(ends[1])) if logarithmic else ends
             own = math.log(at) if logarithmic else at
             x = x0 + room * ((own - low) / (high - low) if high > low else 0.5)
             return x, y0 - (height - 40 - top) * (loss - span[0]) / (span[1] - span[0])
@@ -54,17 +56,16 @@ def drawing(
         )
         parts.append(f'<path d="M{x0} {y1}V{y0}H{x0 + room}" fill="none" stroke="#444"/>')
         shown = -math.inf
-        for at in ats:
+        for at in below:
             x, _ = place(at, least)
             if x - shown > 34:
                 label = f"{at:,.6g}"
                 inside = min(x, x0 + room + 20 - 3.7 * len(label))  # a long one at the right would be cut off
                 parts.append(f'<text x="{inside:.0f}" y="{y0 + 16}" text-anchor="middle">{label}</text>')
                 shown = x
-        for tick in range(5):
-            loss = least + (most - least) * tick / 4
-            y = place(ats[0], loss)[1] if ats else y0
-            parts.append(f'<text x="{x0 - 5}" y="{y + 4:.0f}" text-anchor="end">{loss:.2g}</text>')
+        for loss in round_steps(least, most):
+            y = place(ends[0], loss)[1]
+            parts.append(f'<text x="{x0 - 5}" y="{y + 4:.0f}" text-anchor="end">{loss:.6g}</text>')
             parts.append(f'<path d="M{x0} {y:.0f}H{x0 + room}" stroke="#ddd"/>')
         parts.append(
             f'<text x="{x0 + room / 2:.0f}" y="{y0 + 32}" text-anchor="middle">{escape(across)}</text>'
@@ -76,7 +77,10 @@ def drawing(
             parts.append(
                 f'<polyline points="{line}" fill="none" stroke="{colours[label]}" stroke-width="2"{dashed}/>'
             )
-            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colours[label]}"/>' for x, y in points]
+            size = 3 if len(points) > 1 else 4.5
+            parts += [
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colours[label]}"/>' for x, y in points
+            ]
     wide, tall = width * beside, rows * height + key
     for at, label in enumerate(labels):
         x, y = left + (at % (2 * beside)) * width / 2, rows * height + 16 * (at // (2 * beside)) + 8
@@ -91,3 +95,17 @@ def drawing(
         f'width="{wide}" font-family="sans-serif" font-size="12">'
         f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
     )
+
+
+def powers(values: Sequence[float]) -> list[float]:
+    """The powers of ten around and between ascending positive values."""
+    least, most = math.floor(math.log10(values[0])), math.ceil(math.log10(values[-1]))
+    return [10.0**power for power in range(least, max(most, least + 1) + 1)]
+
+
+def round_steps(least: float, most: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, at most seven of them, from `least` to `most`."""
+    rough = (most - least) / 6
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    return [step * tick for tick in range(math.ceil(least / step), math.floor(most / step) + 1)]
