@@ -782,7 +782,7 @@ def compare(
     k: Annotated[str, typer.Option("--k", help="One or several, such as 5,10.")] = "10",
     algorithms: Annotated[
         str, typer.Option(help="Several, such as greedy,k-member; or auto.")
-    ] = "greedy,mondrian",
+    ] = "greedy,hungarian,k-member,mondrian",
     partition_size: Annotated[
         str,
         typer.Option(help="Records in a partition; 0 is the whole table; auto the largest in the budget."),
