@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-# --------------------------------------------------------------------------------------- the screen
+# The screen
 
 TITLE = "Compare"
 LEAD = (
@@ -20,7 +20,7 @@ def is_better(better: str) -> str:
     return f"{better} is better"
 
 
-# ------------------------------------------------------------------------------------------- to run
+# To run
 
 RUN = "Run"
 METHODS = "Methods"
@@ -54,7 +54,7 @@ def progress_of(run: str) -> str:
     return f"{run}: share of partitions done"
 
 
-# -------------------------------------------------------------------------------- the table of runs
+# The table of runs
 
 RUNS = "Runs"
 ABOUT_RUNS = "↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and Publish."
@@ -87,7 +87,7 @@ def checks_hold(ok: bool, passed: int, checks: int) -> str:
     return f"{'✓' if ok else '✗'} {passed} of {checks} hold"
 
 
-# ----------------------------------------------------------------------------------- the chosen run
+# The chosen run
 
 SHOWN = "Run on the screens Explore and Publish"
 TAKE_UP = "Take up its settings"
@@ -100,7 +100,7 @@ NOTE_EXAMPLE = "a note on it"
 PIN = "Pinned: stands first, and stays"
 DELETE = "Delete this run"
 
-# -------------------------------------------------------------------------------------- the figures
+# The figures
 
 COSTS = "What each method costs"
 DRAWN = "Drawn against k"
@@ -125,7 +125,7 @@ def measuring_risk(left: int, runs: int) -> str:
     return f"Measuring: {left} of {runs} runs to go."
 
 
-# ---------------------------------------------------------------------------------- two of the runs
+# Two of the runs
 
 PAIR = "Two runs side by side"
 FIRST_RUN = "First run"
@@ -138,7 +138,7 @@ LOSS = "information loss (GCP)"
 SUPPRESSED_RECORDS = "suppressed records"
 GUARANTEE = "guarantee"
 
-# ------------------------------------------------------------------------------------------ history
+# History
 
 HISTORY = "History"
 ABOUT_HISTORY = (
@@ -154,7 +154,7 @@ def edits_before(number: int) -> str:
     return f"and {number} before"
 
 
-# ------------------------------------------------------------------------------- what analyses lose
+# What analyses lose
 
 UTILITY = "What analyses lose"
 ABOUT_UTILITY = (
@@ -205,7 +205,7 @@ def measured_all(number: int) -> str:
     return f"Measured: {number} of {number}."
 
 
-# ------------------------------------------------------------------------ the settings of a measure
+# The settings of a measure
 
 EVERYBODY = "everybody"
 FROM = "from"

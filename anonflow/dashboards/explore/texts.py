@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anonflow.hierarchy.wording import plural
 
-# --------------------------------------------------------------------------------------- the screen
+# The screen
 
 TITLE = "Explore"
 OWNERS_VIEW = "Owner's view"
@@ -28,7 +28,7 @@ def not_shown(problem: str) -> str:
     return f"This run cannot be shown: {problem}"
 
 
-# ----------------------------------------------------------------------------- this run, and losses
+# This run, and losses
 
 THIS_RUN = "This run"
 RECORDS = "records"
@@ -52,7 +52,7 @@ def missing_loss(column: str, cells: int, loss: float, others: float) -> str:
     return f"{column}: {plural(cells, 'record')} without a value {lose} {loss:.1%}, the others {others:.1%}."
 
 
-# --------------------------------------------------------------------- one column, before and after
+# One column, before and after
 
 ONE_COLUMN = "Before and after: one column"
 ABOUT_ONE_COLUMN = (
@@ -67,7 +67,7 @@ def distance(share: float) -> str:
     return f"{share:.1%} of the records would have to move to make the two equal; lower is better."
 
 
-# ------------------------------------------------------------------------------------- associations
+# Associations
 
 ASSOCIATIONS = "How columns go together, before and after"
 ABOUT_ASSOCIATIONS = (
@@ -95,7 +95,7 @@ def changed(first: str, second: str, before: float, after: float) -> str:
     return f"{first} and {second}: {before:.2f} before, {after:.2f} after"
 
 
-# ------------------------------------------------------------------------ records, before and after
+# Records, before and after
 
 BEFORE_AFTER_RECORDS = "Before and after: records"
 SEARCH = "Search the records"
@@ -121,7 +121,7 @@ def matching(records: int, of: int, changed_cells: int, cells: int, listed: int)
     )
 
 
-# --------------------------------------------------------------------- who a record is hidden among
+# Who a record is hidden among
 
 HIDDEN_AMONG = "Who a record is hidden among"
 RECORD = "Record"
@@ -146,7 +146,7 @@ def hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
     return _KINDS[kind].format(originals=originals, rows=rows) + more
 
 
-# -------------------------------------------------------------------------- class sizes and matches
+# Class sizes and matches
 
 SIZES = "Class sizes and matches"
 MAY_STAND_FOR = "originals that a published row may stand for"
@@ -166,7 +166,7 @@ def axes_of_sizes(unit: str) -> str:
     return f"Across: {unit}. Up: how many rows."
 
 
-# ---------------------------------------------------------------------------------------- attackers
+# Attackers
 
 ATTACKS = "Risk: what attackers achieve"
 ABOUT_ATTACKS = "Each attacker has the release, and knows what is said beside it."

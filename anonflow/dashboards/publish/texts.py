@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# --------------------------------------------------------------------------------------- the screen
+# The screen
 
 TITLE = "Publish"
 LEAD = "One run becomes one release. The files in green may be published; the files in red stay with the owner of the table."
 NO_RUN = "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
 RUN = "Run"
 
-# -------------------------------------------------------------------------------- what is published
+# What is published
 
 WHAT_IS_PUBLISHED = "What is published"
 METHOD = "method"
@@ -36,7 +36,7 @@ def drawn_before(runs: Sequence[str]) -> str:
     return f"A release of this table was drawn already: {', '.join(runs)}."
 
 
-# --------------------------------------------------------------------------------------- the checks
+# The checks
 
 NO_RELEASE = "no release"
 AT_WORK = "Drawing one assignment, shuffling the rows, verifying, attacking."
@@ -62,7 +62,7 @@ def attacked(headline: str) -> str:
     return f"but {headline} Read them before you publish."
 
 
-# --------------------------------------------------------------------------------- files to publish
+# Files to publish
 
 PUBLIC = "Public"
 MAY_BE_PUBLISHED = "Public: may be published"
@@ -88,7 +88,7 @@ ABOUT_REVIEW = (
 FIGURES = "Figures, SVG"
 ABOUT_FIGURES = "The report's pictures as files: loss by column and by row, cells, sizes of classes."
 
-# ------------------------------------------------------------------- files that stay with the owner
+# Files that stay with the owner
 
 OWNERS = "The owner's"
 OWNER_ONLY = "Owner only: keep these to yourself"
@@ -117,7 +117,7 @@ SEED_IS_APART = (
 )
 SHOW_SEED = "I know that the seed undoes the release: offer it"
 
-# ---------------------------------------------------------------------------- the reviewer's report
+# The reviewer's report
 
 FILLED_IN = "The reviewer's report, filled in"
 ABOUT_FILLED_IN = "Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand."
@@ -131,7 +131,7 @@ NO_BROWSER = (
     "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
 )
 
-# ----------------------------------------------------------------------------------------- the link
+# The link
 
 LINK = "A link to this configuration"
 ABOUT_LINK = "It contains methods, k, settings and the name of a built-in table. It never contains data."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anonflow.hierarchy.wording import plural
 
-# --------------------------------------------------------------------------------------- the screen
+# The screen
 
 TITLE = "Risk"
 OWNERS_VIEW = "Owner's view"
@@ -23,7 +23,7 @@ def not_computed(problem: str) -> str:
     return f"This cannot be computed: {problem}"
 
 
-# --------------------------------------------------------------------------------- what others know
+# What others know
 
 KNOWN = "What others know"
 OTHERS_KNOW = "Others can know:"
@@ -48,7 +48,7 @@ def of_columns(number: int) -> str:
     return plural(number, "column")
 
 
-# --------------------------------------------------------------------------------- who stands alone
+# Who stands alone
 
 ALONE = "Who stands alone"
 RECORDS = "records"
@@ -85,7 +85,7 @@ def none_unique(columns: int) -> str:
     return f"No record is unique on {of_columns(columns)} or fewer."
 
 
-# --------------------------------------------------------------------- every combination of columns
+# Every combination of columns
 
 COMBINATIONS = "Every combination of columns"
 ABOUT_COMBINATIONS = "Somebody who knows these columns of a person, and nothing else, finds the person's record if it is unique."
@@ -119,7 +119,7 @@ def columns_left_out(number: int) -> str:
     return f"{number} columns of the least risk are left out."
 
 
-# ------------------------------------------------------------------------------ columns and records
+# Columns and records
 
 FROM_COLUMNS = "Which columns it comes from"
 ABOUT_FROM_COLUMNS = "Of all minimal sample uniques, the share that each column is part of."
@@ -128,7 +128,7 @@ RISKIEST = "The riskiest records"
 ABOUT_RISKIEST = "By SUDA's score: many small sets of columns single them out. Marked: one of the smallest sets. Records are counted from 0."
 RISKIEST_HEADER = ("record", "score", "minimal uniques")
 
-# ---------------------------------------------------------------------------- people and households
+# People and households
 
 OWNERS = "People and households"
 PEOPLE = "people (the unit)"
@@ -136,7 +136,7 @@ HOUSEHOLDS = "households"
 OWNERS_HEADER = ("", "how many", "most rows of one", "with a unique row", "average risk", "highest risk")
 ABOUT_OWNERS = "Risk: the probability that somebody who knows all rows of a person names one of them rightly."
 
-# -------------------------------------------------------------------------------- in the population
+# In the population
 
 POPULATION = "In the population"
 UNSAMPLED = (
@@ -167,7 +167,7 @@ def interval(low: float, high: float, why: str) -> str:
     return f"{low:,.1f} to {high:,.1f} {why}"
 
 
-# --------------------------------------------------------------------- a register of the population
+# A register of the population
 
 REGISTER = "A register of the population"
 ABOUT_REGISTER = (
@@ -193,7 +193,7 @@ def register_refused(problem: str) -> str:
     return f"This register cannot be used: {problem}"
 
 
-# -------------------------------------------------------------------------------- why these columns
+# Why these columns
 
 REASONS = "Why these columns"
 ABOUT_REASONS = "These are guesses from names and values: only you know whether others can know a column. Change roles on the screen Data."
