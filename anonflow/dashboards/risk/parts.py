@@ -89,7 +89,7 @@ def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
     )
     return Markup(
         "<p class='soft'><svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#2a7fb8'/></svg> "
-        "{} &nbsp; "
+        "{} \N{NO-BREAK SPACE} "
         "<svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#7fb8de'/></svg> "
         "{}</p><div class='scroll wide' tabindex='0' role='group' aria-label='{}'>{}</div>"
     ).format(texts.UNIQUE_ON_THESE, texts.UNIQUE_ON_FEWER, texts.COLUMN_SETS, drawn)
