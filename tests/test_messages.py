@@ -24,7 +24,7 @@ from tests import ROOT
 DASHBOARDS = ROOT / "anonflow" / "dashboards"
 SCREENS = sorted(path.parent.name for path in DASHBOARDS.glob("*/screen.py"))
 
-WITH_TEXTS = ("data", "hierarchies", "prepare")
+WITH_TEXTS = ("data", "hierarchies", "prepare", "protect")
 """Folders of :data:`DASHBOARDS` whose texts stand in their ``texts.py``, and in no other module."""
 
 KEYS = {"no value"}
