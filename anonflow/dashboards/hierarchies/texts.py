@@ -132,7 +132,7 @@ FOLDED_LEGEND = "opens what is below"
 MISSING = "(missing)"
 STATUS = {
     "limit": "; limit: its values are published as this at the widest",
-    "beyond": "; beyond a limit: never published",
+    "beyond": f"; {BEYOND_LEGEND}",
     "allowed": "",
 }
 """What a limit means for a node, by its status."""

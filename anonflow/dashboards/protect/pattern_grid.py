@@ -39,12 +39,12 @@ def board(choice: PatternChoice) -> str:
         for column, name in enumerate(names):
             hidden = row[name] == "*"
             level = "" if row[name] in ("*", "-") else escape(str(row[name]))
-            state = texts.CELL_HIDDEN if hidden else level or texts.CELL_KEPT
+            state = texts.HIDDEN if hidden else level or texts.KEPT
             label = texts.cell(at + 1, escape(name), state)
             cells.append(
                 f'<td><div class="cell{" hidden" if hidden else ""}" data-key="cell:{at}:{column}" role="button" '
                 f'tabindex="-1" aria-pressed="{"true" if hidden else "false"}" aria-label="{label}">'
-                f"{texts.CELL_HIDDEN_MARKED if hidden else state}</div></td>"
+                f"{'✱ ' if hidden else ''}{state}</div></td>"
             )
         drop = (
             f'<td><div class="cross" data-key="drop:{at}" role="button" tabindex="-1" '
@@ -57,7 +57,7 @@ def board(choice: PatternChoice) -> str:
             f'<td class="number">{row["suppressed"]}</td><td class="number">{row["cost"]:g}</td>{drop}</tr>'
         )
     return (
-        f'<div class="grid"><table><thead><tr><td></td>{head}<th>{texts.GRID_HIDDEN}</th><th>{texts.GRID_COST}</th><td></td></tr></thead>'
+        f'<div class="grid"><table><thead><tr><td></td>{head}<th>{texts.HIDDEN}</th><th>{texts.COST}</th><td></td></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
