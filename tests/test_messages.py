@@ -1,13 +1,15 @@
 """Every text of the package that a person may read, as one list: ``python -m tests.test_messages`` prints it.
 
 ``python -m tests.test_messages publish`` prints the texts of a screen. No phrase of :data:`RIDDLES` may come back: a reader
-stumbles over each, and CONTRIBUTING says how we write instead. No sentence of the screens is written in two places.
+stumbles over each, and CONTRIBUTING says how we write instead. No sentence of the screens is written in two places, and the texts
+of a screen stand in ``texts.py`` of its folder.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,10 +17,18 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from tests import ROOT
 
 DASHBOARDS = ROOT / "anonflow" / "dashboards"
 SCREENS = sorted(path.parent.name for path in DASHBOARDS.glob("*/screen.py"))
+
+WITH_TEXTS = ("data", "hierarchies", "prepare", "protect")
+"""Folders of :data:`DASHBOARDS` whose texts stand in their ``texts.py``, and in no other module."""
+
+KEYS = {"no value"}
+"""Keys of two words: a field of the table of columns."""
 
 RIDDLES = (
     "all the same",
@@ -73,16 +83,53 @@ def written(node: ast.AST) -> str | None:
     return None
 
 
-def texts(path: Path) -> Iterator[Text]:
-    """The texts of several words in a module, without its docstrings."""
+def literals(path: Path) -> Iterator[tuple[Text, bool]]:
+    """The texts of a module without its docstrings, each with whether it documents a parameter (``doc=``)."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     seen = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "doc"}
     for node in ast.walk(tree):
         text = None if id(node) in seen else written(node)
         if text is not None:
             seen |= {id(part) for part in ast.walk(node)}
-            if re.search(r"\w \w", text):
-                yield Text(path.relative_to(ROOT), getattr(node, "lineno", 0), " ".join(text.split()))
+            line = getattr(node, "lineno", 0)
+            yield Text(path.relative_to(ROOT), line, " ".join(text.split())), id(node) in docs
+
+
+def texts(path: Path) -> Iterator[Text]:
+    """The texts of several words in a module, without its docstrings."""
+    return (text for text, _ in literals(path) if re.search(r"\w \w", text.text))
+
+
+_STYLE = re.compile(r"(?:[\w-]+: ?[^;]+;\s*)+")
+_ATTRIBUTE = re.compile(r"""([\w-]+)=("[^"]*"|'[^']*')""")
+_WORD = re.compile(r"\W*[^\W\d_]+(?:['’-][^\W\d_]+)*\W*")
+
+
+def is_read(text: str) -> bool:
+    """Whether a person reads a text: two words stand in it, at least one of them spelt out.
+
+    ``{...}``, which is filled in, is a word. Tags and attributes of markup are none, but for attributes that are shown or read
+    aloud; neither are declarations of a style, nor numbers.
+    """
+    if text in KEYS or _STYLE.fullmatch(text):
+        return False
+    aloud = [
+        value[1:-1]
+        for name, value in _ATTRIBUTE.findall(text)
+        if name in ("alt", "aria-label", "placeholder", "title")
+    ]
+    plain = re.sub(r"<[^>]*>", " ", _ATTRIBUTE.sub(" ", text))
+    for part in (plain, *aloud):
+        spelt = sum(bool(_WORD.fullmatch(word)) for word in part.split())
+        if spelt and spelt + len(re.findall(r"\{[^{}]*\}", part)) >= 2:
+            return True
+    return False
+
+
+def read_by_a_person(path: Path) -> list[Text]:
+    """The texts of a module that a person reads on a screen: documentation of parameters is none."""
+    return [text for text, is_doc in literals(path) if not is_doc and is_read(text.text)]
 
 
 @cache
@@ -119,6 +166,73 @@ def test_a_sentence_that_is_written_twice_is_recognized() -> None:
     here = Path(__file__)
     sentence = Text(here, 1, "no table is open; open one first")
     assert repeated([sentence, sentence._replace(line=2)]) == ["no table is open; open one first"]
+
+
+@pytest.mark.parametrize("folder", WITH_TEXTS)
+def test_texts_of_a_screen_stand_in_one_place(folder: str) -> None:
+    modules = sorted((DASHBOARDS / folder).glob("*.py"))
+    elsewhere = [text for path in modules if path.name != "texts.py" for text in read_by_a_person(path)]
+    assert elsewhere == []
+    assert len(read_by_a_person(DASHBOARDS / folder / "texts.py")) >= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "person"),
+    [
+        ("Add the step", True),
+        ("{...} more", True),
+        ("<p><b>Used.</b> {...}</p>", True),
+        ('<span data-key="a b" aria-label="take {...} away">✕</span>', True),
+        ("Rename", False),
+        ("{...} {...}", False),
+        ("quasi-identifier", False),
+        ('<g class="more beyond"{...}><rect x="{...}"/><text x="1">{...}</text></g>', False),
+        ("color: var(--af-muted); font-style: italic;", False),
+        ("0 8px 12px", False),
+        ("no value", False),
+    ],
+)
+def test_what_a_person_reads_is_recognized(text: str, person: bool) -> None:
+    assert is_read(text) is person
+
+
+@pytest.mark.parametrize("folder", WITH_TEXTS)
+def test_every_text_of_a_screen_is_used(folder: str) -> None:
+    defined: set[str] = set()
+    used: set[str] = set()
+    for path in (DASHBOARDS / folder).glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if path.name == "texts.py":
+            defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+            defined |= {
+                node.id
+                for statement in tree.body
+                for node in ast.walk(statement)
+                if isinstance(statement, ast.Assign | ast.AnnAssign)
+                and isinstance(node, ast.Name)
+                and isinstance(node.ctx, ast.Store)
+            }
+            used |= {
+                node.id
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+            }
+        else:
+            used |= {
+                node.attr
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "texts"
+            }
+    assert len(defined) >= 5
+    assert defined - used == set()
+
+
+def test_texts_of_screens_load_no_panel() -> None:
+    modules = [f"anonflow.dashboards.{folder}.texts" for folder in WITH_TEXTS]
+    code = f"import sys, {', '.join(modules)}; sys.exit('panel' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_no_riddle_comes_back() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow.algorithms.registry import look_of
+from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
 
 __all__ = ["RISKS", "CompareModel", "column_losses"]
 
-SHORT = {"gcp": "GCP"}
+SHORT = {"gcp": texts.GCP}
 """The names of measures beside an axis, if they differ."""
 
-LABELS = {"gcp": "information loss (GCP)"}
+LABELS = {"gcp": texts.LOSS}
 """The names of measures in sentences, if they differ."""
 
 BARS = 20
 """Bars of the small picture of records by their loss."""
 
 RISKS = {
-    "promised": "promised: one in k",
-    "measured": "measured: an attacker who knows everybody and the method",
+    "promised": texts.PROMISED,
+    "measured": texts.MEASURED,
 }
 """Descriptions of risks, by name."""
 
@@ -112,25 +113,24 @@ class CompareModel(param.Parameterized):
                 continue
             result, row = run.result, run.row()
             losses = column_losses(run)
-            words = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
             spread = _spread(result.spread)
             rows.append(
                 {
                     "id": run.id,
                     "mark": str(look_of(result.algorithm).svg()),
                     "run": f"{'📌 ' if run.pinned else ''}{run.name}{' ✎' if run.note else ''}",
-                    "best": "● best" if run.id in best else "",
+                    "best": texts.BEST if run.id in best else "",
                     "gcp": row["gcp"],
                     "usefulness": row["usefulness"],
                     "suppressed": row["suppressed"],
                     "seconds": row["seconds"],
                     "checks": verdict(run),
-                    "columns": str(sparkline(list(losses.values()), f"loss by column: {words}", 1.0))
+                    "columns": str(
+                        sparkline(list(losses.values()), texts.losses_picture(losses.items()), 1.0)
+                    )
                     if losses
                     else "",
-                    "records": str(sparkline(spread, "records by their loss, from 0 % left to 100 % right"))
-                    if result.spread
-                    else "",
+                    "records": str(sparkline(spread, texts.RECORDS_PICTURE)) if result.spread else "",
                     "partition": _partition(run),
                     "problem": result.problem or "",
                 }
@@ -234,10 +234,10 @@ class CompareModel(param.Parameterized):
         ]
         for name, text in (
             *measures,
-            (arrow("suppressed records", "suppressed"), lambda run: f"{run.result.suppressed:,}"),
-            (arrow("seconds", "seconds"), lambda run: f"{run.result.seconds:.2f}"),
-            ("guarantee", lambda run: run.result.guarantee),
-            ("checks", verdict),
+            (arrow(texts.SUPPRESSED_RECORDS, "suppressed"), lambda run: f"{run.result.suppressed:,}"),
+            (arrow(texts.SECONDS, "seconds"), lambda run: f"{run.result.seconds:.2f}"),
+            (texts.GUARANTEE, lambda run: run.result.guarantee),
+            (texts.CHECKS, verdict),
         ):
             if text(a) != text(b):
                 pairs.append((name, text(a), text(b)))
@@ -297,15 +297,15 @@ class CompareModel(param.Parameterized):
 def verdict(run: FinishedRun) -> str:
     """Return the result of a run's checks: text and a symbol."""
     if run.result.problem is not None:
-        return "✗ no result"
+        return texts.NO_RESULT
     passed = sum(bool(finding.holds) for finding in run.result.findings)
-    return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
+    return texts.checks_hold(run.ok, passed, len(run.result.findings))
 
 
 def _partition(run: FinishedRun) -> str:
     cut = run.document.get("partition") or {}
     size = cut.get("size")
-    return "whole table" if size is None else str(size)
+    return texts.WHOLE_TABLE if size is None else str(size)
 
 
 def _measured(measure: str, run: FinishedRun) -> str:

@@ -12,12 +12,13 @@ from bokeh.models.widgets.tables import NumberFormatter
 from markupsafe import Markup
 
 from anonflow.algorithms.registry import REGISTRY, look_of
+from anonflow.dashboards.compare import texts
 from anonflow.dashboards.compare.model import RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.direction import arrow, better
-from anonflow.dashboards.components.figure_files import figures_of_runs, zipped
+from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs, zipped
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled, sheet
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
@@ -31,20 +32,18 @@ FIVE = ["greedy", "hungarian", "nh", "k-concealment", "mondrian"]
 DRAWN = 3
 """Measures that are drawn before others are ticked: as many as stand in a row."""
 
-NO_RUN = "No run yet: choose methods and a k above, then press Run. Results appear here one by one."
-
 _TITLES = {
     "mark": "",
-    "run": "run",
-    "partition": "partition",
-    "gcp": arrow("GCP", "gcp"),
-    "usefulness": arrow("usefulness", "usefulness"),
-    "suppressed": arrow("suppressed", "suppressed"),
-    "seconds": arrow("seconds", "seconds"),
-    "checks": "checks",
-    "best": "frontier",
-    "columns": arrow("loss by column", "gcp"),
-    "records": "records by loss",
+    "run": texts.RUN_COLUMN,
+    "partition": texts.PARTITION_COLUMN,
+    "gcp": arrow(texts.GCP, "gcp"),
+    "usefulness": arrow(texts.USEFULNESS, "usefulness"),
+    "suppressed": arrow(texts.SUPPRESSED, "suppressed"),
+    "seconds": arrow(texts.SECONDS, "seconds"),
+    "checks": texts.CHECKS,
+    "best": texts.FRONTIER_COLUMN,
+    "columns": arrow(texts.LOSS_BY_COLUMN, "gcp"),
+    "records": texts.RECORDS_BY_LOSS,
 }
 _WIDTHS = {
     "mark": 36,
@@ -70,7 +69,7 @@ class CompareScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default="Compare", constant=True)
+    title = param.String(default=texts.TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
@@ -100,14 +99,16 @@ class CompareScreen(pn.viewable.Viewer):
         self.methods = pn.widgets.CheckBoxGroup(
             options=list(REGISTRY),
             inline=True,
-            label="Methods",
+            label=texts.METHODS,
             css_classes=["af-methods"],
             stylesheets=[sheet()],
         )
-        self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
-        self.five = pn.widgets.Button(label="The five of the papers", width=190, align="end")
-        self.run = pn.widgets.Button(label="Run", color="primary", width=170, css_classes=["af-run"])
-        self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
+        self.ks = pn.widgets.TextInput(label=texts.KS, placeholder=texts.KS_EXAMPLE, width=220)
+        self.five = pn.widgets.Button(label=texts.FIVE, width=190, align="end")
+        self.run = pn.widgets.Button(label=texts.RUN, color="primary", width=170, css_classes=["af-run"])
+        self.cancel = pn.widgets.Button(
+            label=texts.CANCEL, color="danger", width=120, css_classes=["af-cancel"]
+        )
         self.notice = html("", "af-said")
         self.progress = html("", "af-progress")
         self.methods.param.watch(self._methods_changed, "value")
@@ -133,9 +134,7 @@ class CompareScreen(pn.viewable.Viewer):
             if not ks or min(ks) < 2:
                 raise ValueError
         except ValueError:
-            self._say(
-                "k is a whole number of at least 2, or several with commas, such as 5, 10, 25.", "af-bad"
-            )
+            self._say(texts.WRONG_KS, "af-bad")
             return
         self.workspace.set_ks(ks)
 
@@ -162,22 +161,15 @@ class CompareScreen(pn.viewable.Viewer):
         can = opened and not workspace.running and not workspace.problems
         number, missing = workspace.possible, workspace.missing
         self.run.disabled = not can
-        self.run.label = f"Run {number}" if number > 1 else "Run"
-        if 0 < missing < number:
-            self.run.label = f"Run the {missing} missing"
+        self.run.label = texts.run_button(number, missing)
         self.cancel.disabled = not workspace.running
         self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.running
         if workspace.running or not opened:
-            self._say("" if opened else "No table is open: open one on the screen Data first.", "af-note")
+            self._say("" if opened else texts.OPEN_A_TABLE, "af-note")
         elif workspace.problems:
-            self._say("This cannot run yet: " + "; ".join(workspace.problems[:5]), "af-warn")
+            self._say(texts.cannot_run(workspace.problems[:5]), "af-warn")
         elif workspace.impossible:
-            self._say(
-                "The others can run, but not "
-                + "; ".join(f"{names}: {why}" for names, why in list(workspace.impossible.items())[:5])
-                + ".",
-                "af-warn",
-            )
+            self._say(texts.cannot_all_run(list(workspace.impossible.items())[:5]), "af-warn")
         else:
             self._say("", "af-note")
 
@@ -189,8 +181,8 @@ class CompareScreen(pn.viewable.Viewer):
             ).format(
                 name,
                 f"{share:.3f}",
-                f"{name}: share of partitions done",
-                workspace.doing.get(name, "waiting"),
+                texts.progress_of(name),
+                workspace.doing.get(name, texts.WAITING),
             )
             for name, share in workspace.progress.items()
         )
@@ -217,11 +209,11 @@ class CompareScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             titles=_TITLES,
             header_tooltips={
-                name: f"{better(name)} is better" for name in ("gcp", "usefulness", "suppressed", "seconds")
+                name: texts.is_better(better(name)) for name in ("gcp", "usefulness", "suppressed", "seconds")
             }
             | {
-                "seconds": "of the method alone, without compiling; lower is better",
-                "columns": "what each column loses; lower is better",
+                "seconds": texts.ABOUT_SECONDS,
+                "columns": texts.ABOUT_LOSS_BY_COLUMN,
             },
             widths=_WIDTHS,
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
@@ -233,21 +225,21 @@ class CompareScreen(pn.viewable.Viewer):
             margin=(6, 0),
         )
         self.table.param.watch(self._row_chosen, "selection")
-        self.shown = pn.widgets.Select(label="Run on the screens Explore and Publish", options={}, width=320)
+        self.shown = pn.widgets.Select(label=texts.SHOWN, options={}, width=320)
         self.shown.param.watch(self._shown_changed, "value")
         self.svg = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
-            filename="figures.zip", label="Figures, SVG", width=150,
+            filename="figures.zip", label=texts.FIGURES, width=150,
         )  # fmt: skip
-        self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
+        self.take_up = pn.widgets.Button(label=texts.TAKE_UP, width=180, align="end")
         self.take_up.on_click(self._take_up)
-        self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
-        self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
-        self.pin = pn.widgets.Checkbox(label="Pinned: stands first, and stays", align="end")
-        self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
-        self.filter = pn.widgets.TextInput(
-            label="Only runs with", placeholder="a method, k, a name or a note", width=240
+        self.run_name = pn.widgets.TextInput(
+            label=texts.RUN_NAME, width=200, placeholder=texts.RUN_NAME_EXAMPLE
         )
+        self.note = pn.widgets.TextInput(label=texts.NOTE, width=340, placeholder=texts.NOTE_EXAMPLE)
+        self.pin = pn.widgets.Checkbox(label=texts.PIN, align="end")
+        self.delete = pn.widgets.Button(label=texts.DELETE, color="danger", width=140, align="end")
+        self.filter = pn.widgets.TextInput(label=texts.FILTER, placeholder=texts.FILTER_EXAMPLE, width=240)
         for widget, field in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
             widget.param.watch(partial(self._said_of_run, field), "value")
         self.delete.on_click(self._delete)
@@ -259,41 +251,40 @@ class CompareScreen(pn.viewable.Viewer):
             css_classes=["af-figures"], sizing_mode="stretch_width", stylesheets=[sheet()]
         )
         self.drawn = pn.widgets.CheckBoxGroup(
-            label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label=texts.DRAWN, options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
         )
         self.drawn_box = labelled(self.drawn, visible=False)
         self.drawn.param.watch(self._draw_figures, "value")
         self.risk = pn.widgets.RadioButtonGroup(
-            label="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
+            label=texts.RISK, options={text: name for name, text in RISKS.items()}, value=self.model.risk
         )
         self.risk.link(self.model, value="risk", bidirectional=True)
         self.risk_said = html("")
         self.frontier = figure_pane(css_classes=["af-frontier"])
-        self.nothing = empty(NO_RUN)
+        self.nothing = empty(texts.NO_RUN)
         self.utility = UtilityCard(self.workspace)
         self.results = pn.Column(
             card(
-                "Runs",
+                texts.RUNS,
                 self.failures,
                 self.table,
                 pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px", align_items="flex-end"),
                 pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px", align_items="flex-end"),
-                lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and "
-                "Publish.",
+                lead=texts.ABOUT_RUNS,
             ),
             card(
-                "What each method costs",
+                texts.COSTS,
                 self.drawn_box,
                 self.legend,
                 self.figure_row,
             ),
             card(
-                "Risk and utility",
+                texts.RISK_AND_UTILITY,
                 self.risk,
                 self.risk_said,
                 self.frontier,
                 self.svg,
-                lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
+                lead=texts.ABOUT_RISK_AND_UTILITY,
             ),
             self.utility,
             sizing_mode="stretch_width",
@@ -436,21 +427,13 @@ class CompareScreen(pn.viewable.Viewer):
     def _show_frontier(self, *events: Any) -> None:
         model = self.model
         points = model.frontier_points()
-        across = (
-            "risk promised: probability 1/k of finding a record"
-            if model.risk == "promised"
-            else "risk measured: probability of finding a record, knowing everybody's quasi-identifiers"
-        )
+        across = texts.PROMISED_AXIS if model.risk == "promised" else texts.MEASURED_AXIS
         left = len(model.results) - len(points)
         text = ""
         if model.problem:
-            text = f"The risk could not be measured: {model.problem}"
+            text = texts.risk_not_measured(model.problem)
         elif model.risk == "measured":
-            text = (
-                f"Measuring: {left} of {len(model.results)} runs to go."
-                if left
-                else "Measured on a draw that is not published."
-            )
+            text = texts.measuring_risk(left, len(model.results)) if left else texts.MEASURED_ON_A_DRAW
         self.risk_said.object = str(Markup('<p class="soft">{}</p>').format(text)) if text else ""
         self.risk_said.visible = bool(text)
         if model.results:
@@ -465,14 +448,14 @@ class CompareScreen(pn.viewable.Viewer):
     # --------------------------------------------------------------------------------- two of them
 
     def _make_pair(self) -> None:
-        self.first_run = pn.widgets.Select(label="First run", options={}, width=280)
-        self.second_run = pn.widgets.Select(label="Second run", options={}, width=280)
+        self.first_run = pn.widgets.Select(label=texts.FIRST_RUN, options={}, width=280)
+        self.second_run = pn.widgets.Select(label=texts.SECOND_RUN, options={}, width=280)
         self.first_run.link(self.model, value="first")
         self.second_run.link(self.model, value="second")
         self.differing = html("")
         self.losses = html("")
         self.pair = card(
-            "Two runs side by side",
+            texts.PAIR,
             pn.Row(self.first_run, self.second_run),
             pn.Row(
                 self.differing,
@@ -490,35 +473,33 @@ class CompareScreen(pn.viewable.Viewer):
                 select.value = id
         both = model.pair()
         if both is None:
-            self.differing.object = "<p>Choose two different runs.</p>"
+            self.differing.object = f"<p>{texts.CHOOSE_TWO}</p>"
             self.losses.object = ""
             return
         a, b = both
         rows = model.what_differs()
-        table = facts(["", a.name, b.name], rows) if rows else Markup("<p>The two do not differ.</p>")
-        self.differing.object = str(Markup("<h4>What differs (↓ lower is better)</h4>{}").format(table))
+        table = facts(["", a.name, b.name], rows) if rows else Markup("<p>{}</p>").format(texts.NO_DIFFERENCE)
+        self.differing.object = str(Markup("<h4>{}</h4>{}").format(texts.DIFFERENCES, table))
         picture = pairs(
             *model.losses_of_both(),
             (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),
-            "Loss by column of two runs",
+            texts.LOSSES_OF_BOTH_PICTURE,
         )
-        self.losses.object = str(
-            Markup("<h4>Information loss by column, lower is better</h4>{}").format(picture)
-        )
+        self.losses.object = str(Markup("<h4>{}</h4>{}").format(LOSS_BY_COLUMN, picture))
 
     # -------------------------------------------------------------------------------------- history
 
     def _make_history(self) -> None:
-        self.undo = pn.widgets.Button(label="Undo", width=100)
-        self.redo = pn.widgets.Button(label="Redo", width=100)
+        self.undo = pn.widgets.Button(label=texts.UNDO, width=100)
+        self.redo = pn.widgets.Button(label=texts.REDO, width=100)
         self.undo.on_click(lambda _: self.workspace.draft.undo())
         self.redo.on_click(lambda _: self.workspace.draft.redo())
         self.edits = html("")
         self.history = card(
-            "History",
+            texts.HISTORY,
             pn.Row(self.undo, self.redo),
             self.edits,
-            lead="Edits of the flow, the latest first. Undo takes back an edit, never a run: the table of runs stays.",
+            lead=texts.ABOUT_HISTORY,
         )
 
     def _show_history(self, *events: Any) -> None:
@@ -527,24 +508,21 @@ class CompareScreen(pn.viewable.Viewer):
         entries = self.model.history()
         items = Markup("").join(Markup("<li>{}</li>").format(entry) for entry in entries[:12])
         more = (
-            Markup("<p class='soft'>and {} before</p>").format(len(entries) - 12) if len(entries) > 12 else ""
+            Markup("<p class='soft'>{}</p>").format(texts.edits_before(len(entries) - 12))
+            if len(entries) > 12
+            else ""
         )
         self.edits.object = (
             str(Markup('<ol class="history">{}</ol>{}').format(items, more))
             if entries
-            else "<p class='soft'>Nothing was changed since the table was opened.</p>"
+            else f"<p class='soft'>{texts.NO_EDITS}</p>"
         )
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
-            html(
-                Markup(
-                    "<h2>Compare</h2><p class='soft'>Every chosen method with every chosen k, side by side: what it "
-                    "loses, how useful the result is, how long it takes, and how well it protects.</p>"
-                )
-            ),
+            html(Markup("<h2>{}</h2><p class='soft'>{}</p>").format(texts.TITLE, texts.LEAD)),
             card(
-                "Run",
+                texts.RUN,
                 labelled(self.methods),
                 pn.Row(self.ks, self.five),
                 self.notice,

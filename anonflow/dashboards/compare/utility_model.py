@@ -9,32 +9,24 @@ from typing import Any
 
 import param
 
+from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, numbers_of_measure
 
-__all__ = ["EVERYTHING", "UtilityModel", "about", "direction", "request_title"]
-
-EVERYTHING = "all analyses that need no settings"
-"""The choice that stands for several measures."""
+__all__ = ["UtilityModel", "about", "direction", "request_title"]
 
 
 def direction(measured: Measure) -> str:
     """Return which of two numbers is better, in words; empty where neither is."""
-    return f"{measured.better} is better" if measured.better else ""
+    return texts.is_better(measured.better) if measured.better else ""
 
 
 def about(name: str) -> str:
     """Return a measure's description, its better direction, and its cost, from its declaration."""
     declared = MEASURES[name]
-    parts = [declared.sentence]
-    if declared.better:
-        parts.append(f"{direction(declared).capitalize()}.")
-    parts.append(f"Cost: {declared.cost}.")
-    if declared.extra:
-        parts.append(f"Needs {declared.extra}.")
-    return " ".join(parts)
+    return texts.about_measure(declared.sentence, declared.better, declared.cost, declared.extra)
 
 
 def request_title(name: str, settings: Mapping[str, Any]) -> str:
@@ -49,18 +41,10 @@ def _words(value: Any) -> str:
     words = []
     for column, wanted in value.items():
         if isinstance(wanted, Mapping):
-            low, high = wanted.get("from"), wanted.get("to")
-            ends = (
-                [f"from {low}"]
-                if high is None
-                else [f"up to {high}"]
-                if low is None
-                else [f"{low} to {high}"]
-            )
-            words.append(f"{column} {ends[0]}")
+            words.append(texts.range_of(column, wanted.get("from"), wanted.get("to")))
         else:
             words.append(f"{column} = {_words(wanted)}")
-    return " and ".join(words)
+    return texts.all_of(words)
 
 
 class UtilityModel(param.Parameterized):
@@ -120,7 +104,7 @@ class UtilityModel(param.Parameterized):
         Parameters
         ----------
         name : str
-            A measure, or `EVERYTHING`.
+            A measure, or `texts.EVERYTHING`.
         settings : mapping
             Its options; those that are as declared may be left out.
         """
@@ -128,7 +112,7 @@ class UtilityModel(param.Parameterized):
             return
         wanted = (
             [(each, {}) for each in self.without_settings()]
-            if name == EVERYTHING
+            if name == texts.EVERYTHING
             else [(name, dict(settings))]
         )
         # run by run: all measures of a run look at the same plausible tables
@@ -146,7 +130,7 @@ class UtilityModel(param.Parameterized):
         """Stop measuring: do not wait for the running measure, and start no other."""
         self._waiting.clear()
         self.background.forget()
-        self.param.update(measuring=False, status="Stopped: what was measured is kept.")
+        self.param.update(measuring=False, status=texts.STOPPED)
 
     def clear(self) -> None:
         """Delete all measured numbers."""
@@ -187,13 +171,13 @@ class UtilityModel(param.Parameterized):
 
     def _next(self) -> None:
         if not self._waiting:
-            status = "" if not self._all else f"Measured: {self._all} of {self._all}."
+            status = "" if not self._all else texts.measured_all(self._all)
             self.param.update(measuring=False, status=status)
             return
         run, name, settings = self._waiting.popleft()
         anonymization = run.result.anonymization
         place = self._all - len(self._waiting)
-        self.param.update(measuring=True, status=f"Measuring {name} of {run.name}: {place} of {self._all}.")
+        self.param.update(measuring=True, status=texts.measuring(name, run.name, place, self._all))
 
         def work() -> dict[str, float]:
             assert anonymization is not None

@@ -13,9 +13,12 @@ from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.execution.result import RunResult
 from anonflow.utility.frontier import frontier
 
-__all__ = ["figures_of_run", "figures_of_runs", "svg_file", "zipped"]
+__all__ = ["LOSS_BY_COLUMN", "figures_of_run", "figures_of_runs", "svg_file", "zipped"]
 
 INK, PAGE = "#1d2329", "#ffffff"
+
+LOSS_BY_COLUMN = "Information loss by column, lower is better"
+"""The title of a picture that several screens show."""
 
 
 def svg_file(picture: str) -> bytes:
@@ -38,9 +41,7 @@ def figures_of_run(result: RunResult) -> dict[str, bytes]:
     regular = anonymization is not None and anonymization.matches is not None
     unit = "matches" if regular else "size of the class"
     drawn = {
-        "loss-by-column": plots.bars(
-            labels, [column.loss for column in result.columns], "Information loss by column, lower is better"
-        ),
+        "loss-by-column": plots.bars(labels, [column.loss for column in result.columns], LOSS_BY_COLUMN),
         "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
         "loss-by-row": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
     }

@@ -9,13 +9,13 @@ import param
 
 from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.data import texts
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.table_sources import edited_column
-from anonflow.dashboards.session.workspace import plural
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
@@ -27,23 +27,12 @@ from anonflow.table.uniqueness import unique_as_added
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "NOT_PUBLISHED", "RULES", "ColumnChoice", "about_datasets", "type_of"]
+__all__ = ["COLUMNS", "ColumnChoice", "about_datasets", "type_of"]
 
 COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value", "codes")
 """Columns of the table of columns."""
 
-NOT_PUBLISHED = "not published"
-"""The role of a column that the draft does not name."""
-
 NO_KIND = ""
-
-RULES = {
-    "refuse": "such a record prevents a run: choose another rule first",
-    "value": "a missing value is a value of its own, and is published as an empty cell",
-    "suppress": "such a record is published as * in this column, because only * covers a missing value",
-    "drop": "such a record is left out of the release",
-}
-"""The treatment of a record without a value, by rule, in words."""
 
 
 class ColumnChoice(DraftForm):
@@ -91,7 +80,7 @@ class ColumnChoice(DraftForm):
             rule = (entry or {}).get("missing")
             if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
-            role = NOT_PUBLISHED if entry is None else str(entry.get("role", NOT_PUBLISHED))
+            role = texts.NOT_PUBLISHED if entry is None else str(entry.get("role", texts.NOT_PUBLISHED))
             codes = _written((entry or {}).get("codes"))
             rows.append((name, sort, distinct, missing, role, kind, rule or "", codes))
         return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -104,17 +93,13 @@ class ColumnChoice(DraftForm):
     def sentence(self) -> str:
         """Return how many records are unique on the quasi-identifiers."""
         if self.counting:
-            return "Counting the records that are unique…"
+            return texts.COUNTING
         counts = self.unique()
         if not counts:
-            return (
-                ""
-                if self.workspace.named is None
-                else "No column is a quasi-identifier yet: choose at least one."
-            )
+            return "" if self.workspace.named is None else texts.NO_QUASI_IDENTIFIER
         n = len(self.workspace.named)
         alone = counts[-1]
-        return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these QIs."
+        return texts.unique(alone, share(alone, n))
 
     def first_rows(self, most: int = 100) -> pd.DataFrame:
         """Return the first records as they were read: the owner's view.
@@ -159,9 +144,7 @@ class ColumnChoice(DraftForm):
             elif field == "codes":
                 self._choose_codes(column, value)
             else:
-                raise ParameterError(
-                    "only role, kind, codes and what is done without a value are chosen here"
-                )
+                raise ParameterError(texts.NO_SUCH_FIELD)
         except AnonflowError as error:
             self.refusal = error.problems[0]
             self.param.trigger("rows")
@@ -186,7 +169,7 @@ class ColumnChoice(DraftForm):
         self.refusal = ""
         frame, draft = self.workspace.named, self.workspace.draft
         if frame is None or not columns:
-            self.refusal = "choose some columns first: tick them in the table"
+            self.refusal = texts.TICK_FIRST
             return False
         trial = Draft(document=draft.document, folder=draft.folder)
         edits = []
@@ -205,12 +188,12 @@ class ColumnChoice(DraftForm):
 
     def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
         """Return the declaration of a choice of a role or a kind."""
-        if field == "role" and value == NOT_PUBLISHED:
+        if field == "role" and value == texts.NOT_PUBLISHED:
             return {"role": None, "kind": None}
         if field == "role" and value in ROLES:
             return {"role": value}
         if field != "kind":
-            raise ParameterError(f"a role is one of {', '.join(ROLES)}")
+            raise ParameterError(texts.no_such_role(ROLES))
         return self._declared_kind(column, value)
 
     def _choose_role(self, column: str, role: Any) -> None:
@@ -221,7 +204,7 @@ class ColumnChoice(DraftForm):
 
     def _declared_kind(self, column: str, kind: Any) -> dict[str, Any]:
         if kind not in KINDS:
-            raise ParameterError(f"a kind is one of {', '.join(KINDS)}")
+            raise ParameterError(texts.no_such_kind(KINDS))
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
             known = self._given_hierarchy(column)
@@ -237,18 +220,16 @@ class ColumnChoice(DraftForm):
     def _choose_rule(self, column: str, rule: Any) -> None:
         kind = self.workspace.draft.get(("table", "columns", column, "kind"))
         if kind not in MISSING_RULES:
-            raise ParameterError("a rule for missing values is for quasi-identifiers only")
+            raise ParameterError(texts.RULE_NEEDS_QUASI_IDENTIFIER)
         if rule not in MISSING_RULES[kind]:
-            raise ParameterError(f"without a value, kind {kind} can {', '.join(MISSING_RULES[kind])}")
+            raise ParameterError(texts.no_such_rule(kind, MISSING_RULES[kind]))
         self.workspace.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)
 
     def _choose_codes(self, column: str, text: Any) -> None:
         """Take the codes that stand in place of numbers, as they were typed: `N, R`; nothing for none."""
         entry = self.workspace.draft.get(("table", "columns", column), {})
         if entry.get("kind") != "numeric":
-            raise ParameterError(
-                "codes stand in place of numbers: choose the kind numeric first, then say them"
-            )
+            raise ParameterError(texts.CODES_NEED_NUMBERS)
         codes = [code.strip() for code in str(text or "").split(",") if code.strip()]
         if codes:
             Schema({column: entry | {"codes": codes}})  # refuses a code that is a number
@@ -337,9 +318,9 @@ def about_datasets() -> dict[str, str]:
     """Return the page's line about each built-in table, by its name."""
     sentences = {}
     for row in datasets.describe().to_dict("records"):
-        fetched = "" if row["available"] else " · needs a download (or its file on disk)"
+        fetched = "" if row["available"] else texts.NEEDS_DOWNLOAD
         sentences[row["name"]] = (
-            f"{row['rows']:,} records, {row['columns']} columns · {row['origin']} · {row['licence']}{fetched}"
+            texts.about_dataset(row["rows"], row["columns"], row["origin"], row["licence"]) + fetched
         )
     return sentences
 
@@ -350,14 +331,14 @@ def type_of(cells: pd.Series) -> str:
 
     values = cells[~missing_cells(cells)]
     if not len(values):
-        return "empty"
+        return texts.EMPTY
     if pd.api.types.is_bool_dtype(values.dtype):
-        return "truth value"
+        return texts.TRUTH_VALUE
     try:
         dates = numbers_of(values, "")[1]
     except (AnonflowError, ValueError, TypeError, OverflowError):
-        return "text"
-    return "number" if dates is None else "date"
+        return texts.TEXT
+    return texts.NUMBER if dates is None else texts.DATE
 
 
 def _count(cells: pd.Series) -> tuple[str, int, int]:

@@ -19,7 +19,8 @@ from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, RULES, ColumnChoice, about_datasets
+from anonflow.dashboards.data import texts
+from anonflow.dashboards.data.column_form import COLUMNS, ColumnChoice, about_datasets
 from anonflow.dashboards.session.hierarchy_files import MOST as HIERARCHY
 from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hierarchy_name, matched_column
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
@@ -27,7 +28,7 @@ from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.user_limits import MEGABYTE
-from anonflow.dashboards.session.workspace import Workspace, plural
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError
 from anonflow.table.files.read import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
@@ -37,10 +38,6 @@ __all__ = ["DataScreen"]
 TOGETHER = 20.0
 """Seconds within which files are taken to have been dropped together."""
 
-BUILT_IN, OWN, PROJECT = "Built-in table", "Your own file", "A flow or project"
-
-DELIMITERS = {"found in the file": "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
-
 _ROLES = {
     "quasi-identifier": "background-color: var(--af-accent-soft); font-weight: 600;",
     "sensitive": "background-color: var(--af-warn-soft); font-weight: 600;",
@@ -48,19 +45,17 @@ _ROLES = {
     "weight": "background-color: var(--af-good-soft);",
     "unit": "background-color: var(--af-bad-soft); font-weight: 600;",
     "household": "background-color: var(--af-bad-soft);",
-    NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
+    texts.NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
 }
 
-_STEPS = """<ol class="steps">
-<li><b>Data</b>: open a table, and say which columns others may know of a person.
-<div class="told">They are its quasi-identifiers; what is to be protected is sensitive.</div></li>
-<li><b>Prepare</b>: code it before anything else, as offices do; often there is nothing to do.</li>
-<li><b>Risk</b>: see who stands alone, and by which columns.</li>
-<li><b>Protect</b>: choose among how many records each one hides, and by which methods.</li>
-<li><b>Compare</b>: run them, and see what each costs.</li>
-<li><b>Explore</b>: look at a result, column by column and record by record.</li>
-<li><b>Publish</b>: a release with its checks, its report, and the flow that repeats it.</li>
-</ol>"""
+
+def _steps() -> str:
+    """Return the steps of the work as a list, with what is said of the first below it."""
+    below = {"Data": f'<div class="told">{texts.QUASI_IDENTIFIERS}</div>'}
+    items = "".join(
+        f"<li><b>{name}</b>: {sentence}{below.get(name, '')}</li>" for name, sentence in texts.STEPS.items()
+    )
+    return f'<ol class="steps">{items}</ol>'
 
 
 class DataScreen(pn.viewable.Viewer):
@@ -102,48 +97,45 @@ class DataScreen(pn.viewable.Viewer):
     def _opening(self) -> None:
         self._about = about_datasets()
         self.way = pn.widgets.RadioButtonGroup(
-            label="Where the table comes from",
-            options=[BUILT_IN, OWN, PROJECT],
-            value=BUILT_IN,
+            label=texts.WAY,
+            options=[texts.BUILT_IN, texts.OWN, texts.PROJECT],
+            value=texts.BUILT_IN,
             sizing_mode="stretch_width",
         )
         first = next(iter(self._about))
         self.dataset = pn.widgets.Select(
-            label="Built-in table", options=list(self._about), value=first, sizing_mode="stretch_width"
+            label=texts.BUILT_IN, options=list(self._about), value=first, sizing_mode="stretch_width"
         )
         self.about = pn.pane.HTML("", css_classes=["af-muted"], sizing_mode="stretch_width")
         self.option_fields = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
-        self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
-        self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
+        self.hierarchies = pn.widgets.Checkbox(label=texts.WITH_HIERARCHIES, value=False)
+        self.open = pn.widgets.Button(label=texts.OPEN, color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
-            stylesheets=[PARTS], label="CSV, Parquet or Excel file, alone or with its hierarchies and its flow",
+            stylesheets=[PARTS], label=texts.DROP_TABLE,
             multiple=True, sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         caps = []
         if limits.upload_bytes is not None:
-            caps.append(f"{limits.upload_bytes / MEGABYTE:,.0f} MB")
+            caps.append(texts.megabytes(limits.upload_bytes / MEGABYTE))
         if limits.rows is not None:
-            caps.append(f"{limits.rows:,} records")
-        most = f"At most {' and '.join(caps)}. " if caps else ""
+            caps.append(texts.records(limits.rows))
         self.about_upload = pn.pane.HTML(
-            f"{most}The first line of a CSV file names the columns. Hierarchies are matched with columns by their names, such "
-            f"as <code>hierarchy_age.csv</code>. Your file stays in a private folder and is "
-            f"deleted {self._kept_words()}.",
+            texts.about_upload(caps, "<code>hierarchy_age.csv</code>"),
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
-        self.delimiter = pn.widgets.Select(label="Between cells", options=DELIMITERS, value="", width=180)
-        self.encoding = pn.widgets.TextInput(label="Encoding", value="utf-8", width=120)
-        self.missing = pn.widgets.TextInput(
-            label="Texts that mean: no value", placeholder="such as NA, ?", width=220
+        self.delimiter = pn.widgets.Select(
+            label=texts.DELIMITER, options=texts.DELIMITERS, value="", width=180
         )
-        self.again = pn.widgets.Button(label="Read the file again", align="end", visible=False)
+        self.encoding = pn.widgets.TextInput(label=texts.ENCODING, value="utf-8", width=120)
+        self.missing = pn.widgets.TextInput(label=texts.MISSING, placeholder=texts.MISSING_EXAMPLE, width=220)
+        self.again = pn.widgets.Button(label=texts.READ_AGAIN, align="end", visible=False)
         self.again.on_click(self._read_again)
         written = pn.Card(
             pn.FlexBox(self.delimiter, self.encoding, self.missing, self.again, gap="8px"),
-            header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
+            header=pn.pane.HTML(texts.CSV_CARD, margin=(4, 6)),
             collapsed=True,
             sizing_mode="stretch_width",
         )
@@ -151,11 +143,10 @@ class DataScreen(pn.viewable.Viewer):
         self.dropped = pn.pane.HTML("", css_classes=["af-note"], visible=False, sizing_mode="stretch_width")
         self.projects = DiskDropper(
             self._folder, self._open_project, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
-            label="Flow (.yaml) or project (.anonflow.zip)", sizing_mode="stretch_width", css_classes=["af-dropper"],
+            label=texts.DROP_PROJECT, sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         about_projects = pn.pane.HTML(
-            "A project is saved below, under Keep this work. A flow is the file that <code>anonflow run</code> takes. If its "
-            "table is a file that is not in it, open that file next.",
+            texts.about_projects(f"<code>{texts.RUN_FLOW}</code>"),
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
@@ -169,7 +160,7 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         self.waiting = pn.pane.HTML("", css_classes=["af-note"], sizing_mode="stretch_width", visible=False)
-        self.without = pn.widgets.Button(label="Open a table without it", visible=False)
+        self.without = pn.widgets.Button(label=texts.WITHOUT_IT, visible=False)
         self.without.on_click(self._forget_project)
         own = pn.Column(
             self.waiting,
@@ -184,12 +175,12 @@ class DataScreen(pn.viewable.Viewer):
         self.dataset.param.watch(self._about_dataset, "value")
 
         def turn(event: Any) -> None:
-            built_in.visible, own.visible = event.new == BUILT_IN, event.new == OWN
-            flows.visible = event.new == PROJECT
+            built_in.visible, own.visible = event.new == texts.BUILT_IN, event.new == texts.OWN
+            flows.visible = event.new == texts.PROJECT
 
         self.way.param.watch(turn, "value")
         self._about_dataset()
-        self._source = card("Open a table", self.way, built_in, own, flows, self.wrong)
+        self._source = card(texts.SOURCE_CARD, self.way, built_in, own, flows, self.wrong)
 
     def _about_dataset(self, *events: Any) -> None:
         name = self.dataset.value
@@ -219,7 +210,7 @@ class DataScreen(pn.viewable.Viewer):
         n = self._options["n"].value if "n" in self._options else described["rows"]
         # one that must be fetched takes its time, however small it is
         self._aside(
-            f"Opening {name}.",
+            texts.opening(name),
             lambda: self.workspace.read_dataset(name, **options),
             n=int(n or 0) if described["available"] else None,
         )
@@ -266,9 +257,7 @@ class DataScreen(pn.viewable.Viewer):
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
         workspace = self.workspace
         if workspace.frame is None or self._is_reading:
-            self.dropped.object = (
-                f"<p>{plural(len(self._hierarchies), 'file')} with a hierarchy: waiting for the table.</p>"
-            )
+            self.dropped.object = f"<p>{texts.hierarchies_wait(len(self._hierarchies))}</p>"
             self.dropped.visible = bool(self._hierarchies)
             return
         own, columns = safe_name(workspace.table_name), [str(each) for each in workspace.frame.columns]
@@ -293,7 +282,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _say_waiting(self) -> None:
         names = [*self._hierarchies, *self._flows]
-        self.dropped.object = f"<p>Waiting for the table: {escape(', '.join(names))}.</p>"
+        self.dropped.object = f"<p>{escape(texts.waiting(', '.join(names)))}</p>"
         self.dropped.visible = bool(names) and (self.workspace.frame is None or self._is_reading)
 
     def _forget(self, files: dict[str, tuple[float, Path]], name: str) -> None:
@@ -308,7 +297,7 @@ class DataScreen(pn.viewable.Viewer):
             self._forget(self._flows, name)
             return
         self._aside(
-            f"Reading {name}.",
+            texts.reading(name),
             lambda: self.workspace.read_project_file(path),
             opened=lambda: self._forget(self._flows, name),
         )
@@ -325,14 +314,14 @@ class DataScreen(pn.viewable.Viewer):
                 path.unlink(missing_ok=True)
             self.again.visible = self._refused_file is not None
 
-        self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **form), failed)
+        self._aside(texts.reading(name), lambda: workspace.read_file(name, path, **form), failed)
 
     def _read_again(self, *events: Any) -> None:
         if self._refused_file is not None:
             self._read(*self._refused_file)
         else:
             form = self._written("table.csv")
-            self._aside("Reading the file again.", lambda: self.workspace.reread(**form))
+            self._aside(texts.READING_AGAIN, lambda: self.workspace.reread(**form))
 
     def _open_project(self, name: str, path: Path) -> None:
         kept = self.workspace.set_aside(path)
@@ -343,7 +332,7 @@ class DataScreen(pn.viewable.Viewer):
             finally:
                 kept.unlink(missing_ok=True)
 
-        self._aside(f"Reading {name}.", read)
+        self._aside(texts.reading(name), read)
 
     def _aside(
         self,
@@ -368,12 +357,12 @@ class DataScreen(pn.viewable.Viewer):
                 opened()
                 self._attach()
             if workspace.waits_for:
-                self.way.value = OWN
+                self.way.value = texts.OWN
             self._show_waiting()
 
         def refused(sentence: str) -> None:
             self._source.loading = self._is_reading = False
-            workspace.status = before if workspace.frame is not None else "Nothing was opened."
+            workspace.status = before if workspace.frame is not None else texts.NOTHING_OPENED
             self._refused(sentence)
             failed()
 
@@ -389,7 +378,7 @@ class DataScreen(pn.viewable.Viewer):
     def _show_waiting(self) -> None:
         name = self.workspace.waits_for
         self.waiting.visible = self.without.visible = bool(name)
-        self.waiting.object = f"<p>A flow or project waits for its table: <b>{escape(name)}</b>.</p>"
+        self.waiting.object = f"<p>{texts.WAITS_FOR_TABLE} <b>{escape(name)}</b>.</p>"
 
     def _forget_refused(self) -> None:
         """Forget the file that could not be read."""
@@ -397,9 +386,6 @@ class DataScreen(pn.viewable.Viewer):
             self._refused_file[1].unlink(missing_ok=True)
             self._refused_file = None
         self.again.visible = "csv" in self.workspace.source
-
-    def _kept_words(self) -> str:
-        return "when its session ends"
 
     def _try(self, opening: Any) -> bool:
         self._refused("")
@@ -415,15 +401,17 @@ class DataScreen(pn.viewable.Viewer):
 
     def _refused(self, sentence: str) -> None:
         open_still = self.workspace.table_name
-        still = f" <b>{escape(open_still)}</b> is still open." if open_still else ""
-        self.wrong.object = f"<p role='alert'><b>Not opened.</b> {escape(on_screen(sentence))}{still}</p>"
+        still = f" <b>{escape(open_still)}</b> {texts.STILL_OPEN}" if open_still else ""
+        self.wrong.object = (
+            f"<p role='alert'><b>{texts.NOT_OPENED}</b> {escape(on_screen(sentence))}{still}</p>"
+        )
         self.wrong.visible = bool(sentence)
 
     # ------------------------------------------------------------------------------ what it is like
 
     def _looking(self) -> None:
         editors: dict[str, Any] = dict.fromkeys(COLUMNS) | {
-            "role": {"type": "list", "values": [*ROLES, NOT_PUBLISHED], "autocomplete": False},
+            "role": {"type": "list", "values": [*ROLES, texts.NOT_PUBLISHED], "autocomplete": False},
             "kind": {"type": "list", "values": list(KINDS)},
             "no value": {
                 "type": "list",
@@ -439,16 +427,8 @@ class DataScreen(pn.viewable.Viewer):
             sortable=False,
             selectable="checkbox",
             stylesheets=[PARTS],
-            titles={"column": "Column", "type": "Type", "distinct": "Distinct", "missing": "Missing",
-                    "role": "Role ▾", "kind": "Kind ▾", "no value": "Without a value ▾",
-                    "codes": "Codes ✎"},
-            header_tooltips={
-                "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
-                "as it is · identifier: never published · unit: whose a row is, where people have several · household: of the unit",
-                "kind": "how a quasi-identifier may be generalized",
-                "no value": " · ".join(f"{rule}: {words}" for rule, words in RULES.items()),
-                "codes": "texts that stand in place of a number, such as N, R: of kind numeric",
-            },
+            titles=texts.TITLES,
+            header_tooltips=texts.TOOLTIPS,
             text_align={"distinct": "right", "missing": "right"},
             widths={"column": 185, "type": 88, "distinct": 82, "missing": 80, "role": 140, "kind": 108},
             sizing_mode="stretch_width",
@@ -459,18 +439,18 @@ class DataScreen(pn.viewable.Viewer):
         self.refusal = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
         self.many_roles = pn.widgets.Select(
-            label="Role of the ticked columns", options=["", *ROLES, NOT_PUBLISHED], width=200
+            label=texts.MANY_ROLES, options=["", *ROLES, texts.NOT_PUBLISHED], width=200
         )
-        self.many_kinds = pn.widgets.Select(
-            label="Kind of the ticked columns", options=["", *KINDS], width=200
-        )
+        self.many_kinds = pn.widgets.Select(label=texts.MANY_KINDS, options=["", *KINDS], width=200)
         for widget, field in ((self.many_roles, "role"), (self.many_kinds, "kind")):
             widget.param.watch(partial(self._chosen_for_many, field), "value")
-        rules = "".join(f"<li><b>{rule}</b>: {escape(words)}.</li>" for rule, words in RULES.items())
+        rules = "".join(f"<li><b>{rule}</b>: {escape(words)}.</li>" for rule, words in texts.RULES.items())
         self.rules = pn.pane.HTML(
-            f"<p>Without a value:</p><ul>{rules}</ul>", css_classes=["af-muted"], sizing_mode="stretch_width"
+            f"<p>{texts.WITHOUT_VALUE}</p><ul>{rules}</ul>",
+            css_classes=["af-muted"],
+            sizing_mode="stretch_width",
         )
-        self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
+        self.guess = pn.widgets.Button(label=texts.FIRST_GUESS, on_click=lambda event: self.choice.infer())
         self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
         self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
         self.first = pn.widgets.Tabulator(
@@ -487,35 +467,33 @@ class DataScreen(pn.viewable.Viewer):
         )
         self.counts = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self._columns_card = card(
-            "Columns",
+            texts.COLUMNS_CARD,
             self.columns,
             self.refusal,
             self.trouble,
             pn.FlexBox(self.many_roles, self.many_kinds, pn.Row(self.guess, margin=(18, 0, 0, 0)), gap="8px"),
             self.rules,
-            lead="Click a role or a kind to change it, or tick several columns and choose for all of them below. A column of numbers may have codes "
-            "in place of some of them: type these, with commas between. Only you know what others may know of a person.",
+            lead=texts.COLUMNS_LEAD,
         )
-        self._unique_card = card("Who stands alone", self.sentence, self.bars)
-        self._first_card = card("First rows", self.counts, self.first)
+        self._unique_card = card(texts.UNIQUE_CARD, self.sentence, self.bars)
+        self._first_card = card(texts.FIRST_ROWS_CARD, self.counts, self.first)
         self.with_table = pn.widgets.Checkbox(
-            label="with the table and the seeds of the runs: the file is then the owner's",
+            label=texts.WITH_TABLE,
             value=False,
             sizing_mode="stretch_width",
             css_classes=["af-wraps"],
             stylesheets=[PARTS],
         )
         self.save = pn.widgets.FileDownload(
-            callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",
+            callback=self._project_file, filename="project.anonflow.zip", label=texts.SAVE, color="primary",
             width=200, css_classes=["af-save"],
         )  # fmt: skip
         self._keep_card = card(
-            "Keep this work",
+            texts.KEEP_CARD,
             pn.Row(self.save, self.with_table),
-            lead="One file with the flow, the hierarchies, and the runs with their measures and notes. It holds names of "
-            "columns and labels of hierarchies, and no record. It is opened above, under A flow or project.",
+            lead=texts.KEEP_LEAD,
         )
-        self._steps_card = card("What happens here", pn.pane.HTML(_STEPS, stylesheets=[PARTS]))
+        self._steps_card = card(texts.STEPS_CARD, pn.pane.HTML(_steps(), stylesheets=[PARTS]))
         self._top = pn.Column(
             self._source,
             self._steps_card,
@@ -579,7 +557,7 @@ class DataScreen(pn.viewable.Viewer):
         workspace = self.workspace
         wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
         items = "".join(f"<li>{escape(text)}</li>" for text in workspace.problems[:6])
-        self.trouble.object = f"<p><b>The columns cannot be used like this.</b></p><ul>{items}</ul>"
+        self.trouble.object = f"<p><b>{texts.CANNOT_BE_USED}</b></p><ul>{items}</ul>"
         self.trouble.visible = wrong
 
     def _show_frame(self, *events: Any) -> None:
@@ -606,11 +584,7 @@ class DataScreen(pn.viewable.Viewer):
             return
         missing = sum(missing for _, _, missing in about.values())
         self.rules.visible = bool(missing)
-        without = f", {plural(missing, 'cell')} without a value" if about else ""
-        self.counts.object = (
-            f"{plural(len(frame), 'record')}, {plural(frame.shape[1], 'column')}{without}. "
-            "These are your records as they are: nobody else sees them."
-        )
+        self.counts.object = texts.size_of_table(len(frame), frame.shape[1], missing if about else None)
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._page

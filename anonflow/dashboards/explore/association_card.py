@@ -10,6 +10,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import card, html
+from anonflow.dashboards.explore import texts
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.drawing.heat_map import difference_map, heat_map
@@ -34,19 +35,17 @@ class AssociationCard(pn.viewable.Viewer):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self.start = pn.widgets.Button(
-            label="Compare the associations", color="primary", width=220, css_classes=["af-associate"]
+            label=texts.COMPARE, color="primary", width=220, css_classes=["af-associate"]
         )
         self.start.on_click(lambda _: self.compute())
         self.which = html("")
         self.picture = html("", "af-association")
         self._card = card(
-            "How columns go together, before and after",
+            texts.ASSOCIATIONS,
             self.which,
             self.start,
             self.picture,
-            lead="Between 0 and 1: the correlation of two numbers, Cramer's V of two categories, the correlation ratio of a number "
-            "and a category. After: the mean over plausible tables of what would be published, times the share of rows that are "
-            "not suppressed.",
+            lead=texts.ABOUT_ASSOCIATIONS,
         )
         workspace.param.watch(self._show, ["chosen", "runs"])
         self.param.watch(self._show, ["computing", "problem"])
@@ -85,13 +84,13 @@ class AssociationCard(pn.viewable.Viewer):
         run, shown = self.run, self.associations
         self.start.disabled = self.computing or run is None
         self.start.visible = shown is None
-        self.start.label = "Comparing…" if self.computing else "Compare the associations"
+        self.start.label = texts.COMPARING if self.computing else texts.COMPARE
         if run is not None:
             self.which.object = str(
-                Markup('<p class="soft" role="status">Run: {} (#{})</p>').format(run.name, run.id)
+                Markup('<p class="soft" role="status">{}</p>').format(texts.of_run(run.name, run.id))
             )
         if self.problem:
-            self.picture.object = str(Markup("<p>This cannot be compared: {}</p>").format(self.problem))
+            self.picture.object = str(Markup("<p>{}</p>").format(texts.not_compared(self.problem)))
         else:
             self.picture.object = "" if shown is None else str(associations_markup(shown))
 
@@ -105,32 +104,39 @@ def associations_markup(associations: Associations) -> Markup:
     below = np.tril_indices(len(associations.columns), -1)
     order = np.argsort(-np.abs(change[below]), kind="stable")[:5]
     worst = Markup("").join(
-        Markup("<li>{} and {}: {} before, {} after</li>").format(
-            associations.columns[below[0][at]],
-            associations.columns[below[1][at]],
-            f"{associations.before[below][at]:.2f}",
-            f"{associations.after[below][at]:.2f}",
+        Markup("<li>{}</li>").format(
+            texts.changed(
+                associations.columns[below[0][at]],
+                associations.columns[below[1][at]],
+                float(associations.before[below][at]),
+                float(associations.after[below][at]),
+            )
         )
         for at in order.tolist()
     )
     scroll = Markup("<div class='scroll' tabindex='0' role='group' aria-label='{}'>{}</div>")
     return Markup(
-        "<div class='abreast'><div><h4>Before and after</h4><p class='soft'>Below the diagonal: in the originals. Above it: in the release.</p>{}</div>"
-        "<div><h4>The difference</h4><p class='soft'>Blue: stronger than before. Orange: weaker.</p>{}</div></div>"
-        "<h4>What changed most</h4><ul class='limits'>{}</ul>"
+        "<div class='abreast'><div><h4>{}</h4><p class='soft'>{}</p>{}</div>"
+        "<div><h4>{}</h4><p class='soft'>{}</p>{}</div></div>"
+        "<h4>{}</h4><ul class='limits'>{}</ul>"
     ).format(
+        texts.BEFORE_AND_AFTER,
+        texts.ABOUT_BEFORE_AND_AFTER,
         scroll.format(
-            "Before and after",
+            texts.BEFORE_AND_AFTER,
             heat_map(
                 associations.columns,
                 associations.before,
                 associations.after,
-                "Association of columns before and after",
+                texts.BEFORE_AND_AFTER_PICTURE,
             ),
         ),
+        texts.DIFFERENCE,
+        texts.ABOUT_DIFFERENCE,
         scroll.format(
-            "The difference",
-            difference_map(associations.columns, change, "Change of the association of columns"),
+            texts.DIFFERENCE,
+            difference_map(associations.columns, change, texts.DIFFERENCE_PICTURE),
         ),
+        texts.CHANGED_MOST,
         worst,
     )

@@ -13,9 +13,10 @@ import param
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
+from anonflow.dashboards.explore import texts
 from anonflow.dashboards.session.publication import rehearsed_card
 from anonflow.dashboards.session.screen_work import Background
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace, plural
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs, record_costs
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from anonflow.engine.report.card import ReleaseCard
 
 __all__ = [
-    "ATTACKERS",
     "Attacks",
     "BeforeAfter",
     "ExploreModel",
@@ -44,24 +44,6 @@ __all__ = [
 
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""
-
-ATTACKERS = {
-    "prosecutor": "looks for one person",
-    "journalist": "has a register",
-    "presence": "has a register, wants who is in it",
-    "marketer": "links everybody",
-    "linker": "rules rows out",
-    "linkable-columns": "uses other columns",
-    "insider": "knows others' rows",
-    "replay": "guesses the seed",
-    "simulator": "tries other seeds",
-    "order": "reads the rows' order",
-    "intersection": "has earlier releases",
-    "homogeneity": "wants the secret",
-    "population": "knows the population's size",
-    "counting": "counts all matchings",
-}
-"""The attack of each attacker, in a few words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +119,7 @@ class MissingLoss:
 
     def sentence(self) -> str:
         """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
-        return (
-            f"{self.column}: {plural(self.cells, 'record')} without a value "
-            f"{'loses' if self.cells == 1 else 'lose'} {self.loss:.1%}, the others {self.others:.1%}."
-        )
+        return texts.missing_loss(self.column, self.cells, self.loss, self.others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +258,7 @@ class ExploreModel(param.Parameterized):
             [*(losses_of_run.get(name) for name in columns), run.result.measures.get("gcp")]
             for losses_of_run, run in zip(losses, shown, strict=True)
         ]
-        return [*columns, "all (GCP)"], names, values
+        return [*columns, texts.ALL_COLUMNS], names, values
 
     def distribution(self) -> Distribution | None:
         """Return the chosen column before and after."""
@@ -379,7 +358,7 @@ class ExploreModel(param.Parameterized):
         """
         part, run, anonymization = self.lattice(), self.run, self.anonymization
         if part is None or run is None or anonymization is None or not 0 <= at < len(part.nodes):
-            raise ParameterError("there is no such node; choose one of those that are drawn")
+            raise ParameterError(texts.NO_NODE)
         node = part.nodes[at]
         needed = math.ceil(1e4 * node.suppressed / anonymization.n) / 1e4
         self._awaited = max(each.id for each in self.workspace.runs)
@@ -451,12 +430,10 @@ class ExploreModel(param.Parameterized):
 def called(row: dict[str, Any]) -> str:
     """Return what an attacker does, in a few words; of several sensitive columns, which one."""
     column = row.get("column")
-    return ATTACKERS[row["attacker"]] + (f": {column}" if column else "")
+    return texts.ATTACKERS[row["attacker"]] + (f": {column}" if column else "")
 
 
 def in_plain_words(row: dict[str, Any]) -> str:
     """Return an attacker's result in plain words; for a counted rate, with its confidence interval."""
-    low, high = 100 * row["low"], 100 * row["high"]
-    if low == high:
-        return str(row["sentence"])
-    return f"{row['sentence']} For people like these the rate lies between {low:.1f} % and {high:.1f} %, with confidence 95 %."
+    sentence, low, high = str(row["sentence"]), row["low"], row["high"]
+    return sentence if low == high else texts.with_interval(sentence, low, high)

@@ -26,6 +26,7 @@ from anonflow.dashboards.components.html import (
     verdict_of,
 )
 from anonflow.dashboards.components.release_card import card_lines
+from anonflow.dashboards.explore import texts
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
@@ -36,22 +37,10 @@ from anonflow.errors import AnonflowError
 
 __all__ = ["ExploreScreen"]
 
-NO_RUN = "No run yet: go to Compare and press Run; then a tap on a run shows it here."
 PAGE = 15
 MOST = 600
 """Records that are listed at once; others are found by searching."""
 SEPARATOR = " · "
-
-_KINDS = {
-    "matches": "Thick orange: the {rows} published rows that may be this person's; each is the true one with the same "
-    "probability. Dashed blue: the {originals} people whose values this generalized record covers. Thin: matches "
-    "among the others. Nobody can tell them apart by these columns.",
-    "class": "This record is published in a class of {originals} equal rows: somebody who looks for one of these people finds "
-    "all of them.",
-    "covers": "Dotted orange: the {rows} published rows that cover this person. k-concealment promises that at least k of "
-    "them are matches, not that each is equally likely.",
-    "suppressed": "This record is suppressed: it is published as * in every column, and tells nothing.",
-}
 
 
 class ExploreScreen(pn.viewable.Viewer):
@@ -63,7 +52,7 @@ class ExploreScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default="Explore", constant=True)
+    title = param.String(default=texts.TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
@@ -79,19 +68,15 @@ class ExploreScreen(pn.viewable.Viewer):
         self._panels: list[Any] = []
         self.inside = pn.Column(
             pn.Row(self.chosen),
-            self._of_run("This run", self.facts),
-            card("Loss by attribute and run", self.losses,
-                 lead="0 % is the value itself, 100 % is published as *: lower is better. ▶ is the run that is shown."),
+            self._of_run(texts.THIS_RUN, self.facts),
+            card(texts.LOSSES, self.losses, lead=texts.ABOUT_LOSSES),
             self.levels,
-            self._of_run("Before and after: one column", pn.Row(self.column), self.distance, self.overlay,
-                 lead="Blue bars: the originals. Orange line with diamonds: what is published, each range spread "
-                      "evenly over its width, each set over its members."),
+            self._of_run(texts.ONE_COLUMN, pn.Row(self.column), self.distance, self.overlay, lead=texts.ABOUT_ONE_COLUMN),
             AssociationCard(workspace),
-            self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.matching, self.records),
-            self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
-            self._of_run("Class sizes and matches", self.sizes),
-            self._of_run("Risk: what attackers achieve", self.attack, self.attacked,
-                 lead="Each attacker has the release, and knows what is said beside it."),
+            self._of_run(texts.BEFORE_AFTER_RECORDS, pn.Row(self.search, self.only_changed), self.matching, self.records),
+            self._of_run(texts.HIDDEN_AMONG, pn.Row(self.record, self.worst), self.graph),
+            self._of_run(texts.SIZES, self.sizes),
+            self._of_run(texts.ATTACKS, self.attack, self.attacked, lead=texts.ABOUT_ATTACKS),
             sizing_mode="stretch_width",
             margin=0,
             visible=self.model.run is not None,
@@ -129,7 +114,7 @@ class ExploreScreen(pn.viewable.Viewer):
         if run is None or run is self._shown:
             return
         self._shown = run
-        self._name(f"Computing {run.name} (#{run.id})…", True)
+        self._name(texts.computing(run.name, run.id), True)
         self.model.prepare(self._fill, self._not_filled)
 
     def _name(self, text: str, stale: bool) -> None:
@@ -140,33 +125,34 @@ class ExploreScreen(pn.viewable.Viewer):
             panel.css_classes = ["af-card", *(["af-stale"] if stale else [])]
 
     def _not_filled(self, problem: str) -> None:
-        self._name(f"This run cannot be shown: {problem}", True)
+        self._name(texts.not_shown(problem), True)
 
     def _fill(self) -> None:
         run = self.model.run
         if run is None:
             return
-        self._name(f"Run: {run.name} (#{run.id})", False)
+        self._name(texts.of_run(run.name, run.id), False)
         result = run.result
         self.facts.object = str(
             cards(
                 [
-                    (f"{result.records:,}", "records"),
-                    (str(result.k), "k"),
+                    (f"{result.records:,}", texts.RECORDS),
+                    (str(result.k), texts.K),
                     (
                         f"{result.measures.get('gcp', float('nan')):.4f}",
-                        directed("information loss (GCP)", "gcp"),
+                        directed(texts.LOSS, "gcp"),
                     ),
-                    (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
-                    (result.guarantee, "guarantee"),
+                    (f"{result.suppressed:,}", directed(texts.SUPPRESSED, "suppressed")),
+                    (result.guarantee, texts.GUARANTEE),
                 ]
             )
         )
         lost = self.model.missing_losses()
         if lost:
             self.facts.object += str(
-                Markup("<h4>Records without a value</h4><ul class='limits'>{}</ul>").format(
-                    Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in lost)
+                Markup("<h4>{}</h4><ul class='limits'>{}</ul>").format(
+                    texts.WITHOUT_A_VALUE,
+                    Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in lost),
                 )
             )
         self._filling = True
@@ -187,12 +173,12 @@ class ExploreScreen(pn.viewable.Viewer):
     # ------------------------------------------------------------------------- loss, distributions
 
     def _make_loss(self) -> None:
-        self.nothing = empty(NO_RUN)
-        self.chosen = pn.widgets.Select(label="Run", options={}, width=300)
+        self.nothing = empty(texts.NO_RUN)
+        self.chosen = pn.widgets.Select(label=texts.RUN, options={}, width=300)
         self.chosen.param.watch(self._run_changed, "value")
         self.facts = html("")
         self.losses = html("", "af-heat")
-        self.column = pn.widgets.Select(label="Column", options=[], width=260)
+        self.column = pn.widgets.Select(label=texts.COLUMN, options=[], width=260)
         self.column.link(self.model, value="column")
         self.distance = html("")
         self.overlay = figure_pane(css_classes=["af-overlay"])
@@ -208,18 +194,14 @@ class ExploreScreen(pn.viewable.Viewer):
         if distribution is None:
             return
         self.overlay.object = figures.overlay(distribution, figures.look(self.workspace.dark))
-        self.distance.object = str(
-            Markup(
-                "<p>{} of the records would have to move to make the two equal; lower is better.</p>"
-            ).format(f"{distribution.distance:.1%}")
-        )
+        self.distance.object = str(Markup("<p>{}</p>").format(texts.distance(distribution.distance)))
 
     # -------------------------------------------------------------------------------------- lattice
 
     def _make_lattice(self) -> None:
         self.lattice = Clickable(on_click=self._node_clicked, sizing_mode="stretch_width")
         self.levels_problem = html("", "af-bad")
-        self.levels = card("Levels of the columns", self.levels_problem, self.lattice)
+        self.levels = card(texts.LEVELS, self.levels_problem, self.lattice)
         self._refuse_node("")
         self.levels.visible = False
 
@@ -247,10 +229,8 @@ class ExploreScreen(pn.viewable.Viewer):
     # -------------------------------------------------------------------------------------- records
 
     def _make_records(self) -> None:
-        self.search = pn.widgets.TextInput(
-            label="Search the records", placeholder="a value, before or after", width=280
-        )
-        self.only_changed = pn.widgets.Checkbox(label="Only records that changed", align="end")
+        self.search = pn.widgets.TextInput(label=texts.SEARCH, placeholder=texts.SEARCH_EXAMPLE, width=280)
+        self.only_changed = pn.widgets.Checkbox(label=texts.ONLY_CHANGED, align="end")
         self.search.param.watch(self._show_records, "value")
         self.only_changed.param.watch(self._show_records, "value")
         self.matching = html("")
@@ -258,11 +238,11 @@ class ExploreScreen(pn.viewable.Viewer):
         self.table: pn.widgets.Tabulator | None = None
 
     def _show_records(self, *events: Any) -> None:
-        self.matching.object = "<p class='soft' role='status'>Searching…</p>"
+        self.matching.object = f"<p class='soft' role='status'>{texts.SEARCHING}</p>"
         self.model.search(self.search.value, self.only_changed.value, self._list_records, self._not_searched)
 
     def _not_searched(self, problem: str) -> None:
-        self.matching.object = str(Markup("<p>The search failed: {}</p>").format(problem))
+        self.matching.object = str(Markup("<p>{}</p>").format(texts.not_searched(problem)))
 
     def _list_records(self, answer: FoundRecords) -> None:
         import pandas as pd
@@ -274,20 +254,18 @@ class ExploreScreen(pn.viewable.Viewer):
         names = list(records.before.columns)
         shown: dict[str, Any] = {"record": at}
         groups: dict[str, list[str]] = {}
-        titles = {"record": "record"}
+        titles = {"record": texts.RECORD_COLUMN}
         for name in names:
             both = [f"{name}{SEPARATOR}original", f"{name}{SEPARATOR}published"]
             shown[both[0]] = records.before[name].iloc[at].to_numpy(object)
             shown[both[1]] = records.after[name].iloc[at].to_numpy(object)
             groups[escape(name)] = both  # Tabulator takes titles for markup
-            titles |= dict(zip(both, ("original", "published"), strict=True))
+            titles |= dict(zip(both, (texts.ORIGINAL, texts.PUBLISHED), strict=True))
         frame = pd.DataFrame(shown)
         changed = records.changed[at]
-        first = f" The first {MOST:,} are listed: search for others." if len(answer.at) > MOST else ""
         self.matching.object = str(
-            Markup('<p class="soft">{} of {} records; {} of their {} cells changed.{} Changed cells are marked ✎ and '
-                   "shaded. A tap on a row shows the record's graph below.</p>").format(
-                f"{len(answer.at):,}", f"{len(records.before):,}", f"{answer.changed_cells:,}", f"{len(answer.at) * len(names):,}", first
+            Markup('<p class="soft">{}</p>').format(
+                texts.matching(len(answer.at), len(records.before), answer.changed_cells, len(answer.at) * len(names), MOST)
             )
         )  # fmt: skip
         for number, name in enumerate(names):
@@ -304,9 +282,9 @@ class ExploreScreen(pn.viewable.Viewer):
     # ---------------------------------------------------------------------------------------- graph
 
     def _make_graph(self) -> None:
-        self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
+        self.record = pn.widgets.IntInput(label=texts.RECORD, value=0, start=0, end=0, width=140)
         self.record.param.watch(self._record_changed, "value")
-        self.worst = pn.widgets.Button(label="The one that loses most", width=200, align="end")
+        self.worst = pn.widgets.Button(label=texts.WORST, width=200, align="end")
         self.worst.on_click(lambda _: self.model.param.update(record=self.model.worst_record()))
         self.graph = html("", "af-graph")
         self.sizes = html("", "af-sizes")
@@ -333,15 +311,17 @@ class ExploreScreen(pn.viewable.Viewer):
         ]
         right = [", ".join(row) for row in after.to_numpy().tolist()]
         drawn = around_one(left, right, map(tuple, around.edges.tolist()), solid=around.kind != "covers")
-        sentence = _KINDS[around.kind].format(originals=around.originals_in_all, rows=around.rows_in_all)
-        more = around.originals_in_all - len(around.originals)
-        if more > 0:
-            sentence += f" {more:,} more are not drawn."
+        sentence = texts.hidden_among(
+            around.kind,
+            around.originals_in_all,
+            around.rows_in_all,
+            not_drawn=around.originals_in_all - len(around.originals),
+        )
         lists = facts(
             ["", *before.columns],
             [
-                [Markup("<b>original</b>"), *before.iloc[0]],
-                [Markup("<b>published as</b>"), *after.iloc[0]],
+                [Markup("<b>{}</b>").format(texts.ORIGINAL), *before.iloc[0]],
+                [Markup("<b>{}</b>").format(texts.PUBLISHED_AS), *after.iloc[0]],
             ],
         )
         self.graph.object = str(
@@ -354,17 +334,16 @@ class ExploreScreen(pn.viewable.Viewer):
             return
         counts = self.model.sizes()
         regular = anonymization.matches is not None
-        unit = "originals that a published row may stand for" if regular else "records in the class"
+        unit = texts.MAY_STAND_FOR if regular else texts.IN_THE_CLASS
         if anonymization.matches is None and anonymization.classes is None:
-            unit = "originals that a published row covers"
+            unit = texts.COVERED
         if len(counts) == 1:
             size, number = counts[0]
-            text = Markup("<p>Each of the {} published rows: {} {}.</p>").format(
-                f"{number:,}", f"{size:,}", unit
-            )
+            text = Markup("<p>{}</p>").format(texts.each_row(number, size, unit))
         else:
-            text = Markup("<p class='soft'>Across: {}. Up: how many rows.</p>{}").format(
-                unit, columns(counts, "Matches of each row" if regular else "Class sizes", unit)
+            title = texts.MATCHES_PICTURE if regular else texts.CLASSES_PICTURE
+            text = Markup("<p class='soft'>{}</p>{}").format(
+                texts.axes_of_sizes(unit), columns(counts, title, unit)
             )
         self.sizes.object = str(text)
 
@@ -372,7 +351,7 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _make_attacks(self) -> None:
         self.attack = pn.widgets.Button(
-            label="Let attackers try", color="primary", width=180, css_classes=["af-attack"]
+            label=texts.ATTACK, color="primary", width=180, css_classes=["af-attack"]
         )
         self.attack.on_click(lambda _: self.model.attack())
         self.attacked = html("", "af-attacks")
@@ -380,14 +359,14 @@ class ExploreScreen(pn.viewable.Viewer):
     def _show_attacks(self, *events: Any) -> None:
         model = self.model
         self.attack.disabled = model.attacking or model.run is None
-        self.attack.label = "Attacking…" if model.attacking else "Let attackers try"
+        self.attack.label = texts.ATTACKING if model.attacking else texts.ATTACK
         if model.problem:
-            self.attacked.object = str(Markup("<p>The attack failed: {}</p>").format(model.problem))
+            self.attacked.object = str(Markup("<p>{}</p>").format(texts.not_attacked(model.problem)))
         elif model.attacks is None:
             self.attacked.object = (
-                "<p class='soft' role='status'>Attackers are at work; this takes some seconds.</p>"
+                f"<p class='soft' role='status'>{texts.AT_WORK}</p>"
                 if model.attacking
-                else "<p class='soft'>Nobody has attacked this run yet. anonflow draws a release for the attack and discards it.</p>"
+                else f"<p class='soft'>{texts.NOT_ATTACKED}</p>"
             )
         else:
             k = model.run.result.k if model.run is not None else 0
@@ -396,10 +375,9 @@ class ExploreScreen(pn.viewable.Viewer):
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
             html(
-                Markup(
-                    "<h2>Explore</h2><p>{} <span class='soft'>Everything here shows values of the table. Do not publish "
-                    "pictures of this screen.</span></p>"
-                ).format(badge(False, "Owner's view"))
+                Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
+                    texts.TITLE, badge(False, texts.OWNERS_VIEW), texts.LEAD
+                )
             ),
             self.nothing,
             self.inside,
@@ -425,7 +403,7 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
         css_classes=["af-records"],
         margin=(6, 0),
     )
-    marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent); font-weight: 600"
+    marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent); font-weight: 600;"
 
     def shade(cells: Any) -> list[str]:
         return [marked if str(cell).startswith("✎ ") else "" for cell in cells]
@@ -435,40 +413,36 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
     return table
 
 
-def plural_people(number: int) -> str:
-    """Return such as ``1 person``, ``2 people``."""
-    return "1 person" if number == 1 else f"{number:,} people"
-
-
 def attacks_markup(attacks: Attacks, k: int) -> Markup:
     """Return the page of risks: verdicts, sentences, and rates with their intervals."""
     rows = []
     for row in attacks.rows:
         beaten = row["at_risk"] > 0
-        more = f"{plural_people(row['at_risk'])} more at risk than promised"
+        more = texts.more_at_risk(row["at_risk"])
         rows.append(
             [
                 Markup("<b>{}</b><br><span class='soft'>{}</span><br>{}").format(
-                    called(row), row["attacker"], verdict_of(not beaten, "as promised", more)
+                    called(row), row["attacker"], verdict_of(not beaten, texts.AS_PROMISED, more)
                 ),
                 row["knows"],
                 in_plain_words(row),
             ]
         )
     shown = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
-    picture = intervals(shown, "Success of each attacker, with its interval")
+    picture = intervals(shown, texts.HOW_OFTEN_PICTURE)
     return Markup(
-        "{}<div class='attackers'>{}</div><h4>How often each one wins</h4><p class='soft'>Dot: the rate. Line: where a counted rate lies with confidence 95 %. Orange "
-        "bar: what the release promises, one in k = {}, or what can be guessed without it.</p>{}"
-        "<h4>Among how many rows each person is</h4><p class='soft'>Rows that cover a person, across; people, up.</p>{}"
+        "{}<div class='attackers'>{}</div><h4>{}</h4><p class='soft'>{}</p>{}<h4>{}</h4><p class='soft'>{}</p>{}"
     ).format(
         Markup("")
         if attacks.card is None
-        else Markup("<h4>Release card</h4><p><b>{}</b></p>{}<h4>Each attacker</h4>").format(
-            attacks.card.headline(), card_lines(attacks.card)
+        else Markup("<h4>{}</h4><p><b>{}</b></p>{}<h4>{}</h4>").format(
+            texts.RELEASE_CARD, attacks.card.headline(), card_lines(attacks.card), texts.EACH_ATTACKER
         ),
-        facts(["attacker, verdict", "knows besides the release", "what it achieves"], rows),
-        k,
+        facts(texts.ATTACKS_HEADER, rows),
+        texts.HOW_OFTEN,
+        texts.about_how_often(k),
         picture,
-        columns(attacks.covering, "Rows that cover each person", "rows that cover a person"),
+        texts.AMONG,
+        texts.ABOUT_AMONG,
+        columns(attacks.covering, texts.AMONG_PICTURE, texts.AMONG_UNIT),
     )

@@ -13,6 +13,7 @@ import param
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.session.hierarchy_files import MOST
 from anonflow.dashboards.session.paths import safe_name
@@ -20,9 +21,9 @@ from anonflow.dashboards.session.paths import safe_name
 __all__ = ["HierarchyBuilder"]
 
 _LEGEND = (
-    '<div class="legend"><span><b>◆</b> limit: nothing is generalized beyond</span>'
-    "<span><b>dashed</b> beyond a limit: never published</span>"
-    "<span><b>▸ n +</b> opens what is below</span></div>"
+    f'<div class="legend"><span><b>{texts.LIMIT_MARK}</b> {texts.LIMIT_LEGEND}</span>'
+    f"<span><b>{texts.BEYOND_MARK}</b> {texts.BEYOND_LEGEND}</span>"
+    f"<span><b>{texts.FOLDED_MARK}</b> {texts.FOLDED_LEGEND}</span></div>"
 )
 
 
@@ -39,49 +40,45 @@ class HierarchyBuilder(ShownPart):
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
         choice = self.choice
-        self.column = pn.widgets.Select(label="Column", options=[], width=240)
-        self.way = pn.widgets.Select(label="Hierarchy from", options=[], width=240)
-        self.step = pn.widgets.FloatInput.from_param(choice.param.step, label="Narrowest width", width=130)
-        self.levels = pn.widgets.IntInput.from_param(choice.param.levels, label="Levels", width=100)
-        self.fanout = pn.widgets.IntInput.from_param(
-            choice.param.fanout, label="Joined at each level", width=150
-        )
-        self.origin = pn.widgets.FloatInput.from_param(choice.param.origin, label="One begins at", width=120)
+        self.column = pn.widgets.Select(label=texts.COLUMN, options=[], width=240)
+        self.way = pn.widgets.Select(label=texts.WAY, options=[], width=240)
+        self.step = pn.widgets.FloatInput.from_param(choice.param.step, label=texts.STEP, width=130)
+        self.levels = pn.widgets.IntInput.from_param(choice.param.levels, label=texts.LEVELS, width=100)
+        self.fanout = pn.widgets.IntInput.from_param(choice.param.fanout, label=texts.FANOUT, width=150)
+        self.origin = pn.widgets.FloatInput.from_param(choice.param.origin, label=texts.ORIGIN, width=120)
         self.hide = pn.widgets.RadioButtonGroup.from_param(
-            choice.param.hide, label="Positions are hidden from the", options=["right", "left"]
+            choice.param.hide, label=texts.HIDE, options=["right", "left"]
         )
         self.clicks = pn.widgets.RadioButtonGroup.from_param(
             choice.param.clicks,
-            label="Clicks on the tree",
-            options={"Clicks choose values to group": "group", "Clicks set boundaries": "boundary"},
+            label=texts.CLICKS,
+            options={texts.CLICKS_GROUP: "group", texts.CLICKS_LIMIT: "boundary"},
         )
-        self.label = pn.widgets.TextInput(label="Name of the group", placeholder="such as Europe", width=220)
-        self.group = pn.widgets.Button(label="Put together", color="primary", on_click=self._group)
-        self.rename = pn.widgets.Button(label="Rename", on_click=self._rename)
-        self.dissolve = pn.widgets.Button(label="Dissolve", on_click=lambda event: choice.dissolve())
+        self.label = pn.widgets.TextInput(label=texts.GROUP_NAME, placeholder=texts.GROUP_EXAMPLE, width=220)
+        self.group = pn.widgets.Button(label=texts.GROUP, color="primary", on_click=self._group)
+        self.rename = pn.widgets.Button(label=texts.RENAME, on_click=self._rename)
+        self.dissolve = pn.widgets.Button(label=texts.DISSOLVE, on_click=lambda event: choice.dissolve())
         self.picked = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self.delimiter = pn.widgets.Select(
-            label="Between columns",
-            options={"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"},
+            label=texts.DELIMITER,
+            options=texts.DELIMITERS,
             width=150,
         )
         self.dropper = DiskDropper(
             lambda: choice.workspace.folder, self._file, self._refused, most=MOST, stylesheets=[PARTS],
-            label="CSV file: no header, a row for each value, from the value to the root",
+            label=texts.DROP_FILE,
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
-        self.use = pn.widgets.Button(
-            label="Use this hierarchy", color="primary", on_click=lambda event: choice.use()
-        )
-        self.drop = pn.widgets.Button(label="No hierarchy", on_click=lambda event: choice.drop())
+        self.use = pn.widgets.Button(label=texts.USE, color="primary", on_click=lambda event: choice.use())
+        self.drop = pn.widgets.Button(label=texts.DROP, on_click=lambda event: choice.drop())
         self.export = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(choice.export()),
             filename="hierarchy.csv",
-            label="Save as CSV",
+            label=texts.SAVE,
             width=130,
         )
-        self.to = pn.widgets.Select(label="Copy it to the column", options=[], width=220)
-        self.copy = pn.widgets.Button(label="Copy", on_click=self._copy)
+        self.to = pn.widgets.Select(label=texts.COPY_TO, options=[], width=220)
+        self.copy = pn.widgets.Button(label=texts.COPY, on_click=self._copy)
         self.further = pn.FlexBox(self.to, pn.Row(self.copy, self.export, margin=(18, 0, 0, 0)), gap="12px")
         self.state = pn.pane.HTML("", sizing_mode="stretch_width")
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
@@ -165,38 +162,28 @@ class HierarchyBuilder(ShownPart):
         self.drop.visible = choice.has_hierarchy
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)
-        shown = ", ".join(choice.picked[:6]) + (
-            f" and {len(choice.picked) - 6:,} more" if len(choice.picked) > 6 else ""
-        )
-        self.picked.object = (
-            f"<p>Chosen: {escape(shown)}</p>"
-            if choice.picked
-            else "<p>Click values on the tree, then name their group.</p>"
-        )
+        picked = texts.chosen(choice.picked) if choice.picked else texts.CLICK_VALUES
+        self.picked.object = f"<p>{escape(picked)}</p>"
         self.state.object = self._state()
 
     def _state(self) -> str:
         choice = self.choice
         if choice.column is None:
-            return "<p>Open a table, and say which columns are quasi-identifiers or sensitive.</p>"
+            return f"<p>{texts.OPEN_TABLE}</p>"
         if choice.is_sensitive:
             return (
-                "<p><b>Used.</b> t-closeness measures along this hierarchy; the column is published as it is.</p>"
+                f"<p><b>{texts.USED}</b> {texts.USED_FOR_DISTANCE}</p>"
                 if choice.used
-                else "<p>Not used yet: this column is sensitive. With a hierarchy, t-closeness takes values below one node "
-                "for closer than others; the column is published as it is.</p>"
+                else f"<p>{texts.SENSITIVE_UNUSED}</p>"
             )
         kind = choice.entry.get("kind", "")
         if choice.used and choice.boundary:
-            return f"<p><b>Used.</b> Limits: {escape(', '.join(choice.boundary))}. Click the root to remove them.</p>"
+            return f"<p><b>{texts.USED}</b> {escape(texts.limits(choice.boundary))}</p>"
         if choice.used:
-            return "<p><b>Used.</b> Click a node of the tree, and nothing is generalized beyond it.</p>"
+            return f"<p><b>{texts.USED}</b> {texts.CLICK_TO_LIMIT}</p>"
         if choice.tree is None:
-            return f"<p>This column is {escape(kind)} now.</p>"
-        return (
-            f"<p>Not used yet: this column is {escape(kind)} now. Use this hierarchy, "
-            "or click a node to use it with that limit.</p>"
-        )
+            return f"<p>{escape(texts.kind_now(kind))}</p>"
+        return f"<p>{escape(texts.unused(kind))}</p>"
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(

@@ -12,7 +12,8 @@ import param
 
 from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.hierarchies.grouping import CHOOSE_GROUP, Grouping
+from anonflow.dashboards.hierarchies import texts
+from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
@@ -23,12 +24,12 @@ from anonflow.table.coding import column_values
 __all__ = ["WAYS", "HierarchyChoice"]
 
 WAYS = {
-    "as it is": "used",
-    "intervals": "intervals",
-    "groups": "groups",
-    "positions": "positions",
-    "CSV file": "file",
-    "comes with the table": "given",
+    texts.AS_IT_IS: "used",
+    texts.INTERVALS: "intervals",
+    texts.GROUPS: "groups",
+    texts.POSITIONS: "positions",
+    texts.CSV_FILE: "file",
+    texts.GIVEN: "given",
 }
 """The sources of a hierarchy."""
 
@@ -122,15 +123,15 @@ class HierarchyChoice(DraftForm):
             values = [value for value in self.values()[0] if value]
         except AnonflowError:
             values = []
-        ways = {"groups": "groups", "CSV file": "file"}
+        ways = {texts.GROUPS: "groups", texts.CSV_FILE: "file"}
         if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
-            ways["positions"] = "positions"
+            ways[texts.POSITIONS] = "positions"
         if values and all(is_number(value) for value in values):
-            ways = {"intervals": "intervals", **ways}
+            ways = {texts.INTERVALS: "intervals", **ways}
         if self._built_in() is not None:
-            ways["comes with the table"] = "given"
+            ways[texts.GIVEN] = "given"
         if self.has_hierarchy:
-            ways = {"as it is": "used", **ways}
+            ways = {texts.AS_IT_IS: "used", **ways}
         return ways
 
     def _built_in(self) -> dict[str, Any] | str | None:
@@ -259,9 +260,7 @@ class HierarchyChoice(DraftForm):
         if self.tree is not None and set(self.tree.leaves) == set(values) and len(self.tree.leaves) > 1:
             return Grouping.of(self.tree)
         if len(values) > NESTED:
-            raise HierarchyError(
-                f"{len(values):,} values are too many to group by hand; upload a CSV file instead"
-            )
+            raise HierarchyError(texts.too_many_to_group(len(values)))
         ordered = sorted(values, key=float) if values and all(map(is_number, values)) else values
         return Grouping.flat(ordered)
 
@@ -292,7 +291,7 @@ class HierarchyChoice(DraftForm):
             If there is no hierarchy, or a text file cannot hold it.
         """
         if self.tree is None:
-            raise HierarchyError("there is no hierarchy to export; choose a column that has one")
+            raise HierarchyError(texts.NOTHING_TO_EXPORT)
         with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
             path = Path(place) / "hierarchy.csv"
             self.tree.to_csv(path)
@@ -309,7 +308,7 @@ class HierarchyChoice(DraftForm):
         try:
             spec = self.spec()
             if spec is None or self.tree is None:
-                raise HierarchyError("there is no hierarchy to copy; choose a column that has one")
+                raise HierarchyError(texts.NOTHING_TO_COPY)
             copy_hierarchy(self.workspace, spec, column)
         except AnonflowError as error:
             self.problem = f"{column}: {error.problems[0]}"
@@ -350,7 +349,7 @@ class HierarchyChoice(DraftForm):
         if self.tree is None or label not in self.tree:
             return
         if self.is_sensitive:
-            self.problem = "a sensitive column has no limit: it is published as it is, and its hierarchy is the distance of t-closeness"
+            self.problem = texts.SENSITIVE_HAS_NO_LIMIT
             return
         before = [other for other in self.boundary if other in self.tree] if self.used else []
         if label == self.tree.labels[0]:
@@ -383,14 +382,14 @@ class HierarchyChoice(DraftForm):
             return tree
 
         if not self.picked:
-            self.problem = CHOOSE_GROUP
+            self.problem = texts.CHOOSE_GROUP_TO_DISSOLVE
             return
         self._regroup(change)
 
     def rename(self, name: str) -> None:
         """Rename the picked group."""
         if len(self.picked) != 1:
-            self.problem = "choose the one group that is to be renamed"
+            self.problem = texts.RENAME_ONE
             return
         self._regroup(lambda tree: tree.rename(self.picked[0], name))
 
@@ -417,10 +416,7 @@ class HierarchyChoice(DraftForm):
         try:
             read = Hierarchy.from_csv(path, delimiter, encoding)
             if read.n_nodes > NESTED:
-                raise HierarchyError(
-                    f"the tree has {read.n_nodes:,} nodes, and this page takes {NESTED:,}; "
-                    "name the file in the flow instead"
-                )
+                raise HierarchyError(texts.too_many_nodes(read.n_nodes, NESTED))
             self._file = Grouping.of(read).spec()
         except HierarchyError as error:
             self._file = None

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from anonflow.dashboards.hierarchies import texts
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
 
 __all__ = ["Grouping"]
-
-CHOOSE_GROUP = "choose a group to dissolve"
 
 ROOT = "*"
 
@@ -72,20 +71,20 @@ class Grouping:
         """
         name = name.strip()
         if not name or name == ROOT:
-            raise HierarchyError("a group needs a name of its own")
+            raise HierarchyError(texts.NO_NAME)
         if name in self.children or self.parent(name) is not None:
-            raise HierarchyError("this name is taken by a value or a group: choose another")
+            raise HierarchyError(texts.NAME_TAKEN)
         above = {self.parent(label) for label in labels}
         if not labels or None in above:
-            raise HierarchyError("choose the values or groups to put together")
+            raise HierarchyError(texts.CHOOSE_VALUES)
         if len(above) > 1:
-            raise HierarchyError("what is put together must be below the same group; dissolve a group first")
+            raise HierarchyError(texts.NOT_SIDE_BY_SIDE)
         up = above.pop()
         assert up is not None
         chosen = set(labels)
         below = self.children[up]
         if len(chosen) == len(below):
-            raise HierarchyError("this group would contain every value: leave some out")
+            raise HierarchyError(texts.EVERY_VALUE)
         kept = [label for label in below if label not in chosen]
         first = sum(label not in chosen for label in below[: min(below.index(member) for member in chosen)])
         children = {key: list(value) for key, value in self.children.items()}
@@ -93,7 +92,7 @@ class Grouping:
         children[name] = [label for label in below if label in chosen]
         grown = Grouping(children)
         if grown._depth() > DEEPEST:
-            raise HierarchyError(f"a tree has at most {DEEPEST} levels")
+            raise HierarchyError(texts.too_deep(DEEPEST))
         return grown
 
     def dissolve(self, name: str) -> Grouping:
@@ -106,7 +105,7 @@ class Grouping:
         """
         up = self.parent(name)
         if name not in self.children or up is None:
-            raise HierarchyError(CHOOSE_GROUP)
+            raise HierarchyError(texts.CHOOSE_GROUP_TO_DISSOLVE)
         children = {key: list(value) for key, value in self.children.items() if key != name}
         at = children[up].index(name)
         children[up][at : at + 1] = self.children[name]
@@ -123,9 +122,9 @@ class Grouping:
         new = new.strip()
         up = self.parent(name)
         if name not in self.children or up is None:
-            raise HierarchyError("choose a group to rename: values are called what the table calls them")
+            raise HierarchyError(texts.CHOOSE_GROUP_TO_RENAME)
         if not new or new == ROOT or new in self.children or self.parent(new) is not None:
-            raise HierarchyError("a group needs a name of its own, which nothing else has")
+            raise HierarchyError(texts.NO_NEW_NAME)
         children = {new if key == name else key: list(value) for key, value in self.children.items()}
         children[up][children[up].index(name)] = new
         return Grouping(children)
@@ -139,9 +138,7 @@ class Grouping:
             If it has too many levels for a flow file.
         """
         if self._depth() > DEEPEST:
-            raise HierarchyError(
-                f"the tree has more than {DEEPEST} levels: name it as a file in the flow instead"
-            )
+            raise HierarchyError(texts.too_deep_for_flow(DEEPEST))
         return {"nested": {self.root: self._nested(self.root)}}
 
     def _nested(self, label: str) -> list[Any]:

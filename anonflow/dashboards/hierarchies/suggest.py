@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.errors import HierarchyError
 
@@ -38,9 +39,7 @@ def suggested_hierarchy(values: list[str]) -> dict[str, Any]:
     ):
         return {"positions": {"hide": "right"}}
     if len(values) > NESTED:
-        raise HierarchyError(
-            f"{len(values):,} values are too many for a tree by hand; keep the kind, or upload a hierarchy on Protect"
-        )
+        raise HierarchyError(texts.too_many_for_tree(len(values)))
     return Grouping.flat(values).spec()
 
 

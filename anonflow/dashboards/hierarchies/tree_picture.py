@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 
+from anonflow.dashboards.hierarchies import texts
 from anonflow.hierarchy import Hierarchy
 
 __all__ = ["TreeDrawing"]
@@ -161,23 +162,17 @@ class TreeDrawing:
     def description_of(self, node: int) -> str:
         """Return what a node is, in words."""
         lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
-        values = "a value" if lo == hi else f"{hi - lo + 1:,} values"
-        records = "" if self.counts is None else f", {int(self.counts[hi + 1] - self.counts[lo]):,} records"
-        says = {
-            "limit": "; limit: its values are published as this at the widest",
-            "beyond": "; beyond a limit: never published",
-            "allowed": "",
-        }
-        return f"{_label(self.tree.labels[node])}: {values}{records}{says[self.status(node)]}"
+        records = None if self.counts is None else int(self.counts[hi + 1] - self.counts[lo])
+        return texts.node(_label(self.tree.labels[node]), hi - lo + 1, records, self.status(node))
 
     def svg(self) -> str:
         """Return the picture, as markup with the class ``tree``."""
         high, size = (28, 13) if self.rows <= 40 else (20, 11.5)
         letter = size * 0.6
-        texts = {node: self._text(node) for node in self.at}
+        labels = {node: self._text(node) for node in self.at}
         depth = max(self.levels.values())
         wide = [0.0] * (depth + 2)
-        for node, text in texts.items():
+        for node, text in labels.items():
             wide[self.levels[node]] = max(wide[self.levels[node]], len(text) * letter + 20)
         for node in self.more:
             wide[self.levels[node] + 1] = max(wide[self.levels[node] + 1], 14 * letter + 20)
@@ -189,12 +184,12 @@ class TreeDrawing:
         width, height = right + bars + 12, self.rows * high + 12
         self._size = high, left, wide
         parts = [self._edges(node) for node in self.shown]
-        parts += [self._node(node, text, right, bars) for node, text in texts.items()]
+        parts += [self._node(node, text, right, bars) for node, text in labels.items()]
         parts += [self._stub(node) for node in self.more]
         return (
             f'<div class="tree"><svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-size="{size}" role="group" '
-            f'aria-label="hierarchy of {self.tree.n_leaves:,} values">{"".join(parts)}</svg></div>'
+            f'aria-label="{texts.hierarchy_of(self.tree.n_leaves)}">{"".join(parts)}</svg></div>'
         )
 
     def _text(self, node: int) -> str:
@@ -265,7 +260,7 @@ class TreeDrawing:
     def _opener(self, node: int, x: float, y: float) -> str:
         return (
             f'<g class="more" data-key="open:{node}" tabindex="-1" role="button" '
-            f'aria-label="show what is below {escape(_label(self.tree.labels[node]), quote=True)}">'
+            f'aria-label="{escape(texts.show_below(_label(self.tree.labels[node])), quote=True)}">'
             f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="20" height="16" rx="8"/>'
             f'<text x="{x + 6:.1f}" y="{y:.1f}">+</text></g>'
         )
@@ -280,10 +275,10 @@ class TreeDrawing:
         return (
             f'<g class="more"{says}><rect x="{x:.1f}" y="{y - high / 2 + 2:.1f}" width="{wide:.1f}" '
             f'height="{high - 4}" rx="{high / 2 - 2:.1f}"/>'
-            f'<text x="{x + 10:.1f}" y="{y:.1f}">{rest:,} more</text></g>'
+            f'<text x="{x + 10:.1f}" y="{y:.1f}">{texts.more(rest)}</text></g>'
         )
 
 
 def _label(label: str) -> str:
     """Return a label as it is shown; the empty one stands for a missing value."""
-    return label if label else "(missing)"
+    return label if label else texts.MISSING

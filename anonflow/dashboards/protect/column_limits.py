@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.protect import texts
 from anonflow.errors import AnonflowError, ParameterError
 
 if TYPE_CHECKING:
@@ -89,29 +90,17 @@ class LimitChoice(DraftForm):
     def _take(self, column: str, field: str, number: float | None) -> None:
         kind = self.workspace.draft.get(("table", "columns", column, "kind"))
         if field not in FIELDS or column not in self.quasi_identifiers:
-            raise ParameterError("weights and limits are those of quasi-identifiers")
+            raise ParameterError(texts.ONLY_QUASI_IDENTIFIERS)
         home = FIELDS[field]
         if home and kind != home:
-            sentence = (
-                "boundaries of a hierarchy are clicked on its tree"
-                if kind == "hierarchy"
-                else f"it is {kind}"
-            )
             if number is None:
                 return
-            raise ParameterError(f"column {column!r}: {field} goes with kind {home}; {sentence}")
+            raise ParameterError(texts.other_kind(column, field, home, kind))
         least = {"weight": 0.0, "interval": 0.0, "max-width": -1.0, "max-set": 0.999, "at-least": 0.999}[
             field
         ]
         if number is not None and number <= least:
-            words = {
-                "weight": "above 0",
-                "interval": "above 0",
-                "max-width": "0 or more",
-                "max-set": "1 or more",
-                "at-least": "1 or more",
-            }
-            raise ParameterError(f"column {column!r}: {field} is a number {words[field]}")
+            raise ParameterError(texts.outside_domain(column, field))
         plain = None if number is None else int(number) if number.is_integer() else number
         if field == "weight":
             self.workspace.set_column(column, weight=None if plain == 1 else plain)
@@ -139,9 +128,9 @@ def _read(value: Any) -> float | None:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ParameterError("a limit is a number; empty is no limit") from None
+        raise ParameterError(texts.NOT_A_NUMBER) from None
     if math.isnan(number):
         return None
     if math.isinf(number):
-        raise ParameterError("a limit is a finite number; empty is no limit")
+        raise ParameterError(texts.NOT_FINITE)
     return number

@@ -12,6 +12,7 @@ from anonflow import criteria
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_diversity, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.protect import texts
 from anonflow.errors import AnonflowError
 
 __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
@@ -19,7 +20,7 @@ __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
 NONE = "none"
 
 CRITERIA = {
-    NONE: "No diversity is asked for.",
+    NONE: texts.NO_DIVERSITY,
     **{name: criteria.CRITERIA[name].sentence for name in DIVERSITIES},
 }
 
@@ -76,11 +77,8 @@ class DiversityChoice(DraftForm):
             return ""
         entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
         if isinstance(entry, dict) and entry.get("hierarchy") is not None:
-            return "Values below one node of the column's hierarchy are closer than others."
-        return (
-            "Numbers are compared in their order, other values are all equally far from each other: "
-            "with a hierarchy of the column (under Hierarchies), those below one node are closer."
-        )
+            return texts.DISTANCE_OF_HIERARCHY
+        return texts.DISTANCE_OF_VALUES
 
     def step(self) -> dict[str, Any] | None:
         """Return the step as a flow has it; None if no diversity is asked for."""

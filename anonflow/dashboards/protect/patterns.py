@@ -11,6 +11,7 @@ from anonflow.algorithms.patterns.language import FALLBACKS, pattern_grid
 from anonflow.algorithms.patterns.pattern_guided import has_levels
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.protect import texts
 from anonflow.errors import AnonflowError
 
 if TYPE_CHECKING:
@@ -151,14 +152,12 @@ class PatternChoice(DraftForm):
         if self.form == "list":
             return [tuple(row) for row in self.rows]
         if self.form == "levels":
-            self.problem = (
-                "patterns with levels are changed in the flow; choose another form to click patterns"
-            )
+            self.problem = texts.CHANGED_IN_FLOW
             return None
         if self.grid is None:
             return None
         if len(self.grid) > MOST:
-            self.problem = f"{len(self.grid):,} patterns are too many to click: narrow them with predicates, or begin a list"
+            self.problem = texts.too_many_to_click(len(self.grid))
             return None
         return _rows_of(self.grid, self.names)
 
@@ -244,14 +243,11 @@ class PatternChoice(DraftForm):
             return
         self._seen = seen
         if table is None:
-            problem = "The columns are not valid yet: see the page Data."
+            problem = texts.COLUMNS_NOT_VALID
         elif self.form == "levels" and self.levelled is None:
-            problem = 'The flow has no patterns with levels; write {levels: {column: "level 1"}} under patterns there.'
+            problem = texts.NO_LEVELS
         elif self.form == "all" and table.q > ALL:
-            problem = (
-                f"All patterns of {table.q} quasi-identifiers are 2^{table.q}: too many to show. "
-                "Choose predicates, or list patterns."
-            )
+            problem = texts.too_many_to_show(table.q)
         else:
             try:
                 grid = pattern_grid(table, self.value(), self.weights or None)

@@ -9,10 +9,11 @@ from typing import Any
 import param
 
 from anonflow import engine
+from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.validation import running_flow, single_document
-from anonflow.dashboards.session.workspace import Workspace, plural
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.search.document import target_section, with_diversity
 from anonflow.engine.search.search import run_of
 from anonflow.engine.search.space import Space
@@ -85,7 +86,7 @@ class TargetChoice(param.Parameterized):
         workspace = self.workspace
         try:
             if workspace.table is None or workspace.problems:
-                raise FlowError.collected("this cannot run", workspace.problems or (OPEN_FIRST,))
+                raise FlowError.collected(texts.CANNOT_RUN, workspace.problems or (OPEN_FIRST,))
             target = self.target
             document = workspace.draft.document
             (first, *_) = workspace.draft.flow().runs
@@ -109,9 +110,7 @@ class TargetChoice(param.Parameterized):
             return
         self._work, self._ids = work, []
         self._stopped.clear()
-        self.param.update(
-            searching=True, trials=(), report=None, problem="", doing="waiting for a free processor"
-        )
+        self.param.update(searching=True, trials=(), report=None, problem="", doing=texts.WAITING)
 
         def search() -> SearchReport:
             if self._stopped.is_set():
@@ -177,9 +176,10 @@ class TargetChoice(param.Parameterized):
     def sentence(self) -> str:
         """Return the state or the result of the search, in plain words."""
         if self.problem:
-            return f"This cannot be searched: {self.problem}"
+            return texts.no_search(self.problem)
         if self.searching:
-            return f"Searching ({self.doing}): {plural(len(self.trials), 'trial')} so far; each is a run on the page Compare."
+            return texts.searching(self.doing, len(self.trials))
         if self.report is None:
-            return "Set a target; anonflow then tries methods, k and partitions, the most promising first."
-        return f"{self.report.sentence()} {plural(len(self.report.trials), 'trial')} in {self.report.seconds:.0f} s; {self.report.ended}."
+            return texts.NO_SEARCH_YET
+        report = self.report
+        return texts.searched(report.sentence(), len(report.trials), report.seconds, report.ended)

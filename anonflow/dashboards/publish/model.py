@@ -10,6 +10,7 @@ import param
 
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.figure_files import figures_of_run, zipped
+from anonflow.dashboards.publish import texts
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
@@ -23,42 +24,15 @@ from anonflow.table.infer import infer_columns
 
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
 
-ONE_FILE = "All of this, one file"
-
 PUBLIC = {
-    "public": (
-        ONE_FILE,
-        "public.zip",
-        "All files of this card together: you may publish all of them.",
-    ),
-    "csv": ("Release, CSV", "release.csv", "The published table."),
-    "csv-metadata": (
-        "Description of the CSV",
-        "release.csv-metadata.json",
-        "What its cells mean, for programs (CSVW); keep it beside the CSV file.",
-    ),
-    "parquet": ("Release, Parquet", "release.parquet", "The same table in a smaller file."),
-    "parquet-metadata": (
-        "Description of the Parquet",
-        PACKAGE,
-        "What its cells mean, for programs (a data package); keep it beside the Parquet file.",
-    ),
-    "report": (
-        "Report, HTML",
-        "report.html",
-        "What was done and checked; column names and counts, never a value.",
-    ),
-    "review": (
-        "Reviewer's report",
-        "review.html",
-        "Modelled on EMA's anonymization report, with the threshold 0.09, controls held out, and fields to sign; print "
-        "it as a PDF from any browser.",
-    ),
-    "figures": (
-        "Figures, SVG",
-        "figures.zip",
-        "The report's pictures as files: loss by column and by row, cells, sizes of classes.",
-    ),
+    "public": (texts.ONE_FILE, "public.zip", texts.ABOUT_PUBLIC),
+    "csv": (texts.CSV, "release.csv", texts.ABOUT_CSV),
+    "csv-metadata": (texts.CSV_METADATA, "release.csv-metadata.json", texts.ABOUT_CSV_METADATA),
+    "parquet": (texts.PARQUET, "release.parquet", texts.ABOUT_PARQUET),
+    "parquet-metadata": (texts.PARQUET_METADATA, PACKAGE, texts.ABOUT_PARQUET_METADATA),
+    "report": (texts.REPORT, "report.html", texts.ABOUT_REPORT),
+    "review": (texts.REVIEW, "review.html", texts.ABOUT_REVIEW),
+    "figures": (texts.FIGURES, "figures.zip", texts.ABOUT_FIGURES),
 }
 """The files that may be published: title, ending of the file's name, description."""
 
@@ -66,32 +40,11 @@ _DESCRIBED = {"csv-metadata": "csv", "parquet-metadata": "parquet"}
 """A description -> the table it is of."""
 
 OWNER = {
-    "owner": (
-        ONE_FILE,
-        "owner.zip",
-        "Certificate, flow and script together, without the seed. Nobody else may have it.",
-    ),
-    "certificate": (
-        "Certificate",
-        "certificate.npz",
-        "The proof: which originals each row may stand for. It makes a later verification fast. Keep it secret: with it, "
-        "everybody in the release is easier to find.",
-    ),
-    "flow": (
-        "Flow file, YAML",
-        "flow.yaml",
-        "Repeats this run: anonflow run FLOW, with the seed. It holds column names, and the labels of hierarchies.",
-    ),
-    "script": (
-        "The same as a script",
-        "script.py",
-        "Python that runs the flow file beside it, and gives this release, with the seed.",
-    ),
-    "seed": (
-        "Seed",
-        "seed.txt",
-        "The secret that makes the same draw again. Whoever has it and the table knows which row is whose.",
-    ),
+    "owner": (texts.ONE_FILE, "owner.zip", texts.ABOUT_OWNERS),
+    "certificate": (texts.CERTIFICATE, "certificate.npz", texts.ABOUT_CERTIFICATE),
+    "flow": (texts.FLOW, "flow.yaml", texts.ABOUT_FLOW),
+    "script": (texts.SCRIPT, "script.py", texts.ABOUT_SCRIPT),
+    "seed": (texts.SEED, "seed.txt", texts.ABOUT_SEED),
 }
 """The files that stay with the owner."""
 
@@ -244,9 +197,9 @@ class PublishModel(param.Parameterized):
     def promise(self) -> str:
         """Return the promise of the release, a sentence; empty without a run."""
         run = self.run
-        return (
-            "" if run is None else promise_of(run.result.guarantee) or f"Every row: {run.result.guarantee}."
-        )
+        if run is None:
+            return ""
+        return promise_of(run.result.guarantee) or texts.promise_of_rows(run.result.guarantee)
 
     def link(self) -> str:
         """Return the query that restores the draft's configuration: names and parameters, never data."""

@@ -10,6 +10,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import badge, card, html
+from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
@@ -18,10 +19,6 @@ from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
 from anonflow.errors import AnonflowError
 
 __all__ = ["ReviewForm"]
-
-NO_BROWSER = (
-    "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
-)
 
 
 class ReviewForm(pn.viewable.Viewer):
@@ -52,27 +49,27 @@ class ReviewForm(pn.viewable.Viewer):
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.page().encode()),
-            label="The report, HTML",
+            label=texts.REPORT_HTML,
             color="primary",
             width=200,
             css_classes=["af-review-html"],
         )
         self.pdf_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.pdf),
-            label="The report, PDF",
+            label=texts.REPORT_PDF,
             color="primary",
             width=200,
             css_classes=["af-review-pdf"],
         )
-        self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
+        self.print = pn.widgets.Button(label=texts.PRINT, width=160, css_classes=["af-print"])
         self.print.on_click(lambda _: self.print_page())
         self.status = html("")
         sections: dict[int, list[Any]] = {}
         for key, (section, _) in FIELDS.items():
             sections.setdefault(section, []).append(self.fields[key])
         self._card = card(
-            "The reviewer's report, filled in",
-            html(badge(True, "Public: may be published, with what you write here")),
+            texts.FILLED_IN,
+            html(badge(True, texts.PUBLIC_WITH_FIELDS)),
             *(
                 part
                 for section, fields in sections.items()
@@ -83,7 +80,7 @@ class ReviewForm(pn.viewable.Viewer):
             ),
             pn.FlexBox(self.page_file, self.print, self.pdf_file, gap="8px", sizing_mode="stretch_width"),
             self.status,
-            lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
+            lead=texts.ABOUT_FILLED_IN,
         )
         self.workspace.param.watch(self._review_changed, "review")
         self.model.param.watch(self._page_changed, "publication")
@@ -155,11 +152,11 @@ class ReviewForm(pn.viewable.Viewer):
         if self.problem:
             text = Markup("<p class='af-bad'>{}</p>").format(self.problem)
         elif self.printing:
-            text = Markup("<p class='soft' role='status'>Printing…</p>")
+            text = Markup("<p class='soft' role='status'>{}</p>").format(texts.PRINTING)
         elif not ready:
-            text = Markup("<p class='soft'>Draw the release first: then the report can be taken.</p>")
+            text = Markup("<p class='soft'>{}</p>").format(texts.DRAW_FIRST)
         elif not _can_print():
-            text = Markup("<p class='soft'>{}</p>").format(NO_BROWSER)
+            text = Markup("<p class='soft'>{}</p>").format(texts.NO_BROWSER)
         else:
             text = Markup("")
         self.status.object = str(text)

@@ -13,6 +13,7 @@ from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import card_lines
 from anonflow.dashboards.components.shown_part import ShownPart
+from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
@@ -22,7 +23,7 @@ __all__ = ["PublishScreen"]
 
 COPY = """
 const text = holder.value;
-const said = () => { button.label = "Copied"; setTimeout(() => { button.label = "Copy"; }, 4000); };
+const said = () => { button.label = copied; setTimeout(() => { button.label = copy; }, 4000); };
 const select = () => {  // where the page has no secure address, the clipboard is reached by a selection
   const area = document.createElement("textarea");
   area.value = text; document.body.append(area); area.select();
@@ -32,8 +33,6 @@ const select = () => {  // where the page has no secure address, the clipboard i
 if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, select); else select();
 """
 """Put the address on the clipboard, and say so."""
-
-NO_RUN = "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
 
 
 class PublishScreen(ShownPart):
@@ -45,7 +44,7 @@ class PublishScreen(ShownPart):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default="Publish", constant=True)
+    title = param.String(default=texts.TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
@@ -65,18 +64,14 @@ class PublishScreen(ShownPart):
     # ----------------------------------------------------------------------------------------- draw
 
     def _make_draw(self) -> None:
-        self.nothing = empty(NO_RUN)
-        self.chosen = pn.widgets.Select(label="Run", options={}, width=300)
+        self.nothing = empty(texts.NO_RUN)
+        self.chosen = pn.widgets.Select(label=texts.RUN, options={}, width=300)
         self.chosen.param.watch(self._run_changed, "value")
         self.promise = html("")
         self.second = html("", "af-warn")
-        self.agree = pn.widgets.Checkbox(
-            label="Draw another release: I will publish only one of them", value=False
-        )
+        self.agree = pn.widgets.Checkbox(label=texts.AGREE, value=False)
         self.agree.link(self.model, value="agreed", bidirectional=True)
-        self.draw = pn.widgets.Button(
-            label="Draw the release", color="primary", width=200, css_classes=["af-draw"]
-        )
+        self.draw = pn.widgets.Button(label=texts.DRAW, color="primary", width=200, css_classes=["af-draw"])
         self.draw.on_click(lambda _: self.model.draw())
         self.state = html("")
 
@@ -105,14 +100,14 @@ class PublishScreen(ShownPart):
             Markup("{}<p>{}</p>").format(
                 cards(
                     [
-                        (result.algorithm, "method"),
-                        (str(result.k), "k"),
-                        (f"{result.records:,}", "records"),
+                        (result.algorithm, texts.METHOD),
+                        (str(result.k), texts.K),
+                        (f"{result.records:,}", texts.RECORDS),
                         (
                             f"{result.measures.get('gcp', float('nan')):.4f}",
-                            directed("information loss (GCP)", "gcp"),
+                            directed(texts.LOSS, "gcp"),
                         ),
-                        (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
+                        (f"{result.suppressed:,}", directed(texts.SUPPRESSED, "suppressed")),
                     ]
                 ),
                 model.promise(),
@@ -123,15 +118,12 @@ class PublishScreen(ShownPart):
         paragraphs = [Markup("<p>{}.</p>").format(model.earlier)] if model.earlier else []
         if model.drawn:
             paragraphs.append(
-                Markup(
-                    "<p><b>A release of this table was drawn already: {}.</b> Whoever has two releases about the same "
-                    "people can intersect them. Publish only one, or none of the earlier ones.</p>"
-                ).format(", ".join(model.drawn))
+                Markup("<p><b>{}</b> {}</p>").format(texts.drawn_before(model.drawn), texts.ONLY_ONE)
             )
         self.second.object = str(Markup("").join(paragraphs))
         self.draw.disabled = model.drawing or model.publication is not None or model.needs_agreement
-        drawn_already = "Already drawn" if model.publication is not None else "Draw the release"
-        self.draw.label = "Drawing…" if model.drawing else drawn_already
+        drawn_already = texts.ALREADY_DRAWN if model.publication is not None else texts.DRAW
+        self.draw.label = texts.DRAWING if model.drawing else drawn_already
         self._show_checks()
         self.limits.object = str(
             Markup('<ul class="limits">{}</ul>').format(
@@ -148,22 +140,21 @@ class PublishScreen(ShownPart):
             button.disabled = not ready
         if model.problem:
             self.state.object = str(
-                Markup("{}<p>{}</p>").format(verdict_of(False, bad="no release"), model.problem)
+                Markup("{}<p>{}</p>").format(verdict_of(False, bad=texts.NO_RELEASE), model.problem)
             )
         elif model.drawing:
-            self.state.object = "<p class='soft' role='status'>Drawing one assignment, shuffling the rows, verifying, attacking.</p>"
+            self.state.object = f"<p class='soft' role='status'>{texts.AT_WORK}</p>"
         elif publication is None:
-            self.state.object = (
-                "<p class='soft'>Nothing is drawn yet. The draw gives every row one of its possible originals at random, "
-                "then an independent verifier checks the result against the table.</p>"
-            )
+            self.state.object = f"<p class='soft'>{texts.NOTHING_DRAWN}</p>"
         else:
             rows = [
                 [
-                    verdict_of(bool(item.holds), bad="not checked" if item.holds is None else "fails"),
+                    verdict_of(
+                        bool(item.holds), bad=texts.NOT_CHECKED if item.holds is None else texts.FAILS
+                    ),
                     item.criterion,
                     f"{item.failed:,}",
-                    item.detail or "from the data",
+                    item.detail or texts.FROM_THE_DATA,
                 ]
                 for item in publication.findings
             ]
@@ -174,11 +165,11 @@ class PublishScreen(ShownPart):
                     head,
                     ""
                     if publication.card is None
-                    else Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
-                        card_lines(publication.card)
+                    else Markup("<h4>{}</h4>{}<h4>{}</h4>").format(
+                        texts.RELEASE_CARD, card_lines(publication.card), texts.VERIFIED
                     ),
-                    facts(["verdict", "criterion", "records failing", "how"], rows, [2]),
-                    Markup("<h4>Before you publish</h4><ul class='limits'>{}</ul>").format(warnings)
+                    facts(texts.CHECKS, rows, [2]),
+                    Markup("<h4>{}</h4><ul class='limits'>{}</ul>").format(texts.BEFORE_YOU_PUBLISH, warnings)
                     if warnings
                     else "",
                 )
@@ -198,9 +189,7 @@ class PublishScreen(ShownPart):
             )
             for file, (title, _, _) in (PUBLIC | OWNER).items()
         }
-        self.show_seed = pn.widgets.Checkbox(
-            label="I know that the seed undoes the release: offer it", value=False
-        )
+        self.show_seed = pn.widgets.Checkbox(label=texts.SHOW_SEED, value=False)
         self.seed = self._offer("seed")
         self.seed.visible = False
         self.show_seed.link(self.seed, value="visible")
@@ -216,29 +205,25 @@ class PublishScreen(ShownPart):
 
     def _lay_out(self) -> None:
         self.public = card(
-            "Public",
-            html(badge(True, "Public: may be published")),
+            texts.PUBLIC,
+            html(badge(True, texts.MAY_BE_PUBLISHED)),
             *(self._offer(file) for file in PUBLIC),
             classes=["af-public"],
         )
         self.owner = card(
-            "The owner's",
-            html(badge(False, "Owner only: keep these to yourself")),
+            texts.OWNERS,
+            html(badge(False, texts.OWNER_ONLY)),
             self._offer("owner"),
             self._offer("certificate"),
             self._offer("flow"),
             self._offer("script"),
             html(
-                Markup(
-                    "<p class='soft'>To repeat the run: put the flow beside the table, save the seed to a file that only "
-                    "you can read, then <code>anonflow run FLOW --seed-file SEED</code>.</p>"
+                Markup("<p class='soft'>{} <code>{}</code>.</p>").format(
+                    texts.TO_REPEAT, texts.TO_REPEAT_COMMAND
                 )
             ),
             html(
-                Markup(
-                    "<p><b>The seed</b> is not among the files. With it and the table anybody can make the draw again and "
-                    "know whose row is whose. Never put it beside the release.</p>"
-                ),
+                Markup("<p><b>{}</b> {}</p>").format(texts.THE_SEED, texts.SEED_IS_APART),
                 "af-warn",
             ),
             self.show_seed,
@@ -248,7 +233,7 @@ class PublishScreen(ShownPart):
         self.limits = html("")
         self.inside = pn.Column(
             pn.Row(self.chosen),
-            card("What is published", self.promise, self.second, self.agree, self.draw, self.state),
+            card(texts.WHAT_IS_PUBLISHED, self.promise, self.second, self.agree, self.draw, self.state),
             pn.Row(
                 self.public,
                 self.owner,
@@ -257,7 +242,7 @@ class PublishScreen(ShownPart):
                 sizing_mode="stretch_width",
             ),
             ReviewForm(self.model),
-            card("What it does not protect from", self.limits),
+            card(texts.LIMITS, self.limits),
             sizing_mode="stretch_width",
             margin=0,
         )
@@ -267,13 +252,14 @@ class PublishScreen(ShownPart):
     def _make_link(self) -> None:
         self.link = html("", "af-link")
         self.address = pn.widgets.TextInput(visible=False)
-        self.copy = pn.widgets.Button(label="Copy", width=100, css_classes=["af-copy"])
-        self.copy.js_on_click(args={"holder": self.address, "button": self.copy}, code=COPY)
+        self.copy = pn.widgets.Button(label=texts.COPY, width=100, css_classes=["af-copy"])
+        words = {"copy": texts.COPY, "copied": texts.COPIED}
+        self.copy.js_on_click(args={"holder": self.address, "button": self.copy, **words}, code=COPY)
 
     def _show_link(self) -> None:
         query = self.model.link()
         if not query:
-            self.link.object = "<p class='soft'>Open a table first.</p>"
+            self.link.object = f"<p class='soft'>{texts.OPEN_A_TABLE}</p>"
             self.copy.visible = False
             return
         self.copy.visible = True
@@ -282,35 +268,22 @@ class PublishScreen(ShownPart):
         missing = self.model.not_in_the_link()
         parts = [Markup('<code class="link" tabindex="0">{}</code>').format(f"{_address()}?{query}")]
         if uploaded:
-            parts.append(
-                Markup(
-                    "<p>It contains nothing of your file, not even column names: whoever opens it uploads a file first.</p>"
-                )
-            )
+            parts.append(Markup("<p>{}</p>").format(texts.NOTHING_OF_YOUR_FILE))
         if missing:
-            parts.append(
-                Markup(
-                    "<p>Not in the link, because it may reveal something about the data: {}. The flow file has it.</p>"
-                ).format(", ".join(missing[:8]) + (", ..." if len(missing) > 8 else ""))
-            )
+            parts.append(Markup("<p>{}</p>").format(texts.not_in_link(missing)))
         self.link.object = str(Markup("").join(parts))
 
     def __panel__(self) -> pn.viewable.Viewable:
         page = pn.Column(
-            html(
-                Markup(
-                    "<h2>Publish</h2><p class='soft'>One run becomes one release. The files in green may be published; the "
-                    "files in red stay with the owner of the table.</p>"
-                )
-            ),
+            html(Markup("<h2>{}</h2><p class='soft'>{}</p>").format(texts.TITLE, texts.LEAD)),
             self.nothing,
             self.inside,
             card(
-                "A link to this configuration",
+                texts.LINK,
                 self.link,
                 self.copy,
                 self.address,
-                lead="It contains methods, k, settings and the name of a built-in table. It never contains data.",
+                lead=texts.ABOUT_LINK,
             ),
             sizing_mode="stretch_width",
         )
@@ -321,13 +294,13 @@ class PublishScreen(ShownPart):
 def _verdict(publication: Publication) -> Markup:
     """Return the verifier's result, always together with the attackers' results."""
     if not publication.ok:
-        return verdict_of(False, bad="A check failed: there is nothing to download.")
+        return verdict_of(False, bad=texts.FAILED_CHECK)
     if publication.card is None or publication.card.ok:
-        return verdict_of(True, "Every check passed: this release may be published.")
+        return verdict_of(True, texts.PASSED)
     return (
-        verdict_of(True, "Every check passed,")
+        verdict_of(True, texts.PASSED_BUT)
         + Markup(" ")
-        + verdict_of(False, bad=f"but {publication.card.headline()} Read them before you publish.")
+        + verdict_of(False, bad=texts.attacked(publication.card.headline()))
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import cards, facts
+from anonflow.dashboards.risk import texts
 from anonflow.dashboards.risk.model import PictureOfRisk
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
@@ -32,8 +33,6 @@ __all__ = [
     "sets_table",
 ]
 
-NONE_UNIQUE = Markup("<p>No record is unique on {} or fewer.</p>")
-
 DRAWN = 20
 """Sets in the picture, the riskiest."""
 
@@ -50,27 +49,25 @@ def alone(risk: RiskBefore) -> Markup:
     m = risk.sets.most
     numbers = cards(
         [
-            (f"{risk.records:,}", "records"),
-            (f"{risk.unique:,}", "unique on all quasi-identifiers"),
-            (f"{risk.special:,}", f"special uniques: on {_columns(m)} or fewer"),
-            (f"{int(risk.sizes.min(initial=n)):,}", "records in the smallest class"),
-            (f"{risk.average:.1%}", "average risk (1 / class size)"),
-            (f"{risk.above():,}", f"records with a risk above {THRESHOLD:g}"),
+            (f"{risk.records:,}", texts.RECORDS),
+            (f"{risk.unique:,}", texts.UNIQUE_ON_ALL),
+            (f"{risk.special:,}", texts.special_uniques(m)),
+            (f"{int(risk.sizes.min(initial=n)):,}", texts.SMALLEST_CLASS),
+            (f"{risk.average:.1%}", texts.AVERAGE_RISK_OF_CLASSES),
+            (f"{risk.above():,}", texts.above(THRESHOLD)),
         ]
     )
-    known = [(f"any {_columns(s)}" if s > 1 else "any 1 column", count) for s, count in risk.unique_by_size()]
+    known = [(texts.any_columns(s), count) for s, count in risk.unique_by_size()]
     if len(risk.columns) > m:
-        known.append((f"all {len(risk.columns)} columns", risk.unique))
+        known.append((texts.all_columns(len(risk.columns)), risk.unique))
     picture = bars(
         [name for name, _ in known],
         [count / n for _, count in known],
-        "Records that are unique to who knows so many columns",
+        texts.UNIQUE_TO_WHO_KNOWS_PICTURE,
     )
-    return Markup(
-        "{}<h4>Unique to who knows</h4>{}"
-        "<p class='soft'>A special unique is unique by few values: changes of the other columns do not "
-        "hide it.</p>"
-    ).format(numbers, picture)
+    return Markup("{}<h4>{}</h4>{}<p class='soft'>{}</p>").format(
+        numbers, texts.UNIQUE_TO_WHO_KNOWS, picture, texts.SPECIAL_UNIQUE
+    )
 
 
 def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
@@ -80,7 +77,7 @@ def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
     sets = risk.sets
     rows = [
         (sets.sets[each], sets.uniques[each] / n, sets.minimal[each] / n,
-         f"{sets.uniques[each] / n:.1%}, {sets.uniques[each]:,} records")
+         texts.share_of_records(sets.uniques[each] / n, int(sets.uniques[each])))
         for each in at
     ]  # fmt: skip
     used = sorted({column for members, *_ in rows for column in members})
@@ -88,15 +85,14 @@ def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
     drawn = column_sets(
         [sets.columns[column] for column in used],
         [([place[a] for a in members], *others) for members, *others in rows],
-        f"The {len(rows)} sets of columns on which most records are unique",
+        texts.riskiest_sets(len(rows)),
     )
     return Markup(
         "<p class='soft'><svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#2a7fb8'/></svg> "
-        "unique on these columns and on no fewer of them (minimal sample uniques) &nbsp; "
+        "{} \N{NO-BREAK SPACE} "
         "<svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#7fb8de'/></svg> "
-        "unique on fewer of them already</p><div class='scroll wide' tabindex='0' role='group' "
-        "aria-label='Sets of columns'>{}</div>"
-    ).format(drawn)
+        "{}</p><div class='scroll wide' tabindex='0' role='group' aria-label='{}'>{}</div>"
+    ).format(texts.UNIQUE_ON_THESE, texts.UNIQUE_ON_FEWER, texts.COLUMN_SETS, drawn)
 
 
 def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
@@ -113,10 +109,9 @@ def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
         ]
         for each in at
     ]
-    more = len(_riskiest_sets(risk, size)) - len(at)
-    return Markup("<details><summary>The same as a table{}</summary>{}</details>").format(
-        f": the first {len(at):,} of {len(at) + more:,}" if more else "",
-        facts(["columns", "unique", "minimal uniques", "smallest class", "average risk"], rows, range(1, 5)),
+    return Markup("<details><summary>{}</summary>{}</details>").format(
+        texts.as_table(len(at), len(_riskiest_sets(risk, size))),
+        facts(texts.SETS_HEADER, rows, range(1, 5)),
     )
 
 
@@ -140,23 +135,22 @@ def pairs_of(risk: RiskBefore) -> Markup:
         [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in shown] for a in shown
     ]
     left = len(sets.columns) - len(shown)
-    note = f" {left} columns of the least risk are left out." if left else ""
-    return Markup(
-        "<h4>By two columns</h4><p class='soft'>The share of records that are unique on each pair; in the diagonal, on the column "
-        "alone. The largest is shaded most.{}</p>{}"
-    ).format(note, heat(names, names, values, darkest=max(share.values())))
+    note = f" {texts.columns_left_out(left)}" if left else ""
+    return Markup("<h4>{}</h4><p class='soft'>{}{}</p>{}").format(
+        texts.BY_TWO, texts.ABOUT_BY_TWO, note, heat(names, names, values, darkest=max(share.values()))
+    )
 
 
 def column_parts(risk: RiskBefore) -> Markup:
     """Return how much each column adds: its part in the minimal sample uniques."""
     each = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
     if not int(each["minimal uniques"].sum()):
-        return NONE_UNIQUE.format(_columns(risk.sets.most))
+        return Markup("<p>{}</p>").format(texts.none_unique(risk.sets.most))
     return Markup("{}").format(
         bars(
             each["column"].tolist(),
             each["share"].tolist(),
-            "Part of each column in the minimal sample uniques",
+            texts.FROM_COLUMNS_PICTURE,
         )
     )
 
@@ -165,7 +159,7 @@ def riskiest(picture: PictureOfRisk) -> Markup:
     """Return the records of the highest scores with their values: the owner's."""
     risk = picture.risk
     if not len(picture.riskiest):
-        return NONE_UNIQUE.format(_columns(risk.sets.most))
+        return Markup("<p>{}</p>").format(texts.none_unique(risk.sets.most))
     rows = []
     for figures, sets, cells in zip(
         picture.riskiest.to_dict("records"),
@@ -184,18 +178,18 @@ def riskiest(picture: PictureOfRisk) -> Markup:
                 ),
             ]
         )
-    return facts(["record", "score", "minimal uniques", *risk.columns], rows, range(3))
+    return facts([*texts.RISKIEST_HEADER, *risk.columns], rows, range(3))
 
 
 def population(risk: PopulationRisk) -> Markup:
     """Return unique people of the population by each model, and the individual risks."""
     numbers = cards(
         [
-            (f"{risk.people:,.0f}", "people in the population"),
-            (f"{risk.expected:,.1f}", "records expected to be linked rightly"),
-            (f"{risk.average:.2%}", "average individual risk"),
-            (f"{float(risk.risks.max(initial=0)):.2%}", "highest individual risk"),
-            (f"{risk.above():.1%}", f"of the records above {THRESHOLD:g}"),
+            (f"{risk.people:,.0f}", texts.PEOPLE_IN_POPULATION),
+            (f"{risk.expected:,.1f}", texts.LINKED_RIGHTLY),
+            (f"{risk.average:.2%}", texts.AVERAGE_RISK),
+            (f"{float(risk.risks.max(initial=0)):.2%}", texts.HIGHEST_RISK),
+            (f"{risk.above():.1%}", texts.share_above(THRESHOLD)),
         ]
     )
     paragraphs = Markup("").join(Markup("<p>{}</p>").format(each) for each in risk.sentences())
@@ -207,41 +201,32 @@ def population(risk: PopulationRisk) -> Markup:
             f"{each.uniques:,.1f}" if each.is_there else NOT_ESTIMABLE,
             f"{each.uniques / risk.people:.2%}" if each.is_there else "",
             _interval(each),
-            "picked by Dankar's rule" if each is risk.chosen else "",
+            texts.PICKED if each is risk.chosen else "",
         ]
         for each in risk.estimates
     ]
-    header = [
-        "model",
-        "unique people of the population",
-        "share",
-        "with confidence 95 %, if the model holds",
-        "",
-    ]
-    return Markup("{}{}{}").format(numbers, paragraphs, facts(header, rows, [1, 2]))
+    return Markup("{}{}{}").format(numbers, paragraphs, facts(texts.ESTIMATES_HEADER, rows, [1, 2]))
 
 
 def register(figures: RegisterFits) -> Markup:
     """Return whom of a register the records fit: numbers, and what they mean."""
-    return Markup(
-        "{}<p class='soft'>These figures are of the original records. Somebody who compares the table with this register names the "
-        "person of each record that fits exactly one. The attackers try the register on a release, too: see its report.</p>"
-    ).format(
+    return Markup("{}<p class='soft'>{}</p>").format(
         cards(
             [
-                (f"{figures.people:,}", "people in the register"),
-                (f"{figures.single:,}", "records that fit exactly one of them"),
-                (f"{figures.nobody:,}", "records that fit none of them"),
-                (f"{figures.average:.2%}", "average chance of naming a record's person"),
+                (f"{figures.people:,}", texts.PEOPLE_IN_REGISTER),
+                (f"{figures.single:,}", texts.FIT_ONE),
+                (f"{figures.nobody:,}", texts.FIT_NONE),
+                (f"{figures.average:.2%}", texts.CHANCE),
             ]
-        )
+        ),
+        texts.ABOUT_FIGURES,
     )
 
 
 def _interval(estimate: Estimate) -> str:
     if not estimate.is_there or estimate.low != estimate.low:
         return estimate.why
-    return f"{estimate.low:,.1f} to {estimate.high:,.1f} {estimate.why}"
+    return texts.interval(estimate.low, estimate.high, estimate.why)
 
 
 def owners(risk: RiskBefore) -> Markup:
@@ -257,14 +242,13 @@ def owners(risk: RiskBefore) -> Markup:
         ]
         for name, each in _owners(risk)
     ]
-    header = ["", "how many", "most rows of one", "with a unique row", "average risk", "highest risk"]
-    return Markup(
-        "{}<p class='soft'>Risk: the probability that somebody who knows all rows of a person names one of them rightly.</p>"
-    ).format(facts(header, rows, range(1, 6)))
+    return Markup("{}<p class='soft'>{}</p>").format(
+        facts(texts.OWNERS_HEADER, rows, range(1, 6)), texts.ABOUT_OWNERS
+    )
 
 
 def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
-    both = (("people (the unit)", risk.people), ("households", risk.households))
+    both = ((texts.PEOPLE, risk.people), (texts.HOUSEHOLDS, risk.households))
     return [(name, each) for name, each in both if each is not None]
 
 
@@ -280,7 +264,7 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
     rows = []
     for each in sorted(advice, key=lambda advised: _rank(advised, columns)):
         entry = columns.get(each.column) or {}
-        role = entry.get("role", "not published")
+        role = entry.get("role", texts.NOT_PUBLISHED)
         proposed = each.entry["role"]
         rows.append(
             [
@@ -293,7 +277,7 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
                 "; ".join(each.reasons),
             ]
         )
-    return facts(["column", "its role", "the advisor's guess", "different values", "why"], rows, [3])
+    return facts(texts.REASONS_HEADER, rows, [3])
 
 
 def _rank(advice: Advice, columns: Mapping[str, Any]) -> tuple[bool, int, int]:
@@ -302,7 +286,3 @@ def _rank(advice: Advice, columns: Mapping[str, Any]) -> tuple[bool, int, int]:
     order = ["identifier", "quasi-identifier", "sensitive", "weight"]
     place = order.index(role) if role in order else len(order)
     return role == advice.entry["role"], place, -advice.distinct
-
-
-def _columns(number: int) -> str:
-    return f"{number} column{'' if number == 1 else 's'}"

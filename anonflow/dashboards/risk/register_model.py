@@ -7,6 +7,7 @@ from typing import Any
 
 import param
 
+from anonflow.dashboards.risk import texts
 from anonflow.dashboards.session.paths import safe_name
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.table_sources import take_upload
@@ -89,7 +90,7 @@ class RegisterModel(param.Parameterized):
         """
         table = self.workspace.table
         if table is None:
-            self.problem = "no table is open under these columns; open one first"
+            self.problem = texts.NO_TABLE_FOR_REGISTER
             return
         try:
             # under a name of its own: the table's file may be called the same

@@ -11,17 +11,13 @@ from markupsafe import Markup
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.risk import parts
+from anonflow.dashboards.risk import parts, texts
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
 from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["RiskScreen"]
-
-WRONG = "The columns cannot be used like this yet; the screen Data says why."
-CODING = "The table is being coded under its columns: this takes some seconds."
-NO_COLUMNS = "No column is a quasi-identifier yet: say on the screen Data what others can know."
 
 
 class RiskScreen(pn.viewable.Viewer):
@@ -37,7 +33,7 @@ class RiskScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default="Risk", constant=True)
+    title = param.String(default=texts.TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
         super().__init__(workspace=workspace, **settings)
@@ -51,10 +47,9 @@ class RiskScreen(pn.viewable.Viewer):
         self._make_cards()
         self._root = pn.Column(
             html(
-                Markup(
-                    "<h2>Risk</h2><p>{} <span class='soft'>What a reviewer asks about the table before it is anonymized. This "
-                    "screen shows values of the table: do not publish pictures of it.</span></p>"
-                ).format(badge(False, "Owner's view"))
+                Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
+                    texts.TITLE, badge(False, texts.OWNERS_VIEW), texts.LEAD
+                )
             ),
             self.nothing,
             self.inside,
@@ -73,10 +68,10 @@ class RiskScreen(pn.viewable.Viewer):
 
     def _make_settings(self) -> None:
         self.known = html("")
-        self.most = pn.widgets.Select(label="Look at every combination of", options={}, width=300)
+        self.most = pn.widgets.Select(label=texts.MOST, options={}, width=300)
         self.fraction = pn.widgets.FloatInput(
-            label="Sampling fraction, if it is a sample", value=None, start=1e-9, end=1.0, step=0.01,
-            placeholder="such as 0.05", width=240,
+            label=texts.FRACTION, value=None, start=1e-9, end=1.0, step=0.01,
+            placeholder=texts.FRACTION_EXAMPLE, width=240,
         )  # fmt: skip
         self.sampled = html("")
         self.status = html("")
@@ -101,16 +96,16 @@ class RiskScreen(pn.viewable.Viewer):
         usable = table is not None and bool(table.qi_columns)
         self.nothing.visible, self.inside.visible = not usable, usable
         if not usable:
-            why = NO_TABLE if workspace.frame is None else NO_COLUMNS
+            why = NO_TABLE if workspace.frame is None else texts.NO_COLUMNS
             if workspace.frame is not None and table is None:
-                why = CODING if workspace.coding else WRONG
+                why = texts.CODING if workspace.coding else texts.WRONG
             self.nothing.object = str(Markup("<p>{}</p>").format(why))
             return
         assert table is not None
         sizes = self.model.sizes()
         self._filling = True
         try:
-            options = {_sets(m, number): m for m, number in sizes.items()}
+            options = {texts.combinations(m, number): m for m, number in sizes.items()}
             if self.most.options != options:
                 self.most.options = options
             self.most.value = min(self.model.most, max(sizes))
@@ -119,16 +114,12 @@ class RiskScreen(pn.viewable.Viewer):
             self._filling = False
         weight = table.schema.weight_column
         self.sampled.object = "" if weight is None else str(
-            Markup("<p class='soft'>The column <b>{}</b> says for how many people of the population each record stands.</p>").format(weight)
+            Markup("<p class='soft'>{}</p>").format(Markup(texts.WEIGHTED).format(column=Markup("<b>{}</b>").format(weight)))
         )  # fmt: skip
         left = table.dropped + table.filtered
-        note = (
-            f" {left:,} records of the file are left out, by the steps on the screen Prepare or for a missing value."
-            if left
-            else ""
-        )
+        note = f" {texts.left_out(left)}" if left else ""
         self.known.object = str(
-            Markup("<p>Others can know: <b>{}</b>.{}</p>").format(", ".join(table.qi_columns), note)
+            Markup("<p>{} <b>{}</b>.{}</p>").format(texts.OTHERS_KNOW, ", ".join(table.qi_columns), note)
         )
         self._show_reasons()
         if self._root.visible:
@@ -142,10 +133,10 @@ class RiskScreen(pn.viewable.Viewer):
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             lambda: self.workspace.folder, self.register.take, self._register_refused, most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, stylesheets=[PARTS], label="A register of the population: CSV or Parquet file",
+            elsewhere=limits.elsewhere, stylesheets=[PARTS], label=texts.REGISTER_FILE,
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
-        self.forget = pn.widgets.Button(label="Take the register away", visible=False)
+        self.forget = pn.widgets.Button(label=texts.FORGET, visible=False)
         self.forget.on_click(lambda event: self.register.forget())
         self.of_register = html("", "af-risk-register")
 
@@ -158,11 +149,11 @@ class RiskScreen(pn.viewable.Viewer):
         self.forget.visible = named
         text = Markup("")
         if model.problem:
-            text += Markup("<p class='af-bad' role='alert'>This register cannot be used: {}</p>").format(
-                model.problem
+            text += Markup("<p class='af-bad' role='alert'>{}</p>").format(
+                texts.register_refused(model.problem)
             )
         if model.computing:
-            text += Markup("<p class='soft' role='status'>Comparing…</p>")
+            text += Markup("<p class='soft' role='status'>{}</p>").format(texts.COMPARING)
         elif model.figures is not None:
             text += parts.register(model.figures)
         self.of_register.object = str(text)
@@ -182,36 +173,27 @@ class RiskScreen(pn.viewable.Viewer):
             "reasons",
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
-        self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={"all sizes": 0}, value=0)
+        self.size = pn.widgets.RadioButtonGroup(label=texts.SIZE, options={texts.ALL_SIZES: 0}, value=0)
         self.size.param.watch(self._show_sets, "value")
         part = self.parts
-        self.unsampled = html(
-            Markup(
-                "<p class='soft'>A person who is unique here need not be unique in the population. If the table is a sample, type the "
-                "sampling fraction above, or give a column the role weight on the screen Data.</p>"
-            )
-        )
-        self.people = card("People and households", part["owners"])
+        self.unsampled = html(Markup("<p class='soft'>{}</p>").format(texts.UNSAMPLED))
+        self.people = card(texts.OWNERS, part["owners"])
         self.cards = [
-            card("Who stands alone", part["alone"]),
-            card("Every combination of columns", self.size, part["sets"], part["sets_table"], part["pairs"],
-                 lead="Somebody who knows these columns of a person, and nothing else, finds the person's record if it is unique."),
-            card("Which columns it comes from", part["columns"],
-                 lead="Of all minimal sample uniques, the share that each column is part of."),
-            card("The riskiest records", part["riskiest"],
-                 lead="By SUDA's score: many small sets of columns single them out. Marked: one of the smallest sets. Records are "
-                      "counted from 0."),
+            card(texts.ALONE, part["alone"]),
+            card(texts.COMBINATIONS, self.size, part["sets"], part["sets_table"], part["pairs"],
+                 lead=texts.ABOUT_COMBINATIONS),
+            card(texts.FROM_COLUMNS, part["columns"], lead=texts.ABOUT_FROM_COLUMNS),
+            card(texts.RISKIEST, part["riskiest"], lead=texts.ABOUT_RISKIEST),
             self.people,
-            card("In the population", self.unsampled, part["population"]),
+            card(texts.POPULATION, self.unsampled, part["population"]),
         ]  # fmt: skip
         self.listed = card(
-            "A register of the population", self.dropper, self.forget, self.of_register,
-            lead="A list of people that others may have, with every quasi-identifier under the table's names, such as a voters' list. "
-                 "The attackers journalist and presence try it on the release; the file stays in your session.",
+            texts.REGISTER, self.dropper, self.forget, self.of_register,
+            lead=texts.ABOUT_REGISTER,
         )  # fmt: skip
         self.inside = pn.Column(
             card(
-                "What others know",
+                texts.KNOWN,
                 self.known,
                 pn.FlexBox(self.most, self.fraction, gap="8px", sizing_mode="stretch_width"),
                 self.sampled,
@@ -219,9 +201,7 @@ class RiskScreen(pn.viewable.Viewer):
             ),
             *self.cards,
             self.listed,
-            card("Why these columns", part["reasons"],
-                 lead="These are guesses from names and values: only you know whether others can know a column. "
-                      "Change roles on the screen Data."),
+            card(texts.REASONS, part["reasons"], lead=texts.ABOUT_REASONS),
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip
@@ -233,15 +213,16 @@ class RiskScreen(pn.viewable.Viewer):
             each.visible = picture is not None and (each is not self.people or self._has_owners())
         if model.problem:
             self.status.object = str(
-                Markup("<p class='af-bad'>This cannot be computed: {}</p>").format(model.problem)
+                Markup("<p class='af-bad'>{}</p>").format(texts.not_computed(model.problem))
             )
         else:
-            self.status.object = "<p class='soft' role='status'>Computing…</p>" if model.computing else ""
+            computing = f"<p class='soft' role='status'>{texts.COMPUTING}</p>"
+            self.status.object = computing if model.computing else ""
         if picture is None or picture is self._drawn:
             return
         self._drawn = picture
         risk = picture.risk
-        sizes = {"all sizes": 0} | {_columns(s): s for s in range(1, risk.sets.most + 1)}
+        sizes = {texts.ALL_SIZES: 0} | {texts.of_columns(s): s for s in range(1, risk.sets.most + 1)}
         self._filling = True
         try:
             if self.size.options != sizes:
@@ -284,11 +265,3 @@ class RiskScreen(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._root
-
-
-def _sets(m: int, number: int) -> str:
-    return f"1 column: {number:,} sets" if m == 1 else f"up to {m} columns: {number:,} sets"
-
-
-def _columns(number: int) -> str:
-    return f"{number} column{'' if number == 1 else 's'}"

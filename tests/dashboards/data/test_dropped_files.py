@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.data.column_form import RULES
-from anonflow.dashboards.data.screen import OWN, DataScreen
+from anonflow.dashboards.data.screen import DataScreen
+from anonflow.dashboards.data.texts import OWN, RULES
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.session.hierarchy_files import is_hierarchy_name, matched_column

@@ -15,7 +15,6 @@ import anonflow as af
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.explore.model import (
-    ATTACKERS,
     BeforeAfter,
     ExploreModel,
     RunView,
@@ -23,6 +22,7 @@ from anonflow.dashboards.explore.model import (
     in_plain_words,
 )
 from anonflow.dashboards.explore.screen import ExploreScreen
+from anonflow.dashboards.explore.texts import ATTACKERS
 from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.neighbours import around_one
