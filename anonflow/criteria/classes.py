@@ -241,7 +241,7 @@ def average_risk(
     evidence.need_k("average-risk")
     risks = person_risks(evidence)
     mean = float(risks.of.mean()) if len(risks.of) else 0.0
-    detail = f"{float(risks.of.sum()):,.4g} of {len(risks.of):,} {risks.what} are expected to be named rightly: {mean:.4g} on average"
+    detail = f"{float(risks.of.sum()):,.4g} of {len(risks.of):,} {risks.what} are expected to be named correctly: {mean:.4g} on average"
     above = (risks.of > most + 1e-12)[risks.whose]
     return Finding.of("average-risk", above, risks.side, detail, {"most": most}, mean <= most + 1e-12)
 

@@ -99,7 +99,7 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
 
 
 def _irregular(evidence: Evidence, listing: Listing, k: int) -> np.ndarray:
-    """Return rows of a listing with unequal degrees that are in no regular component, and not rightly suppressed."""
+    """Return rows of a listing with unequal degrees that are in no regular component, and not correctly suppressed."""
     n = evidence.n
     degree, row = listing.degrees, listing.row
     back = np.bincount(listing.end, minlength=n)

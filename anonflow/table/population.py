@@ -419,7 +419,7 @@ def intrusion(sizes: np.ndarray, fraction: float) -> float:
 
 
 def individual_risk(sizes: np.ndarray, people: np.ndarray) -> np.ndarray:
-    """Return the chance that a record of a class is linked rightly, by Benedetti and Franconi (1998).
+    """Return the chance that a record of a class is linked correctly, by Benedetti and Franconi (1998).
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ The attacker knows everybody's quasi-identifiers, runs the method on them, and s
 whatever else covers them. Where these rows show one value it names that value. An oracle tells it which published row
 is which generalized record, more than it could find out itself.
 
-Before: Adult, 600 records, greedy, k = 5, p = 2: it named the values of more than 200 people, every one of them rightly,
+Before: Adult, 600 records, greedy, k = 5, p = 2: it named the values of more than 200 people, every one of them correctly,
 while ``verify`` said that p-sensitivity holds. Now: nobody's candidates share a value on the lists that the release was
 drawn along, and along the replayed graph the attacker is right as often as the people beside somebody have the value that it names.
 """

@@ -141,7 +141,7 @@ def test_what_analyses_lose_is_not_published() -> None:
 
     public, own = pages(anonymization)
     assert "What an analysis loses" in own
-    assert "How columns go together" in own
+    assert "Associations of columns" in own
     for other, _ in alike(anonymization, release, 3):
         again = pages(other)
         assert again[0] == public

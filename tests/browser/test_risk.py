@@ -22,7 +22,7 @@ def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     ready(page)
     step(page, "Risk")
     assert page.url.endswith("?screen=risk")
-    page.get_by_text("Unique to who knows").first.wait_for()
+    page.get_by_text("Unique for somebody who knows").first.wait_for()
     page.get_by_text("The riskiest records").first.wait_for()
     assert page.locator(".af-risk-riskiest mark").count() > 0
     # other sizes of sets, and larger ones
@@ -45,12 +45,12 @@ def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     people.to_csv(register, index=False)
     page.locator("input[type=file]").last.set_input_files(register)
     page.get_by_text("people in the register").first.wait_for(timeout=60_000)
-    page.get_by_role("button", name="Take the register away").wait_for()
+    page.get_by_role("button", name="Remove the register").wait_for()
     shot(page, "risk-light", full_page=True)
     # a page that is loaded anew shows the same screen
     page.reload()
     ready(page)
-    page.get_by_text("Unique to who knows").first.wait_for()
+    page.get_by_text("Unique for somebody who knows").first.wait_for()
     assert page.errors == []
     assert outside(page.requested) == []
 

@@ -1,6 +1,6 @@
 """Servers on this machine that stand for other ones: S3 and Google's store by the few requests that a flow needs, and plain files.
 
-They check neither signatures nor who asks; what is tested is that the real clients (s3fs, gcsfs, aiohttp) are called rightly.
+They check neither signatures nor who asks; what is tested is that the real clients (s3fs, gcsfs, aiohttp) are called correctly.
 """
 
 from __future__ import annotations

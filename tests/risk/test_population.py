@@ -202,7 +202,7 @@ def test_the_whole_is_told_side_by_side() -> None:
     assert risk.expected == pytest.approx(by_hand, rel=1e-6)
     assert risk.average == pytest.approx(by_hand / 300, rel=1e-6)
     assert 0 <= risk.above(0.09) <= 1
-    assert "expected to be linked rightly" in repr(risk)
+    assert "expected to be linked correctly" in repr(risk)
 
 
 def test_weights_say_the_fraction_or_refuse_the_models() -> None:
@@ -342,7 +342,7 @@ def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml"]
     status, out, err = shell(capsys, "risk", *arguments, "--fraction", 0.1)
     assert status == 0, err
-    assert "expected to be linked rightly" in out
+    assert "expected to be linked correctly" in out
     assert [
         line.split()[0] for line in out.splitlines() if line.split()[:1] in (["zayatz"], ["pitman"], ["snb"])
     ]

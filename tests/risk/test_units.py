@@ -458,7 +458,7 @@ def test_the_population_is_of_people() -> None:
     assert by_units.of_people
     expected = (individual_risk(sizes, sizes / 0.2) * sizes).sum()
     assert by_units.expected == pytest.approx(expected)
-    assert "of 30 people are expected to be linked rightly" in repr(by_units)
+    assert "of 30 people are expected to be linked correctly" in repr(by_units)
     # of a release of classes, and of an anonymization: the classes of all rows of a person
     bands = (
         constant_visits().assign(age=lambda f: f["age"] // 5).groupby("person")["age"].agg(["first", "size"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from anonflow.hierarchy.wording import plural
+
 # The screen
 
 TITLE = "Compare"
@@ -46,7 +48,9 @@ def cannot_run(problems: Iterable[str]) -> str:
 
 def cannot_all_run(impossible: Iterable[tuple[str, str]]) -> str:
     """Return which runs cannot be: their names, and why."""
-    return "The others can run, but not " + "; ".join(f"{names}: {why}" for names, why in impossible) + "."
+    return (
+        "The others can run. These cannot: " + "; ".join(f"{names}: {why}" for names, why in impossible) + "."
+    )
 
 
 def progress_of(run: str) -> str:
@@ -90,14 +94,14 @@ def checks_hold(ok: bool, passed: int, checks: int) -> str:
 # The chosen run
 
 SHOWN = "Run on the screens Explore and Publish"
-TAKE_UP = "Take up its settings"
-FILTER = "Only runs with"
+TAKE_UP = "Use its settings"
+FILTER = "Show only runs with"
 FILTER_EXAMPLE = "a method, k, a name or a note"
 RUN_NAME = "Its name"
 RUN_NAME_EXAMPLE = "a name of your own"
 NOTE = "A note"
 NOTE_EXAMPLE = "a note on it"
-PIN = "Pinned: stands first, and stays"
+PIN = "Pinned: listed first, and kept"
 DELETE = "Delete this run"
 
 # The figures
@@ -122,7 +126,7 @@ def risk_not_measured(problem: str) -> str:
 
 def measuring_risk(left: int, runs: int) -> str:
     """Return how many runs were not attacked yet."""
-    return f"Measuring: {left} of {runs} runs to go."
+    return f"Measuring: {left} of {plural(runs, 'run')} left."
 
 
 # Two of the runs
@@ -151,7 +155,7 @@ NO_EDITS = "Nothing was changed since the table was opened."
 
 def edits_before(number: int) -> str:
     """Return how many edits are not listed."""
-    return f"and {number} before"
+    return f"and {plural(number, 'earlier edit')}"
 
 
 # What analyses lose

@@ -69,7 +69,7 @@ def distance(share: float) -> str:
 
 # Associations
 
-ASSOCIATIONS = "How columns go together, before and after"
+ASSOCIATIONS = "Associations of columns, before and after"
 ABOUT_ASSOCIATIONS = (
     "Between 0 and 1: the correlation of two numbers, Cramer's V of two categories, the correlation ratio of a number and a "
     "category. After: the mean over plausible tables of what would be published, times the share of rows that are not suppressed."
@@ -125,7 +125,7 @@ def matching(records: int, of: int, changed_cells: int, cells: int, listed: int)
 
 HIDDEN_AMONG = "Who a record is hidden among"
 RECORD = "Record"
-WORST = "The one that loses most"
+WORST = "The record that loses most"
 PUBLISHED_AS = "published as"
 
 _KINDS = {
@@ -142,7 +142,7 @@ _KINDS = {
 
 def hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
     """Return what the graph of a record shows; `kind` is that of a neighbourhood."""
-    more = f" {not_drawn:,} more are not drawn." if not_drawn > 0 else ""
+    more = f" {not_drawn:,} more {'is' if not_drawn == 1 else 'are'} not drawn." if not_drawn > 0 else ""
     return _KINDS[kind].format(originals=originals, rows=rows) + more
 
 
@@ -163,13 +163,13 @@ def each_row(rows: int, size: int, unit: str) -> str:
 
 def axes_of_sizes(unit: str) -> str:
     """Return what the axes of the picture of sizes are."""
-    return f"Across: {unit}. Up: how many rows."
+    return f"Across: {unit}. Up: number of rows."
 
 
 # Attackers
 
 ATTACKS = "Risk: what attackers achieve"
-ABOUT_ATTACKS = "Each attacker has the release, and knows what is said beside it."
+ABOUT_ATTACKS = "Each attacker has the release and the knowledge that is named beside it."
 ATTACK = "Let attackers try"
 ATTACKING = "Attacking…"
 AT_WORK = "Attackers are at work; this takes some seconds."
@@ -181,14 +181,14 @@ AS_PROMISED = "as promised"
 HOW_OFTEN = "How often each one wins"
 HOW_OFTEN_PICTURE = "Success of each attacker, with its interval"
 AMONG = "Among how many rows each person is"
-ABOUT_AMONG = "Rows that cover a person, across; people, up."
+ABOUT_AMONG = "Across: rows that cover a person. Up: number of people."
 AMONG_PICTURE = "Rows that cover each person"
 AMONG_UNIT = "rows that cover a person"
 
 ATTACKERS = {
     "prosecutor": "looks for one person",
     "journalist": "has a register",
-    "presence": "has a register, wants who is in it",
+    "presence": "has a register, asks who is in the table",
     "marketer": "links everybody",
     "linker": "rules rows out",
     "linkable-columns": "uses other columns",
@@ -197,7 +197,7 @@ ATTACKERS = {
     "simulator": "tries other seeds",
     "order": "reads the rows' order",
     "intersection": "has earlier releases",
-    "homogeneity": "wants the secret",
+    "homogeneity": "guesses sensitive values",
     "population": "knows the population's size",
     "counting": "counts all matchings",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anonflow.dashboards.session.workspace import plural
+from anonflow.hierarchy.wording import plural
 
 # k
 

@@ -54,12 +54,12 @@ BEFORE_YOU_PUBLISH = "Before you publish"
 FAILED_CHECK = "A check failed: there is nothing to download."
 PASSED = "Every check passed: this release may be published."
 PASSED_BUT = "Every check passed,"
-LIMITS = "What it does not protect from"
+LIMITS = "What it does not protect against"
 
 
 def attacked(headline: str) -> str:
     """Return what follows :data:`PASSED_BUT`: the result of attackers who found more than was promised."""
-    return f"but {headline} Read them before you publish."
+    return f"but {headline} Read the attackers' results before you publish."
 
 
 # Files to publish
@@ -90,7 +90,7 @@ ABOUT_FIGURES = "The report's pictures as files: loss by column and by row, cell
 
 # Files that stay with the owner
 
-OWNERS = "The owner's"
+OWNERS = "The owner's files"
 OWNER_ONLY = "Owner only: keep these to yourself"
 ABOUT_OWNERS = "Certificate, flow and script together, without the seed. Nobody else may have it."
 CERTIFICATE = "Certificate"
@@ -99,20 +99,18 @@ ABOUT_CERTIFICATE = (
     "everybody in the release is easier to find."
 )
 FLOW = "Flow file, YAML"
-ABOUT_FLOW = "Repeats this run: anonflow run FLOW, with the seed. It holds column names, and the labels of hierarchies."
+ABOUT_FLOW = "Repeats this run, with the seed: anonflow run FLOW. It holds column names, and the labels of hierarchies."
 SCRIPT = "The same as a script"
-ABOUT_SCRIPT = "Python that runs the flow file beside it, and gives this release, with the seed."
+ABOUT_SCRIPT = "Python that runs the flow file beside it and, with the seed, gives this release."
 SEED = "Seed"
-ABOUT_SEED = (
-    "The secret that makes the same draw again. Whoever has it and the table knows which row is whose."
-)
+ABOUT_SEED = "The secret that repeats the draw. Whoever has it and the table knows which row is whose."
 TO_REPEAT = (
     "To repeat the run: put the flow beside the table, save the seed to a file that only you can read, then"
 )
 TO_REPEAT_COMMAND = "anonflow run FLOW --seed-file SEED"
 THE_SEED = "The seed"
 SEED_IS_APART = (
-    "is not among the files. With it and the table anybody can make the draw again and know whose row is whose. Never put it "
+    "is not among the files. With it and the table anybody can repeat the draw and learn whose row is whose. Never put it "
     "beside the release."
 )
 SHOW_SEED = "I know that the seed undoes the release: offer it"
@@ -126,7 +124,7 @@ REPORT_HTML = "The report, HTML"
 REPORT_PDF = "The report, PDF"
 PRINT = "Make the PDF"
 PRINTING = "Printing…"
-DRAW_FIRST = "Draw the release first: then the report can be taken."
+DRAW_FIRST = "Draw the release first: then the report can be downloaded."
 NO_BROWSER = (
     "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
 )

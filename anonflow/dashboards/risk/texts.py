@@ -14,7 +14,7 @@ LEAD = (
 )
 WRONG = "The columns cannot be used like this yet; the screen Data says why."
 CODING = "The table is being coded under its columns: this takes some seconds."
-NO_COLUMNS = "No column is a quasi-identifier yet: say on the screen Data what others can know."
+NO_COLUMNS = "No column is a quasi-identifier yet: choose on the screen Data which columns others can know."
 COMPUTING = "Computing…"
 
 
@@ -35,12 +35,12 @@ WEIGHTED = "The column {column} says for how many people of the population each 
 
 def left_out(records: int) -> str:
     """Return that records of the file are not in the picture."""
-    return f"{records:,} records of the file are left out, by the steps on the screen Prepare or for a missing value."
+    return f"{plural(records, 'record')} of the file {'is' if records == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
 
 
 def combinations(columns: int, sets: int) -> str:
     """Return how many sets of up to so many columns there are."""
-    return f"1 column: {sets:,} sets" if columns == 1 else f"up to {columns} columns: {sets:,} sets"
+    return f"{'' if columns == 1 else 'up to '}{of_columns(columns)}: {plural(sets, 'set')}"
 
 
 def of_columns(number: int) -> str:
@@ -55,8 +55,8 @@ RECORDS = "records"
 UNIQUE_ON_ALL = "unique on all quasi-identifiers"
 SMALLEST_CLASS = "records in the smallest class"
 AVERAGE_RISK_OF_CLASSES = "average risk (1 / class size)"
-UNIQUE_TO_WHO_KNOWS = "Unique to who knows"
-UNIQUE_TO_WHO_KNOWS_PICTURE = "Records that are unique to who knows so many columns"
+UNIQUE_TO_WHO_KNOWS = "Unique for somebody who knows"
+UNIQUE_TO_WHO_KNOWS_PICTURE = "Records that are unique for somebody who knows so many columns"
 SPECIAL_UNIQUE = "A special unique is unique by few values: changes of the other columns do not hide it."
 
 
@@ -101,12 +101,12 @@ ABOUT_BY_TWO = "The share of records that are unique on each pair; in the diagon
 
 def share_of_records(share: float, records: int) -> str:
     """Return the records that are unique on a set of columns."""
-    return f"{share:.1%}, {records:,} records"
+    return f"{share:.1%}, {plural(records, 'record')}"
 
 
 def riskiest_sets(number: int) -> str:
     """Return what the picture of sets shows."""
-    return f"The {number} sets of columns on which most records are unique"
+    return f"The {'set' if number == 1 else f'{number} sets'} of columns on which most records are unique"
 
 
 def as_table(listed: int, sets: int) -> str:
@@ -116,7 +116,7 @@ def as_table(listed: int, sets: int) -> str:
 
 def columns_left_out(number: int) -> str:
     """Return that columns are not in the table of pairs."""
-    return f"{number} columns of the least risk are left out."
+    return f"{of_columns(number)} of the least risk {'is' if number == 1 else 'are'} left out."
 
 
 # Columns and records
@@ -133,8 +133,17 @@ RISKIEST_HEADER = ("record", "score", "minimal uniques")
 OWNERS = "People and households"
 PEOPLE = "people (the unit)"
 HOUSEHOLDS = "households"
-OWNERS_HEADER = ("", "how many", "most rows of one", "with a unique row", "average risk", "highest risk")
-ABOUT_OWNERS = "Risk: the probability that somebody who knows all rows of a person names one of them rightly."
+OWNERS_HEADER = (
+    "",
+    "how many",
+    "largest number of rows",
+    "with a unique row",
+    "average risk",
+    "highest risk",
+)
+ABOUT_OWNERS = (
+    "Risk: the probability that somebody who knows all rows of a person names one of them correctly."
+)
 
 # In the population
 
@@ -144,7 +153,7 @@ UNSAMPLED = (
     "above, or give a column the role weight on the screen Data."
 )
 PEOPLE_IN_POPULATION = "people in the population"
-LINKED_RIGHTLY = "records expected to be linked rightly"
+LINKED_RIGHTLY = "records expected to be linked correctly"
 AVERAGE_RISK = "average individual risk"
 HIGHEST_RISK = "highest individual risk"
 ESTIMATES_HEADER = (
@@ -175,7 +184,7 @@ ABOUT_REGISTER = (
     "attackers journalist and presence try it on the release; the file stays in your session."
 )
 REGISTER_FILE = "A register of the population: CSV or Parquet file"
-FORGET = "Take the register away"
+FORGET = "Remove the register"
 COMPARING = "Comparing…"
 PEOPLE_IN_REGISTER = "people in the register"
 FIT_ONE = "records that fit exactly one of them"
@@ -185,7 +194,7 @@ ABOUT_FIGURES = (
     "These figures are of the original records. Somebody who compares the table with this register names the person of each "
     "record that fits exactly one. The attackers try the register on a release, too: see its report."
 )
-NO_TABLE_FOR_REGISTER = "no table is open under these columns; open one first"
+NO_TABLE_FOR_REGISTER = "no table is open with these columns; open one first"
 
 
 def register_refused(problem: str) -> str:

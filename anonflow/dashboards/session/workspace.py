@@ -55,6 +55,7 @@ from anonflow.dashboards.session.validation import Judgement, code, judged, runn
 from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy.wording import plural
 from anonflow.release import Earlier
 from anonflow.table import Table
 from anonflow.table.infer import infer_columns
@@ -1123,11 +1124,6 @@ class Workspace(param.Parameterized):
         self._line.forget(id(self))
         self._delete()
         self.closed = True
-
-
-def plural(number: int, word: str) -> str:
-    """Return such as ``1 run``, ``2 runs``."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:

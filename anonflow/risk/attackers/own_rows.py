@@ -125,7 +125,7 @@ class OwnRows:
             at_risk = seen.shown if seen.drawn < SUSPICIOUS else 0
             return Success(seen.found, rate, rate, at_risk, usual, sentence, counted=True)
         sentence += (
-            f" They belong to {len(risk.chance):,} people: for {percent(risk.mean)} of them one row is attributed rightly, and for "
+            f" They belong to {len(risk.chance):,} people: for {percent(risk.mean)} of them one row is attributed correctly, and for "
             f"{percent(seen.people_expected)} after a draw."
         )
         at_risk = risk.above(seen.people_expected) if seen.drawn < SUSPICIOUS else 0

@@ -117,7 +117,7 @@ class PeopleAtRisk:
 
 @dataclass(frozen=True)
 class Unit:
-    """Knows the quasi-identifiers of all rows of everybody, and the method; wins if one row of a person is named rightly.
+    """Knows the quasi-identifiers of all rows of everybody, and the method; wins if one row of a person is named correctly.
 
     Notes
     -----
@@ -185,7 +185,7 @@ def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | N
     rows = np.unique(unit, return_counts=True)[1]
     surest = rows[int(risk.chance.argmax())] if len(rows) else 0
     sentence = (
-        f"An attacker who looks for a person by all of the person's rows names one of them rightly for {percent(risk.mean)} of "
+        f"An attacker who looks for a person by all of the person's rows names one of them correctly for {percent(risk.mean)} of "
         f"{len(risk.chance):,} people, and with probability {percent(risk.worst)} for the person at highest risk, who has {surest:,} rows."
     )
     return Success(

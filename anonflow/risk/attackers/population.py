@@ -58,7 +58,7 @@ class PopulationRisk:
 
     @property
     def expected(self) -> float:
-        """How many records are expected to be linked rightly."""
+        """How many records are expected to be linked correctly."""
         return float(self.risks.sum())
 
     @property
@@ -97,7 +97,7 @@ class PopulationRisk:
             ]
         whom = "people" if self.of_people else "records"
         sentences.append(
-            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked rightly by an attacker who does not know "
+            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked correctly by an attacker who does not know "
             f"who is in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
         )
         return sentences
