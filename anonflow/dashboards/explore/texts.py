@@ -197,7 +197,7 @@ ATTACKERS = {
     "simulator": "tries other seeds",
     "order": "reads the rows' order",
     "intersection": "has earlier releases",
-    "homogeneity": "guesses sensitive values",
+    "homogeneity": "guesses the value",
     "population": "knows the population's size",
     "counting": "counts all matchings",
 }
