@@ -74,8 +74,9 @@ def start(flow: str | PathLike[str] | Flow, **settings: Any) -> Handle:
     **settings
         Those of :func:`run`.
 
-    Notes
-    -----
-    ``result()`` raises its errors.
+    Returns
+    -------
+    Handle
+        Its ``result()`` waits for the report, and raises the errors of the run.
     """
     return Handle(flow, settings)

@@ -101,7 +101,7 @@ def suppressed_cells(generalization: Generalization) -> int:
 def height_total(generalization: Generalization) -> float:
     """Return Miller 2008's total information loss (Definitions 10, 11): the sum of all cells' height costs.
 
-    QIs are not weighted; a suppressed record counts q, the most there is.
+    QIs are not weighted; a suppressed record costs q, which is the maximum.
     """
     return float(cell_costs(generalization, "height").sum())
 

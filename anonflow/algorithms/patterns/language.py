@@ -518,10 +518,10 @@ def _mask_of(name: str, domains: Sequence[Domain]) -> int:
 class _Predicates:
     """One mapping of predicates, checked."""
 
-    def __init__(self, given: Mapping[Any, Any], domains: Sequence[Domain]) -> None:
+    def __init__(self, predicates: Mapping[Any, Any], domains: Sequence[Domain]) -> None:
         self.domains = domains
         options: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in predicates.items():
             name = str(key).replace("_", "-")
             if name not in PREDICATES:
                 raise ParameterError(
@@ -621,20 +621,20 @@ class _Predicates:
         finally:
             self.never = never
 
-    def _groups(self, entry: str, given: Any) -> Iterator[list[str]]:
-        if isinstance(given, str) or not isinstance(given, Sequence):
+    def _groups(self, entry: str, columns: Any) -> Iterator[list[str]]:
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
             raise ParameterError(
                 f"{entry} is a list of columns, or a list of such lists", subject="pattern-guided"
             )
-        if not given:
+        if not columns:
             return
-        if all(isinstance(each, str) for each in given):
-            given = [given]
-        for group in given:
+        if all(isinstance(each, str) for each in columns):
+            columns = [columns]
+        for group in columns:
             yield self._names(entry, group, least=2)
 
-    def _names(self, entry: str, given: Any, least: int) -> list[str]:
-        names = [given] if isinstance(given, str) else given
+    def _names(self, entry: str, columns: Any, least: int) -> list[str]:
+        names = [columns] if isinstance(columns, str) else columns
         if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
             raise ParameterError(f"{entry} is a list of columns", subject="pattern-guided")
         for at, name in enumerate(names):

@@ -54,7 +54,7 @@ def associations_of(table: Table, subject: Any) -> Associations:
 def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return names, and the associations of all pairs of columns before and after, shape (c, c), float64 each.
 
-    Between two columns of numbers the absolute correlation (Pearson), between two others Cramer's V, and between one
+    The association of two columns of numbers is the absolute correlation (Pearson), of two others Cramer's V, and of one
     of each the correlation ratio (the root of the share of variance that the category explains). All are between 0 and
     1; a column that does not vary has 0. After: the mean over the plausible tables, times the share of rows that are
     not suppressed.

@@ -149,7 +149,7 @@ def test_boundaries_are_kept_and_classes_that_lack_values_are_suppressed() -> No
     assert 0 < diverse.suppressed[~old].sum() <= 5
 
 
-def test_a_flow(tmp_path: Path) -> None:
+def test_a_flow_sets_distinct_first_for_greedy_cka(tmp_path: Path) -> None:
     table = people(120)
     table.frame.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "flow.yaml").write_text(
