@@ -16,7 +16,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.table import Domain
-from anonflow.table.level_cells import cells_at
+from anonflow.table.level_cells import RunsAtLevel, cells_at
 
 __all__ = ["BOUNDARY", "PATTERN", "boundary", "pattern", "read_patterns"]
 
@@ -265,7 +265,7 @@ def _at_levels(published: Generalization, named: Any) -> np.ndarray:
         for level in [levels] if isinstance(levels, str) else levels:
             at_level = np.ones(published.n, bool)
             for a, cells in zip(qis, cells_at([domains[a] for a in qis], level), strict=True):
-                if cells.lo is not None:
+                if isinstance(cells, RunsAtLevel):
                     at_level &= cells.hold(published.lo[row_of[a]], published.hi[row_of[a]])
                 else:
                     at_level &= single[a] if cells.share == 0 else whole[a]

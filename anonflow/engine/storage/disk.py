@@ -203,7 +203,7 @@ class OnDisk:
             return Units.checked(schema, held.unit, held.household)
         names = [name for name in (schema.unit_column, schema.household_column) if name is not None]
         calls = [Call(scan.units_of, (piece, schema, self._read, names), "scan") for piece in self._pieces]
-        return Units.of_hashes(schema, self._executor.all(calls, self._session.fingerprint))
+        return Units.of_hashes(schema, names, self._executor.all(calls, self._session.fingerprint))
 
     def _rows_of_units(
         self, path: Path, units: UnitsSpec, fields: pa.Schema

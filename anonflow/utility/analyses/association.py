@@ -106,12 +106,9 @@ def _strength(x: np.ndarray | None, y: np.ndarray | None, a: np.ndarray, b: np.n
     if x is not None and y is not None:
         both = ~(np.isnan(x) | np.isnan(y))
         return _correlation(x[both], y[both])
-    if x is None and y is None:
-        return _cramer(a, b)
-    numbers, groups = (x, b) if x is not None else (y, a)
-    assert numbers is not None
-    known = ~np.isnan(numbers)
-    return _ratio(numbers[known], groups[known])
+    if x is not None:
+        return _ratio(x, b)
+    return _cramer(a, b) if y is None else _ratio(y, a)
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -140,6 +137,8 @@ def _cramer(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _ratio(numbers: np.ndarray, groups: np.ndarray) -> float:
+    known = ~np.isnan(numbers)
+    numbers, groups = numbers[known], groups[known]
     if not len(numbers):
         return 0.0
     groups = np.unique(groups, return_inverse=True)[1]
