@@ -108,7 +108,7 @@ class AnonflowError(Exception):
         return "\n".join(lines)
 
     @classmethod
-    def collected(cls, what: str, problems: Sequence[str], found: Sequence[Problem] = ()) -> AnonflowError:
+    def collected(cls, summary: str, problems: Sequence[str], found: Sequence[Problem] = ()) -> AnonflowError:
         """Return one error for all `problems`; a single one is its own message.
 
         Raises
@@ -120,7 +120,7 @@ class AnonflowError(Exception):
             raise ValueError("an error needs at least one problem")
         if len(problems) == 1:
             return cls(problems[0], found=found)
-        return cls(f"{what}: {len(problems):,} problems", problems, found)
+        return cls(f"{summary}: {len(problems):,} problems", problems, found)
 
 
 class SchemaError(AnonflowError):

@@ -134,17 +134,17 @@ class Generalization:
             low, high = records.ends(a)
             lo[t], hi[t] = low[first], high[first]
             for column in columns[1:]:
-                given = column >= 0
-                np.minimum(lo[t], low[column], out=lo[t], where=given)
-                np.maximum(hi[t], high[column], out=hi[t], where=given)
+                present = column >= 0
+                np.minimum(lo[t], low[column], out=lo[t], where=present)
+                np.maximum(hi[t], high[column], out=hi[t], where=present)
         rows = np.arange(m)
         for t, a in enumerate(layout.sets):
             codes = records.codes[:, a]
             for column in columns:
-                given = column >= 0
-                member = codes[column[given]]
+                present = column >= 0
+                member = codes[column[present]]
                 # each record sets one bit for each column, so no two updates change the same cell
-                at = (layout.offset[t] + (member >> 6), rows[given])
+                at = (layout.offset[t] + (member >> 6), rows[present])
                 bits[at] |= _ONE << (member & 63).astype(np.uint64)
         return cls(records.domains, lo, hi, bits).closure()
 

@@ -40,7 +40,7 @@ def test_every_cell_costs_what_its_definition_says(seed: int, kinds: list[str]) 
             assert costs[j] == pytest.approx(expected, abs=1e-12)
 
 
-def test_numeric() -> None:
+def test_each_loss_of_a_numeric_cell_follows_its_definition() -> None:
     domain = Domain("age", "numeric", ("0", "10", "40"), np.array([0.0, 10, 40]), np.array([1, 1, 2]))
     release = _runs(domain, (0, 0), (0, 1), (1, 2), (0, 2))
     assert loss.cell_costs(release, "ncp")[0].tolist() == [0, 0.25, 0.75, 1]
@@ -91,7 +91,7 @@ def test_a_root_with_one_child_is_still_the_root() -> None:
     assert loss.cell_costs(_runs(domain, (0, 1)), "height")[0].tolist() == [1]
 
 
-def test_weights() -> None:
+def test_weights_count_in_the_loss_and_not_in_the_height() -> None:
     first, second = _domain("numeric", 3, weight=3.0), _domain("categorical", 4)
     release = Generalization(
         (first, second), np.array([[0]], np.int32), np.array([[1]], np.int32), np.array([[0b0111]], np.uint64)
@@ -111,7 +111,7 @@ def test_no_records_and_what_covers_nothing() -> None:
     assert loss.information_loss(_runs(domain, (3, -1))) == 0
 
 
-def test_names() -> None:
+def test_names_of_losses_have_aliases() -> None:
     assert [loss.measure_named(name) for name in ("gcp", "em", "il", "lm")] == [
         "ncp",
         "entropy",

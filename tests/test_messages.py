@@ -163,8 +163,8 @@ def test_no_sentence_of_the_screens_is_written_twice() -> None:
 
 
 def test_a_sentence_that_is_written_twice_is_recognized() -> None:
-    here = Path(__file__)
-    sentence = Text(here, 1, "no table is open; open one first")
+    file = Path(__file__)
+    sentence = Text(file, 1, "no table is open; open one first")
     assert repeated([sentence, sentence._replace(line=2)]) == ["no table is open; open one first"]
 
 

@@ -47,7 +47,7 @@ def test_a_plan_is_a_division_of_the_records(table: Table, k: int) -> None:
         assert min(map(len, parts)) >= k
 
 
-def test_unknown_orders() -> None:
+def test_an_unknown_order_is_refused() -> None:
     table = Table(pd.DataFrame({"a": [1, 2]}), {"a": {"role": "quasi-identifier", "kind": "numeric"}})
     with pytest.raises(ParameterError, match="known"):
         ordered(table.records, "sideways")

@@ -65,13 +65,12 @@ def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
 
 def gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:
     """Return the matches of n records, padded with -1, shape (n, k), int32; None where an outcome has none."""
-    parts = [outcome.matches for outcome in outcomes]
-    width = max((part.shape[1] for part in parts if part is not None), default=0)
-    if any(part is None for part in parts):
+    parts = [outcome.matches for outcome in outcomes if outcome.matches is not None]
+    if len(parts) < len(outcomes):
         return None
+    width = max((part.shape[1] for part in parts), default=0)
     matches = np.full((n, width), -1, np.int32)
     for at, part in zip(index, parts, strict=True):
-        assert part is not None
         # a partition of an odd size may need one match more (reciprocal graphs): rows are padded with -1
         matches[at, : part.shape[1]] = np.where(part < 0, -1, at[part])
     return matches
@@ -81,13 +80,13 @@ def gathered_classes(
     index: Sequence[np.ndarray], outcomes: Sequence[Outcome], suppressed: np.ndarray
 ) -> np.ndarray | None:
     """Return class labels of n records, suppressed ones in one class, shape (n,), int64; None likewise."""
-    if any(outcome.classes is None for outcome in outcomes):
+    parts = [outcome.classes for outcome in outcomes if outcome.classes is not None]
+    if len(parts) < len(outcomes):
         return None
     classes = np.empty(len(suppressed), np.int64)
     used = 0
-    for at, outcome in zip(index, outcomes, strict=True):
-        assert outcome.classes is not None
-        _, labels = np.unique(outcome.classes, return_inverse=True)
+    for at, part in zip(index, parts, strict=True):
+        _, labels = np.unique(part, return_inverse=True)
         classes[at] = labels + used
         used += int(labels.max(initial=-1)) + 1
     classes[suppressed] = used

@@ -297,7 +297,7 @@ class Algorithm:
         )
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that the method does not have, and values that they may not be.
+        """Refuse options that the method does not have, and values outside their domain.
 
         Raises
         ------
@@ -313,7 +313,7 @@ class Algorithm:
                 raise ParameterError(f"{self.name}: {name} {problem}")
 
     def check_complete(self, options: Mapping[str, Any], left: int) -> None:
-        """Refuse records that boundaries or limits leave without a place where the options want one for each.
+        """Raise an error if boundaries or limits leave records without a match or class, and the options require one for each.
 
         Raises
         ------

@@ -28,7 +28,7 @@ class Count:
     Attributes
     ----------
     rows : int
-        Of the release.
+        Rows of the release.
     certain, possible : int
         Rows that certainly meet it, and rows that may meet it: the truth is between the two.
     uniform : float
@@ -74,7 +74,7 @@ def count(
     schema, k, classes
         As :func:`anonflow.plausible` takes them.
     seed : int
-        Where the EM algorithm starts.
+        Seed for the start of the EM algorithm.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def count(
     -----
     The bounds hold for every release whose rows cover their originals: ``*`` may be any value, also one that no cell
     names, unless the release or the schema says which values there are; a hidden position may be any character. Of a
-    hierarchy that is not public a condition asks for labels. For the expected numbers a range of whole numbers is spread
+    hierarchy that is not public a condition names labels. For the expected numbers a range of whole numbers is spread
     evenly over the whole numbers in it, any other over its width, and ``*`` over what the other cells name; of a column
     that is ``*`` throughout they are NaN. O(60 n c H) for c columns and H latent classes.
 

@@ -263,12 +263,12 @@ def plausible(
     m : int
         Tables.
     seed : int, optional
-        Of these draws; never the release's. Drawn by the system without it.
+        Seed of these draws; never that of the release. By default the operating system draws it.
     schema : Schema or mapping, optional
         Which columns are numbers, and the trees of hierarchies. Without it a column is numbers if all its cells read
         so, and labels of a hierarchy stand for themselves.
     k : int, optional
-        Of a k-regular release: how many originals each row stands for. Its certificate's without it.
+        Of a k-regular release: how many originals each row stands for. By default that of its certificate.
     classes : int, optional
         Latent classes of the model; :func:`~anonflow.analysis.plausible_tables.default_classes` without it.
 

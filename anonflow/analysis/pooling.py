@@ -58,7 +58,7 @@ def combine(
     Raises
     ------
     ParameterError
-        If there are fewer than two estimates, they differ in what they estimate, the target is none, rows are not
+        If there are fewer than two estimates, they differ in what they estimate, the target is unknown, rows are not
         positive, or the population is asked for without variances.
 
     Notes

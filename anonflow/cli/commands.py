@@ -466,23 +466,23 @@ def verify(
     from anonflow import criteria as verifier
     from anonflow.cli.show import table as shown
 
-    given = None
+    proof = None
     if certificate is not None:
         from anonflow.release import Certificate
 
         if original is None:
             raise ParameterError("--certificate is checked against the original: give --original, too")
-        given = Certificate.load(certificate)
+        proof = Certificate.load(certificate)
     if algorithm is not None and (original is None or another_tool):
         raise ParameterError("--algorithm runs the method on the original: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
     rows_of: Any = release  # a path, so that the description beside the file is checked, too
     if (another_tool or original is None) and (delimiter, encoding) != (",", "utf-8"):
         rows_of = _published(release, delimiter, encoding)
-    answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
+    answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
     if keys:
         sets = {"key-sets": {"sets": _key_sets(keys)}}
-        each = verifier.verify(table, rows_of, sets, answer.k, given, another_tool=another_tool)
+        each = verifier.verify(table, rows_of, sets, answer.k, proof, another_tool=another_tool)
         known = {finding.sentence() for finding in answer}
         answer = replace(
             answer,

@@ -135,7 +135,7 @@ def dashboard(
         owner=owner,
         keep=seconds_of(keep),
     )
-    given: dict[str, Any] = {
+    own_limits: dict[str, Any] = {
         "sessions": max_sessions,
         "upload_bytes": None if max_upload_mb is None else int(max_upload_mb * MEGABYTE),
         "rows": max_rows,
@@ -143,7 +143,7 @@ def dashboard(
         "running": max_running,
     }
     base = HOSTED if settings.hosted else local_limits()
-    limits = replace(base, **{name: value for name, value in given.items() if value is not None})
+    limits = replace(base, **{name: value for name, value in own_limits.items() if value is not None})
     server = Server(replace(settings, limits=limits))
 
     def ready() -> None:

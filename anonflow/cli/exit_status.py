@@ -40,15 +40,15 @@ def leave(arguments: Sequence[str] | None) -> NoReturn:
     SystemExit
         Always.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     output = streams.watched() if arguments is None else None
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # names of columns and files may have characters that the terminal's encoding lacks
             stream.reconfigure(errors="backslashreplace")
-    debug = "--debug" in given
+    debug = "--debug" in words
     with streams.warnings_told(lambda text: say(f"warning: {text}", err=True), others=debug):
-        status = _guarded(given, debug)
+        status = _guarded(words, debug)
     if output is not None:
         status = _delivered(output, status)
     INTERRUPTS.over(status)
@@ -60,9 +60,9 @@ def leave(arguments: Sequence[str] | None) -> NoReturn:
     sys.exit(status)
 
 
-def _guarded(given: list[str], debug: bool) -> int:
+def _guarded(words: list[str], debug: bool) -> int:
     try:
-        status = int(app(given, standalone_mode=False, prog_name="anonflow") or 0)
+        status = int(app(words, standalone_mode=False, prog_name="anonflow") or 0)
         if status == 0 and INTERRUPTS.came:
             return _report("interrupted too late to be stopped: everything is done and published", 0)
         return _interrupted() if status == INTERRUPTED else status

@@ -16,7 +16,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.table import Domain
-from anonflow.table.level_cells import cells_at
+from anonflow.table.level_cells import RunsAtLevel, cells_at
 
 __all__ = ["BOUNDARY", "PATTERN", "boundary", "pattern", "read_patterns"]
 
@@ -147,12 +147,12 @@ def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | No
     columns = list(dict.fromkeys(domain.column for domain in domains))
     spread = np.array([columns.index(domain.column) for domain in domains])
     rows = []
-    for at, given in enumerate(patterns):
+    for at, entry in enumerate(patterns):
         marks: list[bool] | None = None
-        if isinstance(given, str) and set(given) <= _HIDDEN | _SHOWN:
-            marks = [mark in _HIDDEN for mark in given]
-        elif not isinstance(given, str) and isinstance(given, Iterable):
-            members = list(given)
+        if isinstance(entry, str) and set(entry) <= _HIDDEN | _SHOWN:
+            marks = [mark in _HIDDEN for mark in entry]
+        elif not isinstance(entry, str) and isinstance(entry, Iterable):
+            members = list(entry)
             if all(isinstance(member, str) for member in members):
                 known = {*columns, *(domain.name for domain in domains)}
                 if set(members) <= known:
@@ -265,7 +265,7 @@ def _at_levels(published: Generalization, named: Any) -> np.ndarray:
         for level in [levels] if isinstance(levels, str) else levels:
             at_level = np.ones(published.n, bool)
             for a, cells in zip(qis, cells_at([domains[a] for a in qis], level), strict=True):
-                if cells.lo is not None:
+                if isinstance(cells, RunsAtLevel):
                     at_level &= cells.hold(published.lo[row_of[a]], published.hi[row_of[a]])
                 else:
                     at_level &= single[a] if cells.share == 0 else whole[a]
@@ -335,14 +335,14 @@ def pattern(
     domains = evidence.published.domains
     if fallback is None and patterns is None:
         fallback = evidence.fallback
-    given = patterns if patterns is not None else evidence.patterns
+    entries = patterns if patterns is not None else evidence.patterns
     predicates: list[Mapping[Any, Any]] = []
-    if isinstance(given, Mapping):
-        predicates, given = [given], []
-    elif isinstance(given, Sequence) and any(isinstance(entry, Mapping) for entry in given):
-        predicates = [entry for entry in given if isinstance(entry, Mapping)]
-        given = [entry for entry in given if not isinstance(entry, Mapping)]
-    allowed = read_patterns(given, domains)
+    if isinstance(entries, Mapping):
+        predicates, entries = [entries], []
+    elif isinstance(entries, Sequence) and any(isinstance(entry, Mapping) for entry in entries):
+        predicates = [entry for entry in entries if isinstance(entry, Mapping)]
+        entries = [entry for entry in entries if not isinstance(entry, Mapping)]
+    allowed = read_patterns(entries, domains)
     named = {
         fallback,
         *(str(predicate["fallback"]) for predicate in predicates if "fallback" in predicate),

@@ -62,13 +62,13 @@ class Listing:
             matrix = np.asarray(claim)
             sound = matrix.ndim == 2 and matrix.dtype.kind in "iu"
             if sound:
-                given = matrix >= 0
-                if given.all():
+                present = matrix >= 0
+                if present.all():
                     start = np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1]
                     end = np.ascontiguousarray(matrix).reshape(-1)
                 else:
-                    start = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
-                    end = matrix[given]
+                    start = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+                    end = matrix[present]
         if not sound or end.dtype.kind not in "iu":
             raise DataError("the certificate is damaged; use the one that was made with the release")
         if rows is not None and len(start) - 1 != rows:

@@ -184,14 +184,14 @@ class Risks:
         Which of `of` is that of each published row, or, where the originals say whose each row is, of each original.
     side : {"published", "original"}
         What `whose` counts.
-    what : str
-        Who is counted: ``people`` or ``rows``.
+    counted : str
+        ``people`` or ``rows``.
     """
 
     of: np.ndarray
     whose: np.ndarray
     side: str
-    what: str
+    counted: str
 
 
 def person_risks(evidence: Evidence) -> Risks:
@@ -241,7 +241,7 @@ def average_risk(
     evidence.need_k("average-risk")
     risks = person_risks(evidence)
     mean = float(risks.of.mean()) if len(risks.of) else 0.0
-    detail = f"{float(risks.of.sum()):,.4g} of {len(risks.of):,} {risks.what} are expected to be named correctly: {mean:.4g} on average"
+    detail = f"{float(risks.of.sum()):,.4g} of {len(risks.of):,} {risks.counted} are expected to be named correctly: {mean:.4g} on average"
     above = (risks.of > most + 1e-12)[risks.whose]
     return Finding.of("average-risk", above, risks.side, detail, {"most": most}, mean <= most + 1e-12)
 
@@ -263,7 +263,7 @@ def share_at_risk(
     risks = person_risks(evidence)
     over = risks.of > threshold + 1e-12
     share = float(over.mean()) if len(over) else 0.0
-    detail = f"a share of {share:.4g} of the {risks.what} is above {threshold:g}"
+    detail = f"a share of {share:.4g} of the {risks.counted} is above {threshold:g}"
     parameters = {"threshold": threshold, "most": most}
     return Finding.of(
         "share-at-risk", over[risks.whose], risks.side, detail, parameters, share <= most + 1e-12

@@ -471,12 +471,12 @@ def _as_number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def leaves_of(given: Any, texts: Sequence[str]) -> tuple[Hierarchy, np.ndarray]:
+def leaves_of(hierarchy: Any, texts: Sequence[str]) -> tuple[Hierarchy, np.ndarray]:
     """Return the tree of a distance, and the leaf of each text: shape (V,), int64; -1 for ``*``.
 
     Parameters
     ----------
-    given : Hierarchy, mapping or path
+    hierarchy : Hierarchy, mapping or path
     texts : sequence of str
 
     Raises
@@ -486,9 +486,13 @@ def leaves_of(given: Any, texts: Sequence[str]) -> tuple[Hierarchy, np.ndarray]:
     DataError
         If texts are no leaves.
     """
-    if given is None:
+    if hierarchy is None:
         raise ParameterError("distance=hierarchy needs a hierarchy of the sensitive values")
-    tree = given if isinstance(given, Hierarchy) else Hierarchy.from_mapping(given, values=list(texts))
+    tree = (
+        hierarchy
+        if isinstance(hierarchy, Hierarchy)
+        else Hierarchy.from_mapping(hierarchy, values=list(texts))
+    )
     leaf = {label: at for at, label in enumerate(tree.leaves)}
     missing = sum(text not in leaf and text != WHOLE for text in texts)
     if missing:
@@ -533,9 +537,9 @@ def _shares(counts: csr_array, size: np.ndarray, overall: np.ndarray) -> tuple[n
     """Return, for every value of a group, its share there divided by that of the whole table, and the latter."""
     whole = overall / max(int(overall.sum()), 1)
     usual = whole[counts.indices]
-    here = counts.data / np.repeat(size, np.diff(counts.indptr))
+    share = counts.data / np.repeat(size, np.diff(counts.indptr))
     # the ratio is infinite for a value that the table does not have
-    return np.divide(here, usual, out=np.full(len(here), np.inf), where=usual > 0), usual
+    return np.divide(share, usual, out=np.full(len(share), np.inf), where=usual > 0), usual
 
 
 def _beta_like(

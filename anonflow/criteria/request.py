@@ -85,7 +85,7 @@ def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
     if isinstance(item, CriterionRequest):
         return [_checked(item.name, dict(item.parameters))]
     if isinstance(item, Mapping):
-        return [_checked(str(name), _values(str(name), given)) for name, given in item.items()]
+        return [_checked(str(name), _values(str(name), content)) for name, content in item.items()]
     if not isinstance(item, str):
         raise ParameterError(f"a criterion is a name or a mapping, not {type(item).__name__}")
     name = item.strip()
@@ -102,17 +102,17 @@ def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
     return [_checked(call["name"].strip(), {key.strip(): _value(text.strip()) for key, _, text in pairs})]
 
 
-def _values(name: str, given: Any) -> dict[str, Any]:
+def _values(name: str, content: Any) -> dict[str, Any]:
     options = tuple(CRITERIA[_canonical(name)].options.values()) if _canonical(name) in CRITERIA else ()
-    if isinstance(given, Mapping):
-        if options and options[0].kind is None and options[0].name not in given:
-            return {options[0].name: given}  # predicates, as the method takes them
-        return {str(key).replace("-", "_"): value for key, value in given.items()}
-    if given is None:
+    if isinstance(content, Mapping):
+        if options and options[0].kind is None and options[0].name not in content:
+            return {options[0].name: content}  # predicates, as the method takes them
+        return {str(key).replace("-", "_"): value for key, value in content.items()}
+    if content is None:
         return {}
     if not options:
         raise ParameterError(f"criterion {name!r} takes no parameter")
-    return {options[0].name: given}
+    return {options[0].name: content}
 
 
 def _value(text: str) -> Any:

@@ -37,7 +37,7 @@ class Finding:
     positions : tuple of int
         The first ``POSITIONS`` of them, counted from 0, ascending.
     detail : str
-        The way of the check and its result: counts and column names, never a value.
+        How the criterion was checked, and the result: counts and column names, never a value.
     parameters : mapping
         The parameters of the criterion (k, l, t, column, ...).
     """
@@ -60,7 +60,7 @@ class Finding:
         parameters: Mapping[str, Any] | None = None,
         holds: bool | None = None,
     ) -> Finding:
-        """Return the answer for a criterion that the records at the positions `failing` break.
+        """Return the finding for a criterion; the records at the positions `failing` break it.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Finding:
         detail : str
         parameters : mapping, optional
         holds : bool, optional
-            Whether no record fails, without it.
+            By default whether no record fails.
         """
         places = np.flatnonzero(failing) if failing.dtype == bool else np.sort(failing)
         good = not len(places) if holds is None else holds
@@ -112,7 +112,7 @@ class Verification:
     Attributes
     ----------
     findings : tuple of Finding
-        One for each criterion, in the order they were asked.
+        One for each criterion, in the order of the request.
     records : int
         Number of originals.
     k : int or None
@@ -148,7 +148,7 @@ class Verification:
         -------
         pandas.DataFrame
             Columns criterion, holds (missing where it could not be checked), failed, side, positions (text, capped),
-            detail; a row a criterion.
+            detail; one row for each criterion.
         """
         import pandas as pd
 
@@ -166,12 +166,12 @@ class Verification:
         )
 
     def raise_if_failed(self) -> Verification:
-        """Return this object, if every criterion holds.
+        """Return this object if every criterion holds.
 
         Raises
         ------
         VerificationError
-            If one does not hold: a line for each.
+            If a criterion does not hold; the error has a line for each of these.
         """
         failed = [finding.sentence() for finding in self if not finding.holds]
         if failed:

@@ -45,7 +45,7 @@ def verify(
     another_tool: bool = False,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
 ) -> Verification:
-    """Check a release, or an anonymization, against its original table; or a release by itself.
+    """Check a release, or an anonymization, against its original table, or a release alone.
 
     No code of the algorithms takes part: the verifier reads the data and does its own computations.
 
@@ -70,7 +70,7 @@ def verify(
         checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
         of its own, ``certificate``, names them; if the verifier cannot decide it, the finding is not checked.
     overall : mapping, optional
-        Where `table` is a part of one: sensitive column -> how often each text occurs in the whole of it.
+        If `table` is a part of a larger table: sensitive column -> how often each text occurs in the larger one.
     another_tool : bool
         Whether another tool made the release: cells may be written in other notations (``[27, 47[``, ``>=90``; the schema's
         ``notation`` says how, the rest is guessed and remarked on), and records may have been deleted: they are counted.
@@ -80,9 +80,9 @@ def verify(
     Returns
     -------
     Verification
-        True only if every criterion holds and could be checked. A release with another number of rows fails all of
-        them, but for deletions by another tool. Without the original, or with deletions, criteria that need more than there
-        is are not checked, and every other finding says what it could not see. For a file or frame it remarks that the
+        True only if every criterion holds and could be checked. If the release has another number of rows, every criterion
+        fails, unless another tool deleted records. Without the original, or with deletions, criteria that need the missing
+        data are not checked, and every other finding says what it could not see. For a file or frame it remarks that the
         data do not show whether there was a draw, and describes the order.
 
     Raises
@@ -107,34 +107,36 @@ def verify(
         raise ParameterError(
             f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
         )
-    given = subject_of(subject)
+    published = subject_of(subject)
     about = None
     if isinstance(subject, str | PathLike):
         about = read_metadata(subject, ignore_others=another_tool or isinstance(table, Schema))
-    k = _k(k, given, certificate, about)
+    k = _k(k, published, certificate, about)
     guarantee = (
-        given.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
+        published.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
     )
     requests = None if criteria is None else read_criteria(criteria, guarantee)
-    if given.rows == 0 and isinstance(table, Schema):
+    if published.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
     if requests is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; give one, for example k=10")
     described: tuple[Finding, ...] = ()
-    if about is not None and given.frame is not None:
+    if about is not None and published.frame is not None:
         declared = table if isinstance(table, Schema) else table.schema
-        described = (description(about, declared, given.frame, certificate),)
+        described = (description(about, declared, published.frame, certificate),)
     if isinstance(table, Schema):
         whose = _UNSEEN_UNITS if table.unit_column is not None else ""
-        return _of_rows(collect_alone(given.published_rows(), table, k), requests, k, described, whose)
-    deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
-    if given.rows != table.n and not deletions:
+        return _of_rows(collect_alone(published.published_rows(), table, k), requests, k, described, whose)
+    deletions = (
+        another_tool and 0 < published.rows < table.n and published.frame is not None and certificate is None
+    )
+    if published.rows != table.n and not deletions:
         names = [each.name for each in requests] if requests else ["covers", *_STRONGEST_FIRST]
-        return Verification(_wrong_length(table, given, names, certificate), table.n, k)
-    evidence = collect(table, given, k, certificate, overall, another_tool)
+        return Verification(_wrong_length(table, published, names, certificate), table.n, k)
+    evidence = collect(table, published, k, certificate, overall, another_tool)
     if deletions:
         return _of_rows(evidence, requests, k, described)
-    changed = _changed(table, given, certificate)
+    changed = _changed(table, published, certificate)
     if requests is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
@@ -153,7 +155,11 @@ def verify(
         else:
             findings.append(of_means)
     findings += [finding for finding in described if another_tool or not finding.holds]
-    if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
+    if (
+        changed is None
+        and getattr(certificate, "row_marks", None) is not None
+        and published.frame is not None
+    ):
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
@@ -214,22 +220,22 @@ _CHANGED = (
 _HIDDEN_RANGES = "means and medians do not say whom they cover: only the owner's certificate does"
 
 
-def _changed(table: Table, given: Subject, certificate: Any) -> np.ndarray | None:
+def _changed(table: Table, published: Subject, certificate: Any) -> np.ndarray | None:
     """Return rows that differ from those of the certificate, (rows,), bool; None if this cannot be decided."""
     marks = getattr(certificate, "row_marks", None)
-    if marks is None or given.frame is None:
+    if marks is None or published.frame is None:
         return None
     names = [str(name) for name in (*table.qi_columns, *table.other_columns)]
-    if any(name not in given.frame.columns for name in names):
+    if any(name not in published.frame.columns for name in names):
         return None
-    rows = min(len(marks), given.rows)
-    changed = np.ones(given.rows, bool)
-    changed[:rows] = row_marks(given.frame.iloc[:rows], names, certificate.key) != marks[:rows]
+    rows = min(len(marks), published.rows)
+    changed = np.ones(published.rows, bool)
+    changed[:rows] = row_marks(published.frame.iloc[:rows], names, certificate.key) != marks[:rows]
     return changed
 
 
-def _k(k: Any, given: Subject, certificate: Any, about: ReleaseMetadata | None) -> int | None:
-    for candidate in (k, given.k, getattr(certificate, "k", None), getattr(about, "k", None)):
+def _k(k: Any, published: Subject, certificate: Any, about: ReleaseMetadata | None) -> int | None:
+    for candidate in (k, published.k, getattr(certificate, "k", None), getattr(about, "k", None)):
         if candidate is None:
             continue
         if isinstance(candidate, bool) or not isinstance(candidate, int | np.integer) or candidate < 2:
@@ -257,22 +263,24 @@ def _strongest(evidence: Evidence) -> list[Finding]:
     return failed
 
 
-def _wrong_length(table: Table, given: Subject, names: list[str], certificate: Any) -> tuple[Finding, ...]:
+def _wrong_length(
+    table: Table, published: Subject, names: list[str], certificate: Any
+) -> tuple[Finding, ...]:
     """Return a failed finding for every criterion; a certificate shows the first row that does not belong to it."""
-    detail = f"the release has {given.rows} rows, the original {table.n}"
-    place = min(table.n, given.rows)
-    changed = _changed(table, given, certificate)
+    detail = f"the release has {published.rows} rows, the original {table.n}"
+    place = min(table.n, published.rows)
+    changed = _changed(table, published, certificate)
     if changed is not None:
-        place = int(changed.argmax()) if changed.any() else given.rows
-    elif certificate is not None and given.frame is not None:
+        place = int(changed.argmax()) if changed.any() else published.rows
+    elif certificate is not None and published.frame is not None:
         listing = Listing.of(certificate)
         rows = min(place, listing.rows)
         cut = Listing(listing.start[: rows + 1], listing.end[: listing.start[rows]])
         evidence = collect(
-            table.take(np.arange(rows)), Subject(rows, None, given.frame.iloc[:rows]), None, None
+            table.take(np.arange(rows)), Subject(rows, None, published.frame.iloc[:rows]), None, None
         )
         if rows and not cut.strangers(table.n).any():
             wrong = np.flatnonzero(cut.uncovered(table.records, evidence.published))
             place = int(wrong[0]) if len(wrong) else rows
-    failed = abs(table.n - given.rows)
+    failed = abs(table.n - published.rows)
     return tuple(Finding(name, False, failed, "published", (place,), detail) for name in names)

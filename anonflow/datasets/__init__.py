@@ -103,14 +103,14 @@ def names() -> tuple[str, ...]:
     return tuple(_ENTRIES)
 
 
-def load(name: str, **given: Any) -> pd.DataFrame:
+def load(name: str, **settings: Any) -> pd.DataFrame:
     """Return a table by its name.
 
     Parameters
     ----------
     name : str
         One of :func:`names`.
-    **given
+    **settings
         Options of the table's own function, such as ``n``, ``seed``, ``complete``; see :func:`options`.
 
     Returns
@@ -125,11 +125,11 @@ def load(name: str, **given: Any) -> pd.DataFrame:
         If the table must be fetched, and that fails.
     """
     known = tuple(options(name))
-    for option in given:
+    for option in settings:
         if option not in known:
             has = did_you_mean(option, known) if known else " (it has none)"
             raise ParameterError(f"data set {name!r}: unknown option {option!r}{has}")
-    return _entry(name).make(**given)
+    return _entry(name).make(**settings)
 
 
 def options(name: str) -> dict[str, Any]:
@@ -229,8 +229,8 @@ def _with_trees(
 ) -> dict[str, dict[str, Any]]:
     for column, tree in trees.items():
         if columns.get(column, {}).get("kind") == "categorical":
-            given = tree if isinstance(tree, str) else {"nested": tree}
-            columns[column] = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": given}
+            hierarchy = tree if isinstance(tree, str) else {"nested": tree}
+            columns[column] = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": hierarchy}
     return columns
 
 

@@ -81,24 +81,23 @@ def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -
         The root. O(rows * children) time, whatever the size of the hierarchy.
     """
     root = DrawnNode(0, hierarchy.labels[0], 0)
-    used, waiting = 1, deque([root])
+    used, waiting = 1, deque([(root, 0)])
     while waiting:
-        parent = waiting.popleft()
-        assert parent.node is not None
-        below = hierarchy.children(parent.node)
+        parent, node = waiting.popleft()
+        below = hierarchy.children(node)
         if not len(below):
             continue
         shown = len(below) if len(below) <= children else children - 1
         more = 1 if shown < len(below) else 0
         if used + shown + more - 1 > rows and parent is not root:
-            leaves = int(hierarchy.last[parent.node]) - int(hierarchy.first[parent.node]) + 1
+            leaves = int(hierarchy.last[node]) - int(hierarchy.first[node]) + 1
             parent.text = f"{shortened(parent.text, _LONGEST)} ({leaves:,} values)"
             continue
         used += shown + more - 1
         parent.below = [
-            DrawnNode(int(node), hierarchy.labels[int(node)], parent.depth + 1) for node in below[:shown]
+            DrawnNode(int(child), hierarchy.labels[int(child)], parent.depth + 1) for child in below[:shown]
         ]
-        waiting.extend(parent.below)
+        waiting.extend(zip(parent.below, below[:shown].tolist(), strict=True))
         if more:
             rest = below[shown:]
             leaves = int(hierarchy.last[int(rest[-1])]) - int(hierarchy.first[int(rest[0])]) + 1

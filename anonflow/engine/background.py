@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 from os import PathLike
 from typing import Any
 
@@ -25,14 +26,13 @@ class Handle:
 
     def __init__(self, flow: str | PathLike[str] | Flow, settings: dict[str, Any]) -> None:
         self.events = EventStream()
-        self._report: RunReport | None = None
-        self._error: BaseException | None = None
+        self._end: Future[RunReport] = Future()
 
         def work() -> None:
             try:
-                self._report = run(flow, events=self.events, **settings)
+                self._end.set_result(run(flow, events=self.events, **settings))
             except BaseException as error:  # `result` raises it in the caller's thread, an interruption, too
-                self._error = error
+                self._end.set_exception(error)
 
         self._thread = threading.Thread(target=work, name="anonflow-run", daemon=True)
         self._thread.start()
@@ -59,10 +59,7 @@ class Handle:
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise TimeoutError("the flow is still running")
-        if self._error is not None:
-            raise self._error
-        assert self._report is not None
-        return self._report
+        return self._end.result()
 
 
 def start(flow: str | PathLike[str] | Flow, **settings: Any) -> Handle:
@@ -74,8 +71,9 @@ def start(flow: str | PathLike[str] | Flow, **settings: Any) -> Handle:
     **settings
         Those of :func:`run`.
 
-    Notes
-    -----
-    ``result()`` raises its errors.
+    Returns
+    -------
+    Handle
+        Its ``result()`` waits for the report, and raises the errors of the run.
     """
     return Handle(flow, settings)

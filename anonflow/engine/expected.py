@@ -148,11 +148,11 @@ def read_and_expect(
         raise FlowError(
             f"{loaded.name}: has a target, and nothing is picked yet; search first: anonflow search FLOW --output PICKED"
         )
-    with staged(loaded) as here:
-        if pieces_of(here) is not None:
+    with staged(loaded) as staged_flow:
+        if pieces_of(staged_flow) is not None:
             raise FlowError(
                 f"{loaded.name}: this table is worked on in pieces, and samples are taken from a table in memory; plan a flow over "
                 "a file with some of its rows"
             )
-        table = source.read(here, Fingerprint.of(here), checked_seed(None))
+        table = source.read(staged_flow, Fingerprint.of(staged_flow), checked_seed(None))
     return expected_of(replace(loaded, table=table), workers=workers, seconds=seconds)

@@ -144,10 +144,10 @@ class Partitions:
             settings = {number: replace(own, watch=self._watch) for number, own in settings.items()}
         for run_plan, batch in self._plan.batches():
             rows = run_plan.order.rows(batch.start, batch.stop)
-            given = (settings[run_plan.run.number], batch, rows, self._storage.place(run_plan, batch))
+            arguments = (settings[run_plan.run.number], batch, rows, self._storage.place(run_plan, batch))
             yield Call(
                 solve_batch,
-                given,
+                arguments,
                 f"{'-'.join(STEPS)}-{run_plan.run.number}-{batch.number}",
                 (run_plan, batch),
             )

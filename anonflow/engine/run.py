@@ -76,7 +76,7 @@ def run(
     on_event : callable, optional
         Called with every :class:`Event`.
     events : EventStream, optional
-        Followed, or cancelled, from other threads.
+        The events of this run: other threads may follow them, or cancel the run.
     source : Dask DataFrame, or frame that speaks Arrow's PyCapsule interface, optional
         A frame instead of the flow's source, whose file need not exist; it is processed in pieces, part by part, unless the flow
         says ``pieces: false``.
@@ -115,9 +115,9 @@ def run(
                 f"{loaded.name}: has a target, and nothing is picked yet; search first: anonflow search FLOW --output PICKED"
             )
         owner = nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked()
-        with owner, staged(loaded, source) as here:
+        with owner, staged(loaded, source) as staged_flow:
             session = Session(
-                here,
+                staged_flow,
                 events,
                 seed=seed,
                 scheduler=scheduler,

@@ -75,8 +75,8 @@ def _brought(flow: Flow, source: Any, folder: Path) -> Flow:
         place = folder / "source"
         place.mkdir(mode=0o700)
         _write_parts(source, place, flow.needed)
-        given = SourceSpec(parquet=place.name, pieces=True if spec.pieces is None else spec.pieces)
-        table = flow.spec.table.model_copy(update={"source": given})
+        staged_spec = SourceSpec(parquet=place.name, pieces=True if spec.pieces is None else spec.pieces)
+        table = flow.spec.table.model_copy(update={"source": staged_spec})
         return replace(flow, staged_source=place, spec=flow.spec.model_copy(update={"table": table}))
     if is_address(spec.file):
         inside = folder / "source"

@@ -189,19 +189,19 @@ class Hierarchy(Tree):
         if isinstance(spec, (str, Path)):
             spec = {"csv": spec}
         options = _options(spec)
-        kind, given = next(iter(options.items()))
+        kind, content = next(iter(options.items()))
         if kind == "csv":
-            if not isinstance(given, (str, Path)) or not str(given):
+            if not isinstance(content, (str, Path)) or not str(content):
                 raise HierarchyError("hierarchy: csv must be the path of a file")
-            path = Path(given) if folder is None else Path(folder) / given
+            path = Path(content) if folder is None else Path(folder) / content
             return cls.from_csv(path, options.get("delimiter", ";"), options.get("encoding", "utf-8"))
         if kind == "nested":
-            return cls.from_nested(given, options.get("root"))
+            return cls.from_nested(content, options.get("root"))
         if values is None:
             raise HierarchyError(f"hierarchy: {kind} need the values of the column")
         if kind == "intervals":
-            return cls.from_intervals(values, **given)
-        return cls.from_positions(values, **given)
+            return cls.from_intervals(values, **content)
+        return cls.from_positions(values, **content)
 
     def __repr__(self) -> str:
         return f"<Hierarchy: {plural(self.n_leaves, 'leaf').replace('leafs', 'leaves')}, height {self.height[0]}>"

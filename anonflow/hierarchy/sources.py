@@ -304,11 +304,11 @@ def from_nested(tree: Any, root: str | None) -> Forest:
     return labels, parents
 
 
-def _kind(thing: Any) -> str:
-    if isinstance(thing, (list, tuple)):
+def _kind(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
         return "a list"
     names = {type(None): "empty", bool: "true or false", float: "a number"}
-    return names.get(type(thing), f"of type {type(thing).__name__}")
+    return names.get(type(value), f"of type {type(value).__name__}")
 
 
 def _is_above(node: int, start: int, parents: Sequence[int]) -> bool:

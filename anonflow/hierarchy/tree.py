@@ -268,9 +268,9 @@ class Tree:
         level = np.frexp((stop - start).astype(np.float64))[1] - 1
         answer = np.empty(start.size, dtype=np.int32)
         for step in np.unique(level):
-            here = level == step
+            at_step = level == step
             row = table[step]
-            answer[here] = np.minimum(row[start[here]], row[stop[here] - (1 << int(step))])
+            answer[at_step] = np.minimum(row[start[at_step]], row[stop[at_step] - (1 << int(step))])
         if node.ndim == 0:
             return answer.reshape(())
         node[wide] = answer

@@ -316,16 +316,16 @@ def group_bounds(
     while depth >= 0:
         if depth < q and level[depth] < level_at[depth + 1]:
             # add one QI, at its next level
-            here = level[depth]
+            added = level[depth]
             level[depth] += 1
             useful = False
             for i in range(n):
-                total = costs[depth, i] + cost[here, i]
+                total = costs[depth, i] + cost[added, i]
                 costs[depth + 1, i] = total
                 useful |= total < best[i]
             if useful:
                 for i in range(n):
-                    keys[depth + 1, i] = keys[depth, i] ^ key[here, i]
+                    keys[depth + 1, i] = keys[depth, i] ^ key[added, i]
                 depth += 1
                 if depth < q:
                     level[depth] = level_at[depth]

@@ -50,19 +50,19 @@ def least(out: np.ndarray, ids: np.ndarray, m: int) -> int:
 least_jit = jit(least, fastmath=NO_NANS)
 
 
-def given_already(given: np.ndarray, i: int, j: int, level: int) -> bool:
+def is_assigned(assigned: np.ndarray, i: int, j: int, level: int) -> bool:
     """Return whether edge (i, j) is in one of the first `level` assignments."""
-    is_given = False
+    result = False
     for l in range(level):
-        is_given |= given[i, l] == j
-    return is_given
+        result |= assigned[i, l] == j
+    return result
 
 
-given_already_jit = jit(given_already)
+is_assigned_jit = jit(is_assigned)
 
 
 def augment(
-    given: np.ndarray,
+    assigned: np.ndarray,
     level: int,
     i: int,
     chosen: np.ndarray,
@@ -77,8 +77,8 @@ def augment(
 
     Parameters
     ----------
-    given : numpy.ndarray, shape (n, k), int32
-        ``given[i, :level]`` are the generalized records that original i has been matched to.
+    assigned : numpy.ndarray, shape (n, k), int32
+        ``assigned[i, :level]`` are the generalized records that original i has been matched to.
     level : int
     i : int
     chosen : numpy.ndarray, shape (n,), int64
@@ -102,7 +102,7 @@ def augment(
         u = queue[head]
         head += 1
         for j in range(n):
-            if reached[j] >= 0 or given_already(given, u, j, level):
+            if reached[j] >= 0 or is_assigned(assigned, u, j, level):
                 continue
             reached[j] = u
             if holder[j] >= 0:
@@ -131,7 +131,7 @@ def greedy_rounds(
     work: State,
     order: np.ndarray,
     matches: np.ndarray,
-    given: np.ndarray,
+    assigned: np.ndarray,
     facts: np.ndarray,
 ) -> None:
     """Find the assignments 2 to k of the Greedy algorithm; the first is the identity. O(k n^2 q).
@@ -152,8 +152,8 @@ def greedy_rounds(
         The originals in the order in which they choose.
     matches : numpy.ndarray, shape (n, k), int32
         Written: ``matches[j]`` are the originals that generalized record j covers.
-    given : numpy.ndarray, shape (n, k), int32
-        Written: ``given[i]`` are the generalized records that cover original i.
+    assigned : numpy.ndarray, shape (n, k), int32
+        Written: ``assigned[i]`` are the generalized records that cover original i.
     facts : numpy.ndarray, shape (2,), int64
         Added to: dead ends resolved by backtracking, and by an augmenting path.
     """
@@ -167,7 +167,7 @@ def greedy_rounds(
     queue = np.empty(n, np.int64)
     for j in range(n):
         matches[j, 0] = j
-        given[j, 0] = j
+        assigned[j, 0] = j
     for level in range(1, matches.shape[1]):
         for j in range(n):
             move(work, j, j, state)
@@ -188,14 +188,14 @@ def greedy_rounds(
                 # no literal 0: its type would be another one than that of other callers
                 increase_row(plan, origin, y, work, np.int64(0), m, out)
                 for l in range(level):
-                    s = slot[given[y, l]]
+                    s = slot[assigned[y, l]]
                     if s >= 0:
                         out[s] = np.inf
                 at = least(out, ids, m)
                 if at >= 0:
                     break
                 back += 1
-                while back <= v and given_already(given, i, chosen[order[v - back]], level):
+                while back <= v and is_assigned(assigned, i, chosen[order[v - back]], level):
                     back += 1
                 if back > v:
                     break
@@ -211,7 +211,7 @@ def greedy_rounds(
             else:
                 # beyond the theorem's bound: a path over several originals always exists
                 facts[1] += 1
-                taken = augment(given, level, i, chosen, holder, reached, queue)
+                taken = augment(assigned, level, i, chosen, holder, reached, queue)
                 at = slot[taken]
             m -= 1
             slot[taken] = -1
@@ -222,7 +222,7 @@ def greedy_rounds(
         for v in range(n):
             i = order[v]
             matches[chosen[i], level] = i
-            given[i, level] = chosen[i]
+            assigned[i, level] = chosen[i]
             widen(plan, state, chosen[i], origin, i)
 
 

@@ -89,9 +89,9 @@ def _call_template(resolve: Callable[..., Any], twin: Any, args: Any, kws: Any) 
     return resolve(twin, tuple(map(_argument, args)), {name: _argument(each) for name, each in kws.items()})
 
 
-def _argument(given: Any) -> Any:
+def _argument(argument: Any) -> Any:
     """Return the type of an argument: integers are int64, so a callee is not compiled again for a constant or for an int32 element."""
-    plain: Any = types.unliteral(given)
+    plain: Any = types.unliteral(argument)
     return types.int64 if getattr(plain, "signed", False) else plain
 
 

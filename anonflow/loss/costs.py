@@ -101,7 +101,7 @@ def suppressed_cells(generalization: Generalization) -> int:
 def height_total(generalization: Generalization) -> float:
     """Return Miller 2008's total information loss (Definitions 10, 11): the sum of all cells' height costs.
 
-    QIs are not weighted; a suppressed record counts q, the most there is.
+    QIs are not weighted; a suppressed record costs q, which is the maximum.
     """
     return float(cell_costs(generalization, "height").sum())
 
@@ -144,7 +144,7 @@ def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
             tree = domain.hierarchy
             several = domain.size > 1
             costs = loss.run_costs(domain, tree.first, tree.last) if several else np.zeros(tree.n_nodes)
-            form = (NODES, pools.add_nodes(domain, on_grid(share * costs)), 0.0)
+            form = (NODES, pools.add_nodes(tree, on_grid(share * costs)), 0.0)
         elif domain.size <= 1:
             points = np.zeros(domain.size)
             form = (OPTIONAL if domain.has_codes else LINEAR, 0, 0.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.state import LINEAR
 from anonflow.table.domain import Domain
 
@@ -26,10 +27,8 @@ class Pools:
         self.mass: list[np.ndarray] = [np.zeros(0)]
         self.mlog: list[np.ndarray] = [np.zeros(0)]
 
-    def add_nodes(self, domain: Domain, costs: np.ndarray) -> int:
+    def add_nodes(self, tree: Hierarchy, costs: np.ndarray) -> int:
         """Add a hierarchy with the costs of its nodes, on the grid; return where its leaves begin."""
-        tree = domain.hierarchy
-        assert tree is not None
         start, before = _length(self.leaf), _length(self.first)
         self.leaf.append(tree.leaf_node.astype(np.int64) + before)
         self.first.append(tree.first.astype(np.float64))

@@ -202,22 +202,22 @@ def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
 
 
 def _domain(
-    given: tuple[object, object] | None, pairs: Sequence[tuple[object, object]], dates: bool, name: str
+    domain: tuple[object, object] | None, pairs: Sequence[tuple[object, object]], dates: bool, name: str
 ) -> tuple[object, object]:
     """Return the domain that `*` stands for."""
-    if given is None:
+    if domain is None:
         if not pairs:
             raise DataError(f"column {name!r}: contains nothing but '*'; give the domain it has")
         ends = _values(pairs, dates)
         return ends[:, 0].min(), ends[:, 1].max()
     try:
-        ((low, high),) = _values([(given[0], given[1])], dates)
-        good = len(given) == 2 and bool(low <= high)
+        ((low, high),) = _values([(domain[0], domain[1])], dates)
+        good = len(domain) == 2 and bool(low <= high)
     except (TypeError, ValueError, IndexError):
         good = False
     if not good:
         raise ParameterError("domain is the lowest and the highest value, such as (17, 90)")
-    return given
+    return domain
 
 
 def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:

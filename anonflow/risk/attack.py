@@ -120,7 +120,7 @@ def attack(
     table : Table or Schema
         The n originals; without them the release's schema: then attackers who need no original are tried.
     release : Release, Anonymization, pandas.DataFrame or path
-        What is attacked. Of an anonymization a release is drawn for the purpose, and not published.
+        What is attacked. An anonymization is drawn for this purpose, and that draw is not published.
     attackers : name, attacker, mapping, or list of them, optional
         Names of ``risk.ATTACKERS``, with parameters ``{insider: {c: 3}}``, or objects with ``name``, ``knows``
         and ``attack(context)``. By default all that can attack this table and release.
@@ -129,7 +129,7 @@ def attack(
     certificate : Certificate, optional
         The result of running the method again; a release has its own.
     seed : int, optional
-        Of the people who are attacked, where they are drawn.
+        Seed for drawing the people who are attacked, if an attacker takes a sample.
     earlier : list of releases, optional
         Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too.
     register : pandas.DataFrame, optional

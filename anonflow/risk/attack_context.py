@@ -105,33 +105,33 @@ class AttackContext:
         """
         path = Path(subject) if isinstance(subject, str | PathLike) else None
         anonymization = subject if hasattr(subject, "generalization") else None
-        given = subject_of(subject)
-        k = k or given.k or getattr(certificate, "k", None)
+        published = subject_of(subject)
+        k = k or published.k or getattr(certificate, "k", None)
         if k is None:
             raise ParameterError("attacking needs k, which the release promises; give it, for example k=10")
         if isinstance(table, Schema):
-            if given.frame is None:
+            if published.frame is None:
                 raise ParameterError(
                     "without the original only a release can be attacked; draw the anonymization first, with release()"
                 )
-            alone = collect_alone(given.frame, table, int(k))
+            alone = collect_alone(published.frame, table, int(k))
             rows, rng = alone.table.frame, np.random.default_rng(seed)
             return cls(alone.table, rows, int(k), path=path, rng=rng, schema=table, another_tool=True)
-        fewer = another_tool and 0 < given.rows < table.n and given.frame is not None
+        fewer = another_tool and 0 < published.rows < table.n and published.frame is not None
         if certificate is not None and not hasattr(certificate, "complete"):
             raise ParameterError("certificate is an anonflow Certificate: load it from the owner's folder")
-        if given.rows != table.n and not fewer:
-            raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
+        if published.rows != table.n and not fewer:
+            raise ParameterError(f"the release has {published.rows} rows and the table {table.n} records")
         if anonymization is not None:
             subject = publish(anonymization, seed, rehearsal=True)
         if isinstance(subject, Release):
             frame, truth = subject.frame, subject.truth
             certificate = certificate or subject.certificate
         else:
-            frame, truth = given.published_rows(), None
+            frame, truth = published.published_rows(), None
         rng = np.random.default_rng(seed)
         return cls(
-            table, frame, int(k), truth, certificate, path, anonymization, rng, given.guarantee,
+            table, frame, int(k), truth, certificate, path, anonymization, rng, published.guarantee,
             another_tool=another_tool,
         )  # fmt: skip
 
@@ -256,8 +256,8 @@ class AttackContext:
     def covering(self) -> np.ndarray:
         """Return how many rows cover each original, shape (n,), int64.
 
-        Of a release that shows means without the ranges behind them: as many as are in a class, for each of its people, as if
-        who is nearest to a mean were always of its class.
+        For a release that shows means without the ranges behind them, this is the size of each person's class: the attacker is
+        assumed to find the right class by its means.
         """
         if self._of_means:
             return class_sizes(self.evidence)
@@ -265,7 +265,7 @@ class AttackContext:
         return counts if self.elsewhere is None else counts + self.elsewhere
 
     def likeliest(self, chance: np.ndarray) -> np.ndarray:
-        """Return the largest of some figures of rows, shape (rows,), among those that cover each original, shape (n,)."""
+        """Return for each original, shape (n,), the largest figure, shape (rows,), of the rows that cover it."""
         graph = self.graph
         of_box, of_end = np.zeros(graph.published.size), np.zeros(graph.originals.size)
         np.maximum.at(of_box, graph.published.label, chance)

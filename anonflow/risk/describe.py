@@ -143,17 +143,17 @@ def describe(
     number = isinstance(threshold, int | float | np.integer | np.floating) and not isinstance(threshold, bool)
     if not number or not 0 < threshold <= 1:
         raise ParameterError("describe: the threshold is a probability above 0")
-    given = subject_of(release)
-    if given.frame is None:
+    published = subject_of(release)
+    if published.frame is None:
         raise ParameterError("describe takes a release: draw the anonymization first, with release()")
-    frame = given.frame
+    frame = published.frame
     if isinstance(table, Schema):
         evidence = collect_alone(frame, table, 2)
         schema = table
     else:
-        if given.rows > table.n or not given.rows:
-            raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
-        evidence = collect(table, given, 2, None, another_tool=True)
+        if published.rows > table.n or not published.rows:
+            raise ParameterError(f"the release has {published.rows} rows and the table {table.n} records")
+        evidence = collect(table, published, 2, None, another_tool=True)
         schema = table.schema
     unseen = _ALONE if evidence.alone else "who was left out, and why" if evidence.deleted else _CLASSES
     figures = [*_sizes(evidence, threshold, unseen)]

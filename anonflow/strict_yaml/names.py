@@ -21,7 +21,7 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
-def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
+def unknown(name: str, known: Iterable[str], kind: str = "key") -> str:
     """Return ``unknown key 'foo' (did you mean 'for'?)``, or the list of known names if no name is similar.
 
     Parameters
@@ -30,13 +30,13 @@ def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
         The unknown name.
     known : iterable of str
         The known names.
-    what : str
-        The kind of thing that it names, such as ``key``.
+    kind : str
+        The kind of the thing that it names, such as ``key``.
     """
     names = list(known)
     near = suggest(name, names)
     if near is not None:
-        return f"unknown {what} {shorten(name)} (did you mean {near!r}?)"
+        return f"unknown {kind} {shorten(name)} (did you mean {near!r}?)"
     if names and len(names) <= 12:
-        return f"unknown {what} {shorten(name)}; known are {', '.join(names)}"
-    return f"unknown {what} {shorten(name)}"
+        return f"unknown {kind} {shorten(name)}; known are {', '.join(names)}"
+    return f"unknown {kind} {shorten(name)}"

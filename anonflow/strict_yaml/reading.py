@@ -118,10 +118,10 @@ class Problems:
         """Record a problem of the part at `path`."""
         self._problems.append((self._document.place(path, value=value), Problem(tuple(path), text)))
 
-    def add_unknown_keys(self, path: Sequence[str | int], given: Iterable[Any], known: Iterable[str]) -> None:
+    def add_unknown_keys(self, path: Sequence[str | int], keys: Iterable[Any], known: Iterable[str]) -> None:
         """Record every key of the mapping at `path` that is not in `known`."""
         names = list(known)
-        for key in given:
+        for key in keys:
             if key not in names:
                 self.add((*path, key), unknown(str(key), names))
 

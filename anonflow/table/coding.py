@@ -390,13 +390,13 @@ def _floor(tree: Hierarchy, column: Column, level: int) -> np.ndarray:
 
 
 def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
-    given = column.hierarchy
-    if isinstance(given, Hierarchy):
-        return given
-    if given is None:
+    hierarchy = column.hierarchy
+    if isinstance(hierarchy, Hierarchy):
+        return hierarchy
+    if hierarchy is None:
         raise SchemaError(f"column {column.name!r}: kind hierarchy needs a hierarchy")
     try:
-        return Hierarchy.from_mapping(given, folder=folder, values=values)
+        return Hierarchy.from_mapping(hierarchy, folder=folder, values=values)
     except HierarchyError as error:
         problems = [f"column {column.name!r}: {problem}" for problem in error.problems]
         raise HierarchyError.collected(

@@ -19,6 +19,7 @@ __all__ = [
     "VALUES",
     "CellsAtLevel",
     "Runs",
+    "RunsAtLevel",
     "cells_at",
     "interval_runs",
     "node_runs",
@@ -121,24 +122,32 @@ class CellsAtLevel:
         How much of the QI the level hides: 0 where values are published as they are, 1 where they are hidden; of a
         node its level as a share of the tree's height, of an interval its width as a share of the domain's, in whole
         thousandths.
-    lo, hi : numpy.ndarray, shape (D + 1,), int32, or None
-        The run that each code is published as, the last one that of a missing number; None where `share` is 0 or 1.
     """
 
     share: Fraction
-    lo: np.ndarray | None = None
-    hi: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RunsAtLevel(CellsAtLevel):
+    """The published cells of a QI at a level between its values and nothing.
+
+    Attributes
+    ----------
+    lo, hi : numpy.ndarray, shape (D + 1,), int32
+        The run that each code is published as, the last one that of a missing number.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
 
     def hold(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Return whether published runs are cells of this level, shape (n,), bool; of a level between values and nothing.
+        """Return whether published runs are cells of this level, shape (n,), bool.
 
         Parameters
         ----------
         first, last : numpy.ndarray, shape (n,), int32
             First and last code of each run; of an empty run, the last one is below the first.
         """
-        assert self.lo is not None
-        assert self.hi is not None
         size = len(self.lo) - 1
         at = np.where((first <= last) & (first < size), first, 0)
         whole = (first == self.lo[-1]) & (last == self.hi[-1])
@@ -198,8 +207,8 @@ def cells_at(domains: Sequence[Domain], level: str) -> list[CellsAtLevel]:
     )
 
 
-def _between(share: Fraction, lo: np.ndarray, hi: np.ndarray, size: int) -> CellsAtLevel:
-    return CellsAtLevel(
+def _between(share: Fraction, lo: np.ndarray, hi: np.ndarray, size: int) -> RunsAtLevel:
+    return RunsAtLevel(
         share, np.append(lo, 0).astype(np.int32), np.append(hi, max(size - 1, 0)).astype(np.int32)
     )
 

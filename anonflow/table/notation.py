@@ -64,11 +64,11 @@ class Notation:
     hidden: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Any) -> Notation | None:
+    def of(cls, content: Any) -> Notation | None:
         """Parse a notation in a schema: a word of `RANGES`, or a mapping; return None for anything else."""
-        if isinstance(given, Notation):
-            return given
-        entry: Mapping[Any, Any] = given if isinstance(given, Mapping) else {"ranges": given}
+        if isinstance(content, Notation):
+            return content
+        entry: Mapping[Any, Any] = content if isinstance(content, Mapping) else {"ranges": content}
         if not entry or set(entry) - {"ranges", "hidden"}:
             return None
         ranges, hidden = entry.get("ranges"), entry.get("hidden", ())

@@ -341,7 +341,7 @@ class _Cells:
         if recipe in ("first", "last", "same", "common"):
             return self._at(getattr(self, f"_{recipe}")())
         if recipe in ("min", "max") and self._numbers is not None:
-            return self._at(self._extreme(largest=recipe == "max"))
+            return self._at(self._extreme(self._numbers, largest=recipe == "max"))
         if recipe == "count":
             return np.bincount(self._label[self._present], minlength=self._units)
         if recipe == "distinct":
@@ -388,10 +388,9 @@ class _Cells:
         positions[self._label[order]] = order
         return positions
 
-    def _extreme(self, largest: bool) -> np.ndarray:
+    def _extreme(self, numbers: pd.Series, largest: bool) -> np.ndarray:
         """Return where the smallest or largest number of each unit first is."""
-        assert self._numbers is not None
-        number = self._numbers.to_numpy()[self._present]
+        number = numbers.to_numpy()[self._present]
         order = np.lexsort((self._present, -number if largest else number))
         return self._latest(self._present[order[::-1]])
 

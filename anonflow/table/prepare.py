@@ -519,20 +519,20 @@ def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step
     if not isinstance(entry, Mapping) or len(entry) != 1:
         add("needs one name with its options, such as {top-code: {column: age, at: 90}}")
         return None
-    ((name, given),) = entry.items()
+    ((name, step_options),) = entry.items()
     if name not in STEPS:
         add(unknown(str(name), STEPS, "step"))
         return None
-    if not isinstance(given, Mapping):
+    if not isinstance(step_options, Mapping):
         add(f"{name} needs a mapping with its column", name)
         return None
     options = options_of(STEPS[name])
-    column = given.get("column")
+    column = step_options.get("column")
     if not isinstance(column, str) or not column:
         add(f"{name} needs the name of its column", name)
     read: dict[str, Any] = {}
     spelled = {key.replace("_", "-"): key for key in options}
-    for key, value in given.items():
+    for key, value in step_options.items():
         if key == "column":
             continue
         own = spelled.get(str(key).replace("_", "-"))
@@ -629,17 +629,17 @@ def _own_problem(step: str, option: str, value: Any) -> str | None:
     return None
 
 
-def _together(step: str, given: Mapping[str, Any]) -> str | None:
+def _together(step: str, options: Mapping[str, Any]) -> str | None:
     """Return the problem of a combination of options that are valid separately."""
-    if step == "recode" and (given.get("values") is None) == (given.get("file") is None):
+    if step == "recode" and (options.get("values") is None) == (options.get("file") is None):
         return "needs values or a table file, one of the two"
-    if step == "date-part" and (given["part"] == "age") != (given.get("on") is not None):
+    if step == "date-part" and (options["part"] == "age") != (options.get("on") is not None):
         return "the date `on` goes with the part age, and age needs it"
     if step == "filter" and not {"at_least", "at_most", "values", "without"} & {
-        key for key, value in given.items() if value is not None
+        key for key, value in options.items() if value is not None
     }:
         return "needs at-least, at-most, values or without"
-    low, high = given.get("at_least"), given.get("at_most")
+    low, high = options.get("at_least"), options.get("at_most")
     if low is not None and high is not None and low > high:
         return "at-least is above at-most; no row would stay"
     return None

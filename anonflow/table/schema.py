@@ -588,18 +588,18 @@ def _given_hierarchy(
 
 
 def _boundary(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
-    given = entry.get("boundary")
-    if given is None:
+    boundary = entry.get("boundary")
+    if boundary is None:
         return None
     if (
         kind == "hierarchy"
-        and isinstance(given, list | tuple)
-        and given
-        and all(isinstance(g, str) for g in given)
+        and isinstance(boundary, list | tuple)
+        and boundary
+        and all(isinstance(g, str) for g in boundary)
     ):
-        return tuple(given)
-    if kind == "numeric" and isinstance(given, Mapping) and set(given) == {"width"}:
-        width = given["width"]
+        return tuple(boundary)
+    if kind == "numeric" and isinstance(boundary, Mapping) and set(boundary) == {"width"}:
+        width = boundary["width"]
         if _is_number(width) and 0 < width < math.inf:
             return float(width)
     noted.add(
@@ -611,11 +611,11 @@ def _boundary(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tu
 
 def _missing(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> str:
     rules = MISSING_RULES[kind]
-    given = entry.get("missing", rules[0])
-    if given not in rules:
+    rule = entry.get("missing", rules[0])
+    if rule not in rules:
         noted.add(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
         return rules[0]
-    return str(given)
+    return str(rule)
 
 
 def _codes(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
@@ -664,50 +664,50 @@ def _code_weight(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) ->
 
 def _limit(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> float | None:
     for key, home, least in (("max-width", "numeric", 0.0), ("max-set", "categorical", 1.0)):
-        given = entry.get(key)
-        if given is None:
+        limit = entry.get(key)
+        if limit is None:
             continue
         if kind != home:
             noted.add(f"{key} goes with kind {home}, not {kind}", key)
-        elif not _is_number(given) or not least <= given < math.inf:
+        elif not _is_number(limit) or not least <= limit < math.inf:
             noted.add(f"{key} must be a number of at least {least:g}", key)
         else:
-            return float(given)
+            return float(limit)
     return None
 
 
 def _at_least(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> int | None:
-    given = entry.get("at-least")
-    if given is None:
+    level = entry.get("at-least")
+    if level is None:
         return None
     if kind != "hierarchy":
         noted.add(f"at-least goes with kind hierarchy, not {kind}", "at-least")
-    elif not isinstance(given, int) or isinstance(given, bool) or given < 1:
+    elif not isinstance(level, int) or isinstance(level, bool) or level < 1:
         noted.add("at-least is a level of the hierarchy, a whole number of at least 1", "at-least")
     else:
-        return given
+        return level
     return None
 
 
 def _aggregate(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> str | None:
-    given = entry.get("aggregate")
-    if given is None:
+    aggregate = entry.get("aggregate")
+    if aggregate is None:
         return None
     if kind != "numeric":
         noted.add(f"aggregate goes with kind numeric, not {kind}", "aggregate")
-    elif given not in AGGREGATES:
+    elif aggregate not in AGGREGATES:
         noted.add(
-            f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(given, AGGREGATES)}", "aggregate"
+            f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(aggregate, AGGREGATES)}", "aggregate"
         )
     else:
-        return str(given)
+        return str(aggregate)
     return None
 
 
 def _notation(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Notation | None:
-    given = entry.get("notation")
-    notation = None if given is None else Notation.of(given)
-    if given is not None and notation is None:
+    declared = entry.get("notation")
+    notation = None if declared is None else Notation.of(declared)
+    if declared is not None and notation is None:
         noted.add(
             f"a notation is one of {', '.join(RANGES)}, or {{ranges: ..., hidden: [texts]}}", "notation"
         )
@@ -717,11 +717,11 @@ def _notation(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Notation | No
 def _domain(
     noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]
 ) -> tuple[str | None, ...] | str | None:
-    given = entry.get("domain")
-    if given is None:
+    domain = entry.get("domain")
+    if domain is None:
         return None
     if kind == "numeric":
-        return _bounds(noted, given)
+        return _bounds(noted, domain)
     if kind == "hierarchy":
         source = entry.get("hierarchy")
         if isinstance(source, Mapping) and not {"csv", "nested"} & set(source):
@@ -729,12 +729,12 @@ def _domain(
                 "its hierarchy is made from the values of the table; write one to a file to make it public",
                 "domain",
             )
-        elif given != PUBLIC_HIERARCHY:
+        elif domain != PUBLIC_HIERARCHY:
             noted.add(
                 "the domain of kind hierarchy is the word hierarchy, where its file is public", "domain"
             )
         return PUBLIC_HIERARCHY
-    values = tuple(given) if isinstance(given, list | tuple) else ()
+    values = tuple(domain) if isinstance(domain, list | tuple) else ()
     characters = kind == "positions"
     texts = [value for value in values if isinstance(value, str)]
     good = len(texts) == len(values) or (not characters and [*values].count(None) + len(texts) == len(values))
@@ -747,10 +747,10 @@ def _domain(
     return tuple(sorted(values, key=lambda value: (value is not None, value or "")))
 
 
-def _bounds(noted: _ColumnProblems, given: Any) -> tuple[str, str] | None:
+def _bounds(noted: _ColumnProblems, domain: Any) -> tuple[str, str] | None:
     """Return the lowest and the highest value of a declared domain, as texts."""
-    ends: list[Any] = [given.get(key) for key in ("low", "high")] if isinstance(given, Mapping) else []
-    if len(ends) == 2 and set(given) == {"low", "high"}:
+    ends: list[Any] = [domain.get(key) for key in ("low", "high")] if isinstance(domain, Mapping) else []
+    if len(ends) == 2 and set(domain) == {"low", "high"}:
         if all(_is_number(end) and math.isfinite(end) for end in ends) and ends[0] <= ends[1]:
             return number_text(ends[0]), number_text(ends[1])
         if all(isinstance(end, str) for end in ends):

@@ -163,7 +163,7 @@ def measure(
     table : Table, or frame
         n originals; a frame, of pandas or one that speaks Arrow's PyCapsule interface, with its `schema`.
     subject : Anonymization, Release, Generalization or frame
-        Their anonymization or release.
+        The anonymization or release of these originals.
     measures : str, sequence or mapping
         Names, or ``{name: {option: value}}``; see Notes.
     k : int, optional
@@ -203,7 +203,7 @@ def measure(
         better. Option ``numeric``: the columns that count as numeric, those of kind numeric without it.
         The originals of a heterogeneous class are all records that its members match. Of k-concealment only
         what is covered is known: there the diversity is that of the table's values that a cell covers.
-        A missing number counts as any number.
+        A missing number may be any number of the table's range.
     ``row-types``, ``average-class-size``, ``min-class-size``, ``max-class-size``
         Number of classes and their sizes.
     ``c-avg``
@@ -222,22 +222,22 @@ def measure(
         (:func:`anonflow.utility.bounds.lower_bound`). Options ``loss`` (``ncp``; not entropy) and ``effort`` (1).
     ``partition-lower-bound``
         The same for this partitioning only: the mean over records of the least loss of their partition; a
-        record in no partition is suppressed. Of an anonymization, whose partitions are known. The same options;
+        record in no partition is suppressed. Only for an anonymization, whose partitions are known. The same options;
         without effort (0, the usual), records are compared in pairs only.
     ``suppressed``, ``stars``
-        Suppressed records; cells published as ``*``, hidden positions of a code one by one.
+        The number of suppressed records; of cells published as ``*``, where each hidden position of a code counts.
     ``violations``
         Constraint violations of Miller 2008: cells generalized beyond the boundary of their own original's value,
         or wider than ``max-width`` or ``max-set``; one (record, QI) cell counts once, suppressed records not
-        at all. Of an anonymization, whose rows know their originals; a release's do not.
+        at all. Only for an anonymization: the rows of a release do not show their originals.
     ``usefulness-of-all-rows``
         ``usefulness`` with suppressed rows: each is a class of its own, as diverse as the whole table. ``usefulness``
         counts all of them as one class among many, so a run that hides most rows may have the best number.
 
     The following are computed from plausible tables (:func:`anonflow.plausible`), as many as the option ``tables`` says
-    (5), drawn with the option ``seed`` (0); of an anonymization, a draw of its own stands for the release. Every
+    (5), drawn with the option ``seed`` (0); an anonymization is drawn for this purpose. Every
     published column is in them, and a suppressed row counts as lost. With the option ``by``, a column, there is also
-    ``NAME-worst-by-COLUMN``: the same of the subgroup that it is worst for; every subgroup needs 50 people.
+    ``NAME-worst-by-COLUMN``: the measure for the subgroup with the worst value; every subgroup needs 50 people.
 
     ``k-marginals``, ``k-marginals-3``
         NIST's SDNist: 1000 (1 - mean total variation distance) over the marginal tables of two or three columns (at
@@ -253,8 +253,8 @@ def measure(
     ``regression``
         Option ``formula``, such as ``income ~ age + education``: the overlap of the 95% intervals of its coefficients
         (Karr and others, 2006), of originals and release; ``-coverage``, the share of the originals' coefficients that
-        lie in the release's intervals for them; ``-signs``, of the coefficients whose sign the originals tell, the share that
-        keeps it. Extra ``utility``.
+        lie in the release's intervals for them; ``-signs``, of the coefficients whose interval from the originals is without 0,
+        the share that keeps its sign. Extra ``utility``.
     ``classification``
         The accuracy of a random forest that learned from the release, on originals that it has not seen; ``-originals``
         if it learned from originals, ``-majority`` always the most frequent value. Option ``target``: the column, the
@@ -707,7 +707,7 @@ _SEED = Annotated[
 ]
 _BY = Annotated[
     str | None,
-    Option("Subgroups by", sentence="A column: also the same of the subgroup that it is worst for."),
+    Option("Subgroups by", sentence="A column: also the measure for the subgroup with the worst value."),
 ]
 
 

@@ -344,9 +344,9 @@ class Explorer:
 
     # ---------------------------------------------------------------------------------------- display
 
-    def _repr_mimebundle_(self, **given: Any) -> Any:
+    def _repr_mimebundle_(self, **options: Any) -> Any:
         """Return the widgets if the front end can show them, otherwise the results so far."""
-        shown = self.panel._repr_mimebundle_(**given)
+        shown = self.panel._repr_mimebundle_(**options)
         bundle, more = shown if isinstance(shown, tuple) else (shown, {})
         bundle = {**bundle, "text/plain": repr(self), "text/html": self._still()}
         return bundle, more

@@ -93,7 +93,9 @@ def test_every_method_takes_every_loss(name: str, loss: str) -> None:
         ({"colour": "red"}, ParameterError, "unknown option 'colour'"),
     ],
 )
-def test_bad_parameters(arguments: dict[str, Any], error: type[AnonflowError], words: str) -> None:
+def test_parameters_outside_their_domain_are_refused(
+    arguments: dict[str, Any], error: type[AnonflowError], words: str
+) -> None:
     with pytest.raises(error, match=words):
         anonymize(people(), **{"k": 3, **arguments})
 

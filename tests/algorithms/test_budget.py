@@ -420,7 +420,9 @@ def test_wrong_flows_are_refused(partition: str, text: str, tmp_path: Path) -> N
     assert "flow.yaml:9:" in caught.value.problems[0]
 
 
-def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_takes_budgets_and_refuses_wrong_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write_flow(tmp_path)
     about = ["compare", tmp_path / "people.csv", "--schema", path, "--k", "3", "--algorithms", "greedy,nh"]
     status, out, _ = shell(capsys, *about, "--partition-size", "auto", "--budget", "5")

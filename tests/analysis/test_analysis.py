@@ -426,7 +426,7 @@ def test_numbers_with_very_many_ends_are_drawn_within_their_cells() -> None:
         ({"release": 3}, "cannot compute with a int; give a release or a published table"),
     ],
 )
-def test_wrong_parameters(change: dict[str, Any], words: str) -> None:
+def test_plausible_refuses_parameters_outside_their_domain(change: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         af.plausible(**{"release": pd.DataFrame({"a": ["1-2", "2"]}), "m": 2, **change})
 

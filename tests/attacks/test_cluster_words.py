@@ -52,7 +52,7 @@ def words(text: str) -> list[str]:
     return [mark for mark in MARKED if mark in text]
 
 
-def broken(*given: Any) -> None:
+def broken(*args: Any) -> None:
     raise KeyError(TOWN)
 
 

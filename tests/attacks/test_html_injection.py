@@ -28,7 +28,7 @@ def pages_of(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("methods", [("mondrian",), ("mondrian", "greedy")])
-def test_reports(tmp_path: Path, methods: tuple[str, ...]) -> None:
+def test_reports_escape_hostile_names(tmp_path: Path, methods: tuple[str, ...]) -> None:
     report = engine.run(write_hostile_flow(tmp_path, methods))
     assert report.ok
     pages = {**pages_of(tmp_path), "view": report._repr_html_()}

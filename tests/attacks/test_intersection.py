@@ -106,7 +106,7 @@ def test_what_is_kept_says_nothing_without_the_key(tmp_path: Path) -> None:
 def test_a_key_that_could_not_be_written_is_made_by_the_next_who_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*given: object, **more: object) -> None:
+    def full(*args: object, **more: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -124,11 +124,11 @@ def test_of_two_keys_at_a_time_the_first_counts(tmp_path: Path, monkeypatch: pyt
     other: list[str] = []
     real = os.link
 
-    def late(*given: Any, **more: Any) -> None:
+    def late(*args: Any, **more: Any) -> None:
         if not other:
             other.append("")  # the other process is not late itself
             other[0] = Earlier(tmp_path).key()
-        real(*given, **more)
+        real(*args, **more)
 
     monkeypatch.setattr(os, "link", late)
     assert Earlier(tmp_path).key() == other[0]

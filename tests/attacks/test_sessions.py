@@ -37,7 +37,7 @@ def cookie(answer: tuple[int, dict[str, str], str]) -> str:
     return answer[1]["Set-Cookie"].partition(";")[0]
 
 
-def here(server: Running) -> str:
+def origin_of(server: Running) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
@@ -45,9 +45,9 @@ def test_a_cookie_is_worth_nothing_after_signing_out(server: Running) -> None:
     signed = cookie(sign_in(server))
     token = server.token(Cookie=signed)
     other = cookie(sign_in(server))
-    assert server.ask("POST", "/logout", "", Cookie=signed, Origin=here(server))[0] == 303
+    assert server.ask("POST", "/logout", "", Cookie=signed, Origin=origin_of(server))[0] == 303
     assert server.ask(Cookie=signed)[0] == 302
-    assert server.websocket(token, Cookie=signed, Origin=here(server)) == "403"
+    assert server.websocket(token, Cookie=signed, Origin=origin_of(server)) == "403"
     assert (
         server.ask(path="/static/js/bokeh.min.js", Cookie=other)[0] == 200
     )  # another browser of the same user
@@ -57,13 +57,15 @@ def test_signing_out_closes_what_is_open(server: Running) -> None:
     """A page that stays open in another window is cut off: its websocket had gone on for as long as it was open."""
     signed = cookie(sign_in(server))
     token = server.token(Cookie=signed)
-    sent = {"Cookie": "; ".join(filter(None, (signed, server.cookie))), "Origin": here(server)}
+    sent = {"Cookie": "; ".join(filter(None, (signed, server.cookie))), "Origin": origin_of(server)}
 
     async def go() -> bool:
         request = HTTPRequest(f"ws://127.0.0.1:{server.port}/ws", headers=sent)
         connection = await websocket_connect(request, subprotocols=["bokeh", token])
         hello = await connection.read_message()
-        out = await asyncio.to_thread(server.ask, "POST", "/logout", "", Cookie=signed, Origin=here(server))
+        out = await asyncio.to_thread(
+            server.ask, "POST", "/logout", "", Cookie=signed, Origin=origin_of(server)
+        )
         assert out[0] == 303
         while await asyncio.wait_for(connection.read_message(), 30) is not None:
             pass  # what was under way

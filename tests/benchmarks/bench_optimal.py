@@ -105,10 +105,14 @@ def losses(
     numbers: range,
     ks: Any,
     limit: float,
-    given: Mapping[str, Mapping[str, Any]] | None = None,
+    own_options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """GCP of every method, or of those `given` with their options, (samples, ks); optimal's proofs and seconds."""
-    text = given if given is not None else {name: {} for name in FREEFORM + OTHERS if name in REGISTRY}
+    """GCP of every method, or of those `own_options` with their options, (samples, ks); optimal's proofs and seconds."""
+    text = (
+        own_options
+        if own_options is not None
+        else {name: {} for name in FREEFORM + OTHERS if name in REGISTRY}
+    )
     methods = ["optimal", *text]
     shape = (len(numbers), len(ks))
     results = {name: np.empty(shape) for name in methods}

@@ -17,11 +17,11 @@ from tests.benchmarks import compare_attackers
 def test_they_get_people_controls_and_a_plausible_table_of_the_release(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given: list[dict[str, pd.DataFrame]] = []
+    received: list[dict[str, pd.DataFrame]] = []
     releases: list[Any] = []
 
     def theirs(python: str, frames: dict[str, pd.DataFrame], attacks: int) -> dict[str, Any]:
-        given.append(frames)
+        received.append(frames)
         return {
             "singling out": [0.1, 0.05, 0.15, 0.2, 0.11, 0.12],
             "linkability": "Error",
@@ -35,7 +35,7 @@ def test_they_get_people_controls_and_a_plausible_table_of_the_release(
     monkeypatch.setattr(compare_attackers, "theirs", theirs)
     monkeypatch.setattr(compare_attackers.af, "plausible", plausible)
     rows = compare_attackers.lines("python", 60, 10, "mondrian", 5)
-    (frames,), (release,) = given, releases
+    (frames,), (release,) = received, releases
     assert {name: len(frame) for name, frame in frames.items()} == {"ori": 60, "syn": 60, "control": 60}
     assert list(frames["syn"].columns) == list(frames["ori"].columns)
     assert not set(frames["ori"].index) & set(frames["control"].index)

@@ -53,7 +53,7 @@ def test_the_check_finds_what_it_looks_for(page: Any) -> None:
         harmless(page)
 
 
-def test_every_screen(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
+def test_hostile_names_run_on_no_screen(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
     page.goto(serve(str(write_hostile_flow(tmp_path, ("mondrian", "greedy")))).url)
     ready(page)
     page.get_by_text("age<script>", exact=False).first.wait_for()

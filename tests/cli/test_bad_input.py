@@ -554,7 +554,7 @@ for _door, _line in _DOORS.items():
     case(f"{_door}: a unit with a blank", 2, "1 rows have no unit", _with(
         _line, "who", "", OWNED, more_of_flow="target: {loss: 0.9, time: 10s}\n" if _door == "search" else ""
     ))  # fmt: skip
-for _what, _cell, _says in (
+for _fault, _cell, _says in (
     ("zero", "0", "1 weights are zero or negative"),
     ("negative", "-3", "1 weights are zero or negative"),
     ("below 1", "0.5", "1 weights are below 1"),
@@ -562,7 +562,7 @@ for _what, _cell, _says in (
     ("missing", "", "1 weights are missing or no number"),
 ):
     for _door in ("run", "risk"):
-        case(f"{_door}: a weight that is {_what}", 2, _says, _with(_DOORS[_door], "w", _cell, WEIGHED))
+        case(f"{_door}: a weight that is {_fault}", 2, _says, _with(_DOORS[_door], "w", _cell, WEIGHED))
 _UNEQUAL = "the weights are unequal, and the models assume a simple random sample"
 _ASKED = {
     "steps": "  - draw: {}\n  - verify: [covers, {uniqueness: {most: 0.5}}]\n",
@@ -604,7 +604,9 @@ for _code in ("9", "'-9'"):
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_bad_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_input_has_its_status_and_writes_nothing(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     status, says, make = CASES[name]
     arguments = make(tmp_path)
     before = everything_in(tmp_path)

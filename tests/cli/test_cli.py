@@ -180,8 +180,8 @@ def test_a_schema_that_does_not_fit_the_disk_leaves_no_half(
         def write(self, text: str) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    def opened(path: Path, mode: str = "r", *given: Any, **more: Any) -> Any:
-        return Full(real(path, f"{mode}b")) if mode in ("w", "x") else real(path, mode, *given, **more)
+    def opened(path: Path, mode: str = "r", *args: Any, **more: Any) -> Any:
+        return Full(real(path, f"{mode}b")) if mode in ("w", "x") else real(path, mode, *args, **more)
 
     real = Path.open
     monkeypatch.setattr(Path, "open", opened)
@@ -257,7 +257,7 @@ def test_a_wrong_measure_is_told_before_anything_runs(
     assert words in err
 
 
-def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
+def test_methods_and_data_sets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = shell(capsys, "algorithms")
     assert status == 0
     assert "greedy" in out

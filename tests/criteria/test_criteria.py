@@ -344,7 +344,7 @@ def test_bad_subjects_and_k() -> None:
         verify(table, "no-release.csv", "covers")
 
 
-def test_bad_columns() -> None:
+def test_a_column_that_does_not_fit_is_named() -> None:
     table, _, _, frame = regular(12, 3)
     cases = {
         "'age'": frame.drop(columns="age"),

@@ -56,7 +56,7 @@ def dense(u: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     ],
     ids=lambda sizes: f"{len(sizes)} QIs, {sizes[0][0]} {sizes[0][1]}",
 )
-def test_covered_pairs(sizes: list[tuple[str, int]]) -> None:
+def test_covered_pairs_are_those_of_the_definition(sizes: list[tuple[str, int]]) -> None:
     for seed, n in ((0, 1), (1, 63), (2, 64), (3, 65), (4, 300)):
         records = coded(sizes, n, seed, missing=0.1 if seed % 2 else 0.0)
         rng = np.random.default_rng(seed)

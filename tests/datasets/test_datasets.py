@@ -84,7 +84,7 @@ def test_unknown_names_and_options() -> None:
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_seeds(name: str) -> None:
+def test_a_seed_repeats_a_generated_table(name: str) -> None:
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     first = datasets.load(name, n=300, seed=5)
     assert first.equals(datasets.load(name, n=300, seed=5))
@@ -199,7 +199,7 @@ def test_draw_keeps_to_the_contexts() -> None:
         generated.draw(np.random.default_rng(0), weights, np.array([2]))
 
 
-def test_theorem4() -> None:
+def test_theorem_4s_family_has_one_unique_value_in_each_further_row() -> None:
     frame = datasets.theorem4(4)
     assert frame.shape == (16, 4)
     assert (frame.iloc[:4] == "1").all(axis=None)
@@ -236,7 +236,7 @@ def test_nursery_is_that_of_uci(data_folder: Path) -> None:
 
 
 @pytest.mark.data
-def test_adult(data_folder: Path) -> None:
+def test_adult_has_the_published_rows(data_folder: Path) -> None:
     train, test = datasets.adult(), datasets.adult("test")
     assert train.shape == (32_561, 15)
     assert test.shape == (16_281, 15)
@@ -273,7 +273,7 @@ def test_no_hierarchies_without_the_folder(nowhere: Path) -> None:
 
 
 @pytest.mark.data
-def test_cmc(data_folder: Path) -> None:
+def test_cmc_has_the_published_rows(data_folder: Path) -> None:
     frame = datasets.cmc()
     assert frame.shape == (1_473, 10)
     assert frame["contraceptive_method_use"].value_counts().to_dict() == {"1": 629, "2": 333, "3": 511}
@@ -351,7 +351,9 @@ def test_layouts_of_the_folder(name: str, nowhere: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "damage", [b"", b"\xff\xfe\x00", SMALL.replace("16", "4711").encode()], ids=["empty", "bytes", "other"]
 )
-def test_damaged_files(damage: bytes, nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_files_are_refused_without_their_content(
+    damage: bytes, nowhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(files.FOLDER, str(nowhere))
     (nowhere / "cmc.csv").write_bytes(damage)
     with pytest.raises(DataError, match=r"cmc\.csv: .*remove") as caught:

@@ -280,9 +280,9 @@ def test_a_seed_does_not_lead_from_the_attacked_to_the_draw(tmp_path: Path) -> N
 
     real = risk.attack
 
-    def noting(*given: object, seed: int, **more: object) -> object:
+    def noting(*args: object, seed: int, **more: object) -> object:
         seen.append(seed)
-        return real(*given, seed=seed, **more)  # type: ignore[arg-type]
+        return real(*args, seed=seed, **more)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(risk, "attack", noting)

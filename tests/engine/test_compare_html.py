@@ -106,7 +106,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(
 ) -> None:
     from anonflow import engine
 
-    def never(*given: object, **more: object) -> None:
+    def never(*args: object, **more: object) -> None:
         raise AssertionError("the work was begun")
 
     monkeypatch.setattr(engine, "compared", never)
@@ -144,12 +144,12 @@ def test_the_seconds_of_a_method_are_without_the_compilers(monkeypatch: pytest.M
     module = importlib.import_module("anonflow.engine.compare")
     compiled, calls, real = [0], [], module.run
 
-    def first_compiles(*given: object, **more: object) -> object:
-        calls.append(given[0].name)
+    def first_compiles(*args: object, **more: object) -> object:
+        calls.append(args[0].name)
         if len(calls) == 1:
             compiled[0] += 1
             time.sleep(0.5)
-        return real(*given, **more)
+        return real(*args, **more)
 
     monkeypatch.setattr(module, "compiled_here", lambda: compiled[0])
     monkeypatch.setattr(module, "run", first_compiles)

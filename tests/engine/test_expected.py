@@ -99,13 +99,13 @@ def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: py
     now, ready, calls = [0.0], [0], {}  # type: ignore[var-annotated]
     real = pilots.solve
 
-    def solve(method: Any, part: Any, *given: Any) -> Any:
+    def solve(method: Any, part: Any, *args: Any) -> Any:
         calls[part.n] = calls.get(part.n, 0) + 1
         now[0] += 0.5
         if calls[part.n] == 1:
             now[0] += 1.0
             ready[0] += 1
-        return real(method, part, *given)
+        return real(method, part, *args)
 
     monkeypatch.setattr(pilots, "solve", solve)
     monkeypatch.setattr(pilots, "ready_here", lambda: ready[0])

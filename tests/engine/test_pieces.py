@@ -533,9 +533,9 @@ def test_diversify_goes_three_rounds_where_draws_fail(
     real = diversified.diverse_batch
 
     @functools.wraps(real)
-    def noted(*given: Any) -> Any:
-        rounds.append(given[-1])
-        return real(*given)
+    def noted(*args: Any) -> Any:
+        rounds.append(args[-1])
+        return real(*args)
 
     monkeypatch.setattr(diversified, "diverse_batch", noted)
     steps = "  - diversify: {criterion: p-sensitivity, p: 2, risk: 0.3}\n  - draw: {}\n  - verify: [covers]\n"
@@ -556,11 +556,11 @@ def test_a_resumed_run_repeats_one_batch_of_diversify(
     def counting(name: str) -> None:
         real = getattr(diversified, name)
 
-        def step(*given: Any) -> Any:
+        def step(*args: Any) -> Any:
             if len(done) >= stops_after:
                 raise AnonflowError("the power is out")
             done.append(name)
-            return real(*given)
+            return real(*args)
 
         monkeypatch.setattr(diversified, name, step)
 
@@ -600,9 +600,9 @@ def test_diversify_is_the_same_where_tasks_are_done_again(
     for name in ("diverse_batch", "finish_batch"):
         real = getattr(diversified, name)
 
-        def twice(*given: Any, real: Any = real) -> Any:
-            real(*given)
-            return real(*given)
+        def twice(*args: Any, real: Any = real) -> Any:
+            real(*args)
+            return real(*args)
 
         monkeypatch.setattr(diversified, name, functools.wraps(real)(twice))
     settings, frame = "{criterion: l-diversity, l: 2}", people(260)
@@ -1177,10 +1177,10 @@ def test_a_piece_without_memory_is_named(
     real = getattr(external_sort, step)
 
     @functools.wraps(real)
-    def hungry(*given: Any) -> Any:
-        if any("-2.arrow" in item for item in given if isinstance(item, str)):
+    def hungry(*args: Any) -> Any:
+        if any("-2.arrow" in item for item in args if isinstance(item, str)):
             raise MemoryError
-        return real(*given)
+        return real(*args)
 
     monkeypatch.setattr(external_sort, step, hungry)
     _, flow = written(tmp_path, publish=PARQUET)

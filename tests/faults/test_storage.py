@@ -66,11 +66,11 @@ def test_a_fault_inside_a_worker_in_pieces(
     real, (error, text) = getattr(home, name), FAULTS[fault]
     calls: list[int] = []
 
-    def broken(*given: Any, **named: Any) -> Any:
+    def broken(*args: Any, **named: Any) -> Any:
         calls.append(1)
         if len(calls) >= (1 if name == "rewrite" else 2):
             raise error()
-        return real(*given, **named)
+        return real(*args, **named)
 
     broken.__name__ = name
     with monkeypatch.context() as patch:

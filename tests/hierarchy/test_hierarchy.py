@@ -184,7 +184,7 @@ def test_a_very_deep_tree_is_no_recursion() -> None:
     assert deep.lca([0], [1])[0] == 9_999
 
 
-def test_intervals() -> None:
+def test_intervals_nest_by_their_step() -> None:
     tree = Hierarchy.from_intervals([20, 25, 31, 47], step=10, levels=2)
     assert [tree.labels[n] for n in tree.ancestors(tree.leaf_index("25"))] == ["25", "20-29", "20-39", "*"]
     assert tree.leaves == ("20", "25", "31", "47")
@@ -197,7 +197,7 @@ def test_intervals() -> None:
         Hierarchy.from_intervals(["x"], step=1)
 
 
-def test_positions() -> None:
+def test_positions_are_hidden_one_after_another() -> None:
     tree = Hierarchy.from_positions(["9412", "9413", "8000"])
     assert [tree.labels[n] for n in tree.ancestors(tree.leaf_index("9412"))] == [
         "9412",

@@ -139,7 +139,7 @@ def test_nested_problems_say_where(tree: Any, says: str) -> None:
         Hierarchy.from_nested(tree)
 
 
-def test_nested_forms() -> None:
+def test_nested_forms_of_one_tree_are_equal() -> None:
     want = Hierarchy(["*", "x", "1", "2", "y"], [-1, 0, 1, 1, 0])
     for tree in (
         {"*": {"x": ["1", "2"], "y": None}},

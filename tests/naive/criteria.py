@@ -303,11 +303,11 @@ def _share(values: Sequence[str], point: float) -> float:
 def beta_like(values: Sequence[str], whole: Sequence[str], beta: float, enhanced: bool = False) -> bool:
     """No value's share grows by more than beta times itself; enhanced: nor by more than -ln of it."""
     for value in set(values):
-        here, usual = values.count(value) / len(values), list(whole).count(value) / len(whole)
+        share, usual = values.count(value) / len(values), list(whole).count(value) / len(whole)
         if usual == 0:
             return False
         most = min(beta, -math.log(usual)) if enhanced else beta
-        if here > usual and (here - usual) / usual > most + 1e-9:
+        if share > usual and (share - usual) / usual > most + 1e-9:
             return False
     return True
 
@@ -315,8 +315,8 @@ def beta_like(values: Sequence[str], whole: Sequence[str], beta: float, enhanced
 def delta_disclosed(values: Sequence[str], whole: Sequence[str], delta: float) -> bool:
     """Every value of the table is there, and the log of its share's quotient is within delta."""
     for value in set(whole):
-        here, usual = values.count(value) / len(values), list(whole).count(value) / len(whole)
-        if here == 0 or abs(math.log(here / usual)) >= delta:
+        share, usual = values.count(value) / len(values), list(whole).count(value) / len(whole)
+        if share == 0 or abs(math.log(share / usual)) >= delta:
             return False
     return True
 

@@ -142,12 +142,12 @@ def exchanged(labels: list[int], values: list[str], cost: Cost, criterion: str, 
                 theirs = members(c)
                 if c == m or len(theirs) < 2:
                     continue
-                here = [x if i == a else i for i in mine]
-                there = [a if i == x else i for i in theirs]
-                lacking_here, taken = lack(here), lack(there)
+                ours = [x if i == a else i for i in mine]
+                others = [a if i == x else i for i in theirs]
+                lacking_here, taken = lack(ours), lack(others)
                 if lacking_here >= gaps[m] or taken > gaps[c]:
                     continue
-                rise = loss(here) - loss(mine) + loss(there) - loss(theirs)
+                rise = loss(ours) - loss(mine) + loss(others) - loss(theirs)
                 exchanges.append((price(rise, gaps[m] - lacking_here + gaps[c] - taken), a, x))
         for c in range(many):
             theirs = members(c)

@@ -173,7 +173,7 @@ def _below(
         return Claim(place, says, None, "", "needs the data set")
     above = sorted({k for other in others for k in below(own, curves[other])})
     ratios = [own[k] / min(curves[other][k] for other in others) for k in own]
-    here = (
+    measured = (
         f"{min(ratios):.2f} to {max(ratios):.2f} of the {'others' if others[1:] else 'loss of ' + others[0]}"
     )
-    return Claim(place, says, not above, here + (f"; not for k = {listed(above)}" if above else ""), why)
+    return Claim(place, says, not above, measured + (f"; not for k = {listed(above)}" if above else ""), why)

@@ -64,7 +64,7 @@ class Claim:
     place: str
     says: str
     holds: bool | None
-    here: str
+    measured: str
     why: str = ""
     timing: bool = False
 

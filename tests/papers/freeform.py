@@ -241,9 +241,9 @@ def figure_6(run: Run) -> Iterator[Figure]:
 def figure_7a(run: Run) -> Iterator[Figure]:
     """The share of the way from k-concealment to the optimum, on samples of 14 records."""
     numbers, ks = range(SAMPLES if run.full else 3), tuple(range(2, 8)) if run.full else (2, 4)
-    given = {name: OPTIONS.get(name, {}) for name in (*OURS, *OTHERS, "min-cost-flow")}
+    options = {name: OPTIONS.get(name, {}) for name in (*OURS, *OTHERS, "min-cost-flow")}
     for name, table in tables(run, 30_162 if run.full else 500):
-        result, proved, _ = losses(table, numbers, ks, LIMIT if run.full else SMALL_LIMIT, given)
+        result, proved, _ = losses(table, numbers, ks, LIMIT if run.full else SMALL_LIMIT, options)
         case = f"{name}, 14 records"
         worst, best = result["k-concealment"].mean(axis=0), result["optimal"].mean(axis=0)
         for at, k in enumerate(ks):

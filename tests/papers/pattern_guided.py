@@ -213,15 +213,15 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
                 k: [float(printed[key._replace(at=k, method=name)]) for name in (HEURISTIC, "Mondrian")]
                 for k in KS
             }
-            messages = [k for k, (ours, theirs) in before.items() if ours <= theirs]
+            in_paper = [k for k, (ours, theirs) in before.items() if ours <= theirs]
             pair = [numbers.curve(place, case, name, quantity) for name in (HEURISTIC, "Mondrian")]
-            here = [k for k in pair[0] if pair[0][k] <= pair[1][k]]
+            confirmed = [k for k in pair[0] if pair[0][k] <= pair[1][k]]
             results.append(
                 Claim(
                     place,
-                    f"{quantity}: the heuristic is at least as good as Mondrian for {said_of(messages)} (as printed)",
-                    here == messages if pair[0] else None,
-                    f"for {said_of(here)}" if pair[0] else "",
+                    f"{quantity}: the heuristic is at least as good as Mondrian for {said_of(in_paper)} (as printed)",
+                    confirmed == in_paper if pair[0] else None,
+                    f"for {said_of(confirmed)}" if pair[0] else "",
                     other if pair[0] else why_not(key, None),
                 )
             )
@@ -239,15 +239,15 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
     sizes = {
         k: [float(printed[key._replace(at=k, method=name)]) for name in (HEURISTIC, PROGRAM)] for k in KS
     }
-    messages = [k for k, (ours, theirs) in sizes.items() if theirs > ours]
+    in_paper = [k for k, (ours, theirs) in sizes.items() if theirs > ours]
     pair = [numbers.curve("Table 6", "Nursery", name, "average size") for name in (HEURISTIC, PROGRAM)]
-    here = [k for k in pair[0] if pair[1][k] > pair[0][k] * (1 + 1e-9)]
+    confirmed = [k for k in pair[0] if pair[1][k] > pair[0][k] * (1 + 1e-9)]
     results.append(
         Claim(
             "Table 6",
-            f"with as few suppressions the integer program has larger classes for {said_of(messages)} (as printed)",
-            here == messages,
-            f"for {said_of(here)}",
+            f"with as few suppressions the integer program has larger classes for {said_of(in_paper)} (as printed)",
+            confirmed == in_paper,
+            f"for {said_of(confirmed)}",
             "optima are many; ours is searched for from the heuristic's, and has its classes",
         )
     )
@@ -307,24 +307,24 @@ def _of_the_program(numbers: Numbers, printed: Mapping[Key, str]) -> Iterator[Cl
             spread(ratios, 3) if ratios else "",
             "" if ratios else why_not(key, None),
         )
-        messages = [k for k in KS if before[k] == 1]
-        if messages:
-            here = [k for k in ratios if ratios[k] == 1]
+        in_paper = [k for k in KS if before[k] == 1]
+        if in_paper:
+            confirmed = [k for k in ratios if ratios[k] == 1]
             yield Claim(
                 place,
-                f"its suppressions are optimal for {said_of(messages)} (as printed)",
-                here == messages if ratios else None,
-                f"for {said_of(here)}" if ratios else "",
+                f"its suppressions are optimal for {said_of(in_paper)} (as printed)",
+                confirmed == in_paper if ratios else None,
+                f"for {said_of(confirmed)}" if ratios else "",
                 "" if ratios else why_not(key, None),
             )
         ours, theirs = (numbers.curve(place, case, name, "maximum size") for name in (HEURISTIC, PROGRAM))
-        messages = [k for k in KS if _twice(printed, place, k)]
-        here = [k for k in ours if ours[k] > 2 * theirs[k]]
+        in_paper = [k for k in KS if _twice(printed, place, k)]
+        confirmed = [k for k in ours if ours[k] > 2 * theirs[k]]
         yield Claim(
             place,
-            f"its largest class has more than twice the rows of the program's for {said_of(messages)} (as printed)",
-            here == messages if ours else None,
-            f"for {said_of(here)}" if ours else "",
+            f"its largest class has more than twice the rows of the program's for {said_of(in_paper)} (as printed)",
+            confirmed == in_paper if ours else None,
+            f"for {said_of(confirmed)}" if ours else "",
             "optima are many" if ours else why_not(key, None),
         )
 

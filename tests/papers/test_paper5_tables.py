@@ -59,7 +59,7 @@ def test_adult_naive(k: int, data_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("k", TABLE_3)
-def test_nursery(k: int) -> None:
+def test_nursery_gives_table_3_and_table_6(k: int) -> None:
     anon = af.anonymize(nursery_to_suppress(), "pattern-guided", k=k, seed=0)
     measured = af.measure(nursery_to_suppress(), anon, MEASURES, numeric=[])
     check(measured, TABLE_3[k])
@@ -68,7 +68,7 @@ def test_nursery(k: int) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("k", TABLE_1)
-def test_adult(k: int, data_folder: Path) -> None:
+def test_adult_gives_table_1(k: int, data_folder: Path) -> None:
     anon = af.anonymize(adult_to_suppress(), "pattern-guided", k=k, seed=0)
     check(af.measure(adult_to_suppress(), anon, MEASURES, numeric=ADULT_NUMBERS), TABLE_1[k])
 

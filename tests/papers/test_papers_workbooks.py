@@ -47,7 +47,7 @@ NOT_HAD = {5: {"Table 5"}}
         ("2.062", 2.0626, "within 1 %"),
     ],
 )
-def test_verdicts(number: str, value: float, text: str) -> None:
+def test_a_figure_is_equal_within_its_printed_digits(number: str, value: float, text: str) -> None:
     assert verdict(number, value) == text
     assert verdict(number, value, "half the records") == "not comparable: half the records"
 
@@ -86,7 +86,7 @@ def test_printed_gaps_follow_from_printed_losses() -> None:
 
 
 @pytest.mark.parametrize("number", PAPERS)
-def test_stored_results(number: int) -> None:
+def test_stored_results_name_the_machine_and_each_figure_once(number: int) -> None:
     book = Workbook(number)
     document = json.loads(book.results.read_text(encoding="utf-8"))
     assert set(document["machine"]) == {

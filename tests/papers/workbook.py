@@ -266,7 +266,7 @@ def _claims(claims: Sequence[Claim]) -> Shown:
     rows = []
     for claim in claims:
         text = _word(claim) + (f": {claim.why}" if claim.why and claim.holds is not True else "")
-        rows.append([claim.place, claim.says, claim.here, text])
+        rows.append([claim.place, claim.says, claim.measured, text])
     return _table(["place", "the paper says", "here", "verdict"], rows)
 
 

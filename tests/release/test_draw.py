@@ -195,7 +195,7 @@ def test_plain_and_compiled_kernels_agree(matches: np.ndarray) -> None:
 
 
 @given(st.integers(2, 40), st.data())
-def test_random_graphs(n: int, data: st.DataObject) -> None:
+def test_regular_graphs_are_taken_apart_into_k_assignments(n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, n))
     matches = naive.shifts(n, k, data.draw(st.integers(0, 1000)))
     assert naive.is_assignment(matches, draw_assignment(matches, RandomWords(n)))

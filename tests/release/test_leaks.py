@@ -161,9 +161,9 @@ def test_reprs_and_frames_for_everybody(tmp_path: Path) -> None:
         "verification": check, "findings": check.findings, "report": report, "result": report.results[0],
         "outcome": anon.facts,
     }  # fmt: skip
-    for name, thing in shown.items():
-        clean(repr(thing), f"repr of the {name}")
-        clean(str(thing), f"str of the {name}")
+    for name, value in shown.items():
+        clean(repr(value), f"repr of the {name}")
+        clean(str(value), f"str of the {name}")
     clean(check.frame().to_string() + check.to_json(), "the verification's frame")
     clean(report.runs.to_string() + report._repr_html_(), "the report's frame")
     clean(attacks.to_string(), "the attacks")
@@ -279,7 +279,7 @@ def test_errors_say_no_value(
 def test_a_bug_says_no_value(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(*given: Any, **more: Any) -> Any:
+    def broken(*args: Any, **more: Any) -> Any:
         raise KeyError("qxz01", 7300001)
 
     monkeypatch.setattr(tasks, place, broken)

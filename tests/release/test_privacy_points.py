@@ -422,9 +422,9 @@ def test_9_one_draw_is_made_and_a_failure_is_refused(tmp_path: Path, monkeypatch
     drawn: list[int] = []
     real = engine_publishing.publish
 
-    def counting(*given: Any, **more: Any) -> Release:
+    def counting(*args: Any, **more: Any) -> Release:
         drawn.append(1)
-        return real(*given, **more)
+        return real(*args, **more)
 
     monkeypatch.setattr(engine_publishing, "publish", counting)
     monkeypatch.setattr(flow_attacks, "MOST", 0)

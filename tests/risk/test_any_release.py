@@ -135,7 +135,7 @@ def test_without_the_original(manner: str) -> None:
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_pycanon_agrees(manner: str) -> None:
+def test_pycanon_gives_the_same_k_l_and_t(manner: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pycanon import anonymity
@@ -315,7 +315,9 @@ def test_more_rows_than_people_fail() -> None:
             af.describe(af.Schema(SCHEMA), release, threshold=wrong)  # type: ignore[arg-type]
 
 
-def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_checks_a_release_of_another_tool(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     frame = originals()
     frame.to_csv(tmp_path / "people.csv", index=False)
     release = in_the_manner_of_arx(frame)

@@ -150,7 +150,7 @@ def test_a_real_table_as_the_population() -> None:
         assert true / 4 < chosen.uniques < 4 * true
 
 
-def test_dankars_rule() -> None:
+def test_dankars_rule_picks_by_the_sampling_fraction() -> None:
     rng = np.random.default_rng(2)
     sizes = 1 + rng.negative_binomial(0.4, 0.05, 3000)
     for fraction, names in ((0.1, {"pitman"}), (0.3, {"snb", "zayatz"})):
@@ -336,7 +336,9 @@ def test_rows_that_say_nothing_have_no_risk_and_no_weight() -> None:
     assert result.loc["population", "targets"] == 40
 
 
-def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_prints_every_model_of_the_population(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     people().to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "schema.yaml").write_text(json.dumps({"columns": SCHEMA}))
     arguments = [tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml"]

@@ -436,7 +436,7 @@ def test_the_truth_stays_in_memory(tmp_path: Path) -> None:
     assert len(own) < 20
 
 
-def test_wilson() -> None:
+def test_wilsons_interval_has_its_published_ends() -> None:
     assert wilson(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
     assert wilson(0.0, 10)[0] == 0.0
     assert wilson(1.0, 10)[1] == 1.0

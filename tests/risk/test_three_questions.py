@@ -224,7 +224,9 @@ def test_the_tightest_rows_link_more_than_rows_at_random() -> None:
         (0.30, 0.10, 0.10, "failed"),
     ],
 )
-def test_verdicts(success: float, control: float, baseline: float, verdict: str) -> None:
+def test_a_verdict_needs_the_whole_interval_on_its_side(
+    success: float, control: float, baseline: float, verdict: str
+) -> None:
     """Too weak is not passed; a middle below the threshold alone is no pass."""
     answer = Answer("inference", 2000, 2000, success, control, baseline, "")
     assert answer.verdict(0.09) == verdict

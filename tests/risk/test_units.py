@@ -355,7 +355,7 @@ def test_the_card_says_what_people_and_households_risk() -> None:
     measured = next(line for line in card.lines if line.name == "measured")
     assert "Of 14 households somebody is named" in measured.says
     assert measured.verdict == "failed"
-    assert [remedy.what for remedy in measured.remedies] == ["make one row of each unit"]
+    assert [remedy.action for remedy in measured.remedies] == ["make one row of each unit"]
     assert card.worst == pytest.approx(af.attack(table, result, "unit")["worst"][0])
 
 

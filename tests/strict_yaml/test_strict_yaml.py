@@ -51,7 +51,7 @@ def test_a_plain_scalar_stays_text(text: str) -> None:
         *(("true", True), ("false", False), ("null", None), ("", None), ("9" * 30, int("9" * 30))),
     ],
 )
-def test_is_no_text(text: str, value: object) -> None:
+def test_plain_scalars_have_their_types(text: str, value: object) -> None:
     result = loads(f"a: {text}").data["a"]
     assert result == value
     assert type(result) is type(value)
@@ -189,7 +189,7 @@ def test_problems_are_raised_in_the_files_order(document: strict_yaml.Document) 
     )
 
 
-def test_suggestions() -> None:
+def test_a_similar_name_is_suggested_and_no_other() -> None:
     known = ["partition_size", "loss", "seed", "max-width"]
     assert suggest("partition-size", known) == "partition_size"
     assert suggest("LOSS", known) == "loss"

@@ -219,7 +219,7 @@ def test_attackers_and_the_card() -> None:
         ({"codes": None, "missing": "drop", "code-weight": 0.3}, "code-weight goes with codes"),
     ],
 )
-def test_bad_schemas(entry: dict[str, Any], sentence: str) -> None:
+def test_codes_that_cannot_be_used_are_refused(entry: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SchemaError, match=re.escape(sentence)):
         Schema({"income": INCOME | entry})
 

@@ -113,7 +113,7 @@ def test_values_speak_where_the_name_does_not(look: str) -> None:
     assert look in " ".join(advice.reasons)
 
 
-def test_check_digits() -> None:
+def test_numbers_with_a_wrong_check_digit_are_not_recognized() -> None:
     assert is_card("4111 1111 1111 1111")
     assert not is_card("4111 1111 1111 1112")
     assert is_iban("GB82 WEST 1234 5698 7654 32")

@@ -158,16 +158,16 @@ def test_numbers_side_by_side_are_a_run() -> None:
     assert parsed.hi[0].tolist() == [1, 1, 2, 3, 5, 5]
 
 
-@pytest.mark.parametrize("given", ["closed", {"ranges": "open", "hidden": ["-"]}, {"hidden": ["?"]}])
-def test_a_schema_says_the_notation_and_reads_back(given: object) -> None:
-    schema = Schema({"age": {**QI, "kind": "numeric", "notation": given}})
-    assert schema.to_mapping()["age"]["notation"] == given
+@pytest.mark.parametrize("declared", ["closed", {"ranges": "open", "hidden": ["-"]}, {"hidden": ["?"]}])
+def test_a_schema_says_the_notation_and_reads_back(declared: object) -> None:
+    schema = Schema({"age": {**QI, "kind": "numeric", "notation": declared}})
+    assert schema.to_mapping()["age"]["notation"] == declared
     assert Schema(schema.to_mapping())["age"].notation == schema["age"].notation
 
 
 @pytest.mark.parametrize(
-    "given", ["half-open", {}, {"ranges": "x"}, {"hidden": "NA"}, {"hidden": [1]}, 3, {"end": "closed"}]
+    "declared", ["half-open", {}, {"ranges": "x"}, {"hidden": "NA"}, {"hidden": [1]}, 3, {"end": "closed"}]
 )
-def test_a_wrong_notation_is_one_sentence(given: object) -> None:
+def test_a_wrong_notation_is_one_sentence(declared: object) -> None:
     with pytest.raises(SchemaError, match="column 'age': a notation is one of closed, right-open"):
-        Schema({"age": {**QI, "kind": "numeric", "notation": given}})
+        Schema({"age": {**QI, "kind": "numeric", "notation": declared}})

@@ -45,7 +45,7 @@ FRAME = pd.DataFrame(
         ("t", "max", ["w", "v", None]),
     ],
 )
-def test_recipes(column: str, recipe: str, expected: list[Any]) -> None:
+def test_a_recipe_gives_one_value_for_each_unit(column: str, recipe: str, expected: list[Any]) -> None:
     rows = af.one_row_per_unit(FRAME, "who", {column: recipe}, rows="rows")
     assert list(rows.columns) == ["who", column, "rows"]
     assert rows["who"].tolist() == ["b", "a", "c"]
@@ -118,7 +118,7 @@ def test_recipes_of_random_tables(recipe: str, kind: str) -> None:
 
 
 def test_every_recipe_is_tried() -> None:
-    marks = test_recipes.pytestmark[0].args[1]  # type: ignore[attr-defined]
+    marks = test_a_recipe_gives_one_value_for_each_unit.pytestmark[0].args[1]  # type: ignore[attr-defined]
     assert {recipe for _, recipe, _ in marks} == set(RECIPES)
 
 

@@ -157,7 +157,7 @@ def test_entropy_has_no_bound() -> None:
     assert anon.lower_bound("gcp") is not None
 
 
-def test_bad_input() -> None:
+def test_bounds_refuse_parameters_outside_their_domain() -> None:
     table = Table(
         pd.DataFrame({"a": list("xyz")}), {"a": {"role": "quasi-identifier", "kind": "categorical"}}
     )

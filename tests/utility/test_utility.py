@@ -365,7 +365,7 @@ def test_published_tables_and_certificates() -> None:
     assert alone["usefulness"] == pytest.approx(af.measure(table, own, "usefulness")["usefulness"])
 
 
-def test_anonymizations() -> None:
+def test_the_usual_measures_of_an_anonymization_grow_with_k() -> None:
     table = af.Table(datasets.census_like(600, 2), datasets.schema("census_like"))
     anon = af.anonymize(table, "greedy", k=5, seed=0)
     measured = af.measure(table, anon)

@@ -57,9 +57,9 @@ class Page(HTMLParser):
         return " ".join(self.texts)
 
 
-def shown(thing: Any) -> Page:
+def shown(subject: Any) -> Page:
     """The view of an object, which must be safe and complete in itself."""
-    text = thing if isinstance(thing, str) else thing._repr_html_()
+    text = subject if isinstance(subject, str) else subject._repr_html_()
     page = Page(text)
     assert set(page.tags).isdisjoint({"script", "iframe", "object", "link", "foreignobject"})
     assert [name for name, _ in page.attributes if name.startswith("on")] == []

@@ -20,6 +20,7 @@ from anonflow.algorithms.classes.class_chains import (
     improve_labels,
 )
 from anonflow.algorithms.classes.k_member import k_member_labels
+from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.classes.diverse_clusters import diverse_clusters, diverse_clusters_jit
@@ -81,14 +82,17 @@ def greedy_cka(
     order = np.argsort(within, kind="stable")
     total = 0
     improved: list[dict[str, Any]] = []
-    diverse = distinct_first and part.sensitive is not None
+    sensitive = part.sensitive if distinct_first else None
     for positions in np.split(order, np.flatnonzero(np.diff(within[order])) + 1):
         if len(positions) >= k:
             inside = part.take(positions)
-            own, clusters = diverse_labels(inside, k) if diverse else k_member_labels(inside, k)
+            if sensitive is None:
+                own, clusters = k_member_labels(inside, k)
+            else:
+                own, clusters = diverse_labels(inside, sensitive.take(positions), k)
             if not clusters:
                 continue  # too few different values
-            if effort is not None and not diverse:
+            if effort is not None and sensitive is None:
                 own, facts = improve_labels(inside, own, k, effort)
                 clusters = facts.pop("found")
                 improved.append(facts)
@@ -100,13 +104,17 @@ def greedy_cka(
     return Outcome.of_classes(part.records, labels, out, found=total, out=int(out.sum()), **sums)
 
 
-def diverse_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
+def diverse_labels(
+    part: Partition, sensitive: SensitiveValues, k: int, compiled: bool = True
+) -> tuple[np.ndarray, int]:
     """Return the cluster of each record, shape (P,), int64, and how many clusters there are, each with enough different values.
 
     Parameters
     ----------
     part : Partition
-        P >= k records with sensitive values.
+        P >= k records.
+    sensitive : SensitiveValues
+        Of these records.
     k : int
     compiled : bool, optional
         Whether the compiled kernel does it; the plain one gives the same.
@@ -117,8 +125,7 @@ def diverse_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.n
     clusters : int
         0 where all records together have too few values.
     """
-    assert part.sensitive is not None
-    targets = part.sensitive.targets
+    targets = sensitive.targets
     labels = np.zeros(part.n, np.int64)
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
@@ -129,7 +136,7 @@ def diverse_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.n
         empty_state(part.plan, part.n // k),
         int(part.rng.integers(part.n)),
         k,
-        np.ascontiguousarray(part.sensitive.values, np.int64),
+        np.ascontiguousarray(sensitive.values, np.int64),
         targets.distinct,
         targets.size,
         labels,

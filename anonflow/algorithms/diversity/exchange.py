@@ -128,10 +128,10 @@ class _Exchange:
         for a in np.flatnonzero(self.label == m).tolist():
             key = self.values[a].tobytes()
             if key not in tried:  # the gain depends on the values alone
-                given = self.targets.gaps(self.counts[m] - self.shows[a] + self.shows[there])
-                taken = self.targets.gaps(self.counts[of] - self.shows[there] + self.shows[a])
-                lower = self.gaps[m] - given + self.gaps[of] - taken
-                tried[key] = np.where((given < self.gaps[m]) & (taken <= self.gaps[of]), lower, 0.0)
+                own_gaps = self.targets.gaps(self.counts[m] - self.shows[a] + self.shows[there])
+                their_gaps = self.targets.gaps(self.counts[of] - self.shows[there] + self.shows[a])
+                lower = self.gaps[m] - own_gaps + self.gaps[of] - their_gaps
+                tried[key] = np.where((own_gaps < self.gaps[m]) & (their_gaps <= self.gaps[of]), lower, 0.0)
             lower = tried[key]
             if not (lower > 0).any():
                 continue

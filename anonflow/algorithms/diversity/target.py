@@ -300,12 +300,12 @@ class Target:
         counts : numpy.ndarray, shape (V,)
             How often each value occurs in the whole table.
         """
-        given = np.asarray(counts, np.float64)
-        given = given[given > 0]
-        if not len(given):
+        present = np.asarray(counts, np.float64)
+        present = present[present > 0]
+        if not len(present):
             return "value is none: it has no values"
         if self.criterion == "p-sensitivity":
-            return f"p is {len(given)}"
+            return f"p is {len(present)}"
         if self.criterion == "t-closeness":
             return "t is any: the whole table is at distance 0 of itself"
         if self.criterion == "delta-disclosure":
@@ -313,17 +313,15 @@ class Target:
         if self.criterion in LIKENESS:
             return "beta is any: the whole table is as frequent as itself"
         if self.criterion == "alpha-k-anonymity":
-            return (
-                f"share is {math.ceil(given.max() / given.sum() * 10000) / 10000:g}: no smaller alpha will do"
-            )
+            return f"share is {math.ceil(present.max() / present.sum() * 10000) / 10000:g}: no smaller alpha will do"
         if self.criterion == "recursive-l-diversity":
-            falling = -np.sort(-given)
+            falling = -np.sort(-present)
             c = self.parameters["c"]
             best = [l for l in range(1, len(falling) + 1) if falling[0] < c * falling[l - 1 :].sum()]
             return f"l is {max(best)}" if best else f"l does not exist for c = {c:g}; use a larger c"
-        most = given.sum() / given.max()
+        most = present.sum() / present.max()
         if self.criterion == "entropy-l-diversity":
-            most = math.exp(float(_entropy((given / given.sum())[None, :])[0]))
+            most = math.exp(float(_entropy((present / present.sum())[None, :])[0]))
         return f"l is {math.floor(most * 10000) / 10000:g}"
 
 
@@ -589,14 +587,14 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
             subject="diversify",
         )
     needed = DIVERSITIES[criterion]
-    given = {name: value for name, value in parameters.items() if value is not None}
-    for name in given:
+    present = {name: value for name, value in parameters.items() if value is not None}
+    for name in present:
         if name not in needed:
             raise ParameterError(f"{criterion} takes {' and '.join(needed)}, not {name}", subject="diversify")
     checked = {}
     for name in needed:
         option = CRITERIA[criterion].options[name]
-        value = given.get(name)
+        value = present.get(name)
         if value is None or option.problem(value):
             raise ParameterError(f"{criterion} needs {name}, {option.value_words()}", subject="diversify")
         checked[name] = float(value)

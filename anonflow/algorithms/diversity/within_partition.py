@@ -235,9 +235,10 @@ class _PartitionDiversification:
             return replace(hidden, lost=len(kept), k_member=float(self.part.n))
         if self.request.way == "blind":
             return self._blind()
-        if self.outcome.matches is None:
+        matches = self.outcome.matches
+        if matches is None:
             return self._united()
-        return self._closed(kept, close or not self.request.risk)
+        return self._closed(kept, matches, close or not self.request.risk)
 
     def fresh(self) -> np.ndarray:
         """Return which of fresh throwaway draws are refused."""
@@ -329,11 +330,10 @@ class _PartitionDiversification:
 
     # --------------------------------------------------------------------------------------- graphs
 
-    def _closed(self, kept: np.ndarray, close: bool) -> Diverse:
+    def _closed(self, kept: np.ndarray, matches: np.ndarray, close: bool) -> Diverse:
         outcome, k = self.outcome, self.request.k
-        assert outcome.matches is not None
-        rest, current = kept, outcome  # `made` is about all records at first, then about `rest`
-        graph = _local(outcome.matches, kept)
+        rest, current = kept, outcome  # `current` is about all records at first, then about `rest`
+        graph = _local(matches, kept)
         leaving = kept[:0]
         for rung in range(RUNGS + 1):
             failing = np.arange(len(rest)) if close else self._failing(graph, rest)

@@ -124,7 +124,7 @@ def greedy_matches(
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
     matches = np.empty((part.n, k), np.int32)
-    given = np.empty((part.n, k), np.int32)
+    assigned = np.empty((part.n, k), np.int32)
     facts = np.zeros(2, np.int64)
     order = lexicographic_order(part.records)
     if visit == "spread":
@@ -136,7 +136,7 @@ def greedy_matches(
         empty_state(part.plan, part.n),
         order,
         matches,
-        given,
+        assigned,
         facts,
     )
     return matches, facts

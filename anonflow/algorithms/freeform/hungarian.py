@@ -76,18 +76,18 @@ def hungarian_matches(part: Partition, k: int, compiled: bool = True, slack: flo
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
     joined = copy_state(origin)
-    given = np.empty((n, k), np.int32)
+    assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)
-    given[:, 0] = matches[:, 0] = np.arange(n)
+    assigned[:, 0] = matches[:, 0] = np.arange(n)
     costs = np.empty((n, n))
     to, price = np.empty(n, np.int64), np.empty(n)
     bid = auction_jit if compiled else auction
     for d in range(1, k):
-        (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, given, d, costs)
+        (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, assigned, d, costs)
         if not (slack > 0.0 and bid(costs, slack, BIDS * n, to, price)):
             to[:] = linear_sum_assignment(costs)[1]
         (take_assignment_jit if compiled else take_assignment)(
-            part.plan, origin, joined, to, d, given, matches
+            part.plan, origin, joined, to, d, assigned, matches
         )
     return matches
 

@@ -228,7 +228,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
     n = part.n
     matches = hungarian_matches(part, k) if n * n * k <= 1_000_000 else nh_matches(part, k)[0]
     matches = np.ascontiguousarray(matches)
-    rest, given = empty_state(part.plan, n), empty_state(part.plan, n)
+    rest, freed = empty_state(part.plan, n), empty_state(part.plan, n)
     costs = np.empty((n, n))
     block = np.arange(n)
     before = math.inf
@@ -239,7 +239,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
         slots = np.argsort(part.rng.random((n, k - 1)), axis=1) + 1
         for turn in range(k - 1):
             slot = slots[:, turn]
-            slot_costs_jit(part.plan, origin, matches, block, slot, rest, given, costs)
+            slot_costs_jit(part.plan, origin, matches, block, slot, rest, freed, costs)
             taken, to = linear_sum_assignment(costs - costs.min(axis=0))
             if costs[taken, to].sum() < costs.diagonal().sum():
                 matches[to, slot[to]] = matches[taken, slot]

@@ -249,9 +249,9 @@ def as_matches(sets: Sets, copies: dict[int, int]) -> np.ndarray:
     n, k = rows.shape
     copy = np.repeat(np.arange(n), k)
     graph = sparse.csr_array((np.ones(n * k), (rows.ravel(), copy)), shape=(n, n))
-    given = rows[maximum_bipartite_matching(sparse.csr_matrix(graph), perm_type="column")]
-    others = given != np.arange(n)[:, None]
+    assigned = rows[maximum_bipartite_matching(sparse.csr_matrix(graph), perm_type="column")]
+    others = assigned != np.arange(n)[:, None]
     matches = np.empty((n, k), np.int32)
     matches[:, 0] = np.arange(n)
-    matches[:, 1:] = given[others].reshape(n, k - 1)
+    matches[:, 1:] = assigned[others].reshape(n, k - 1)
     return matches

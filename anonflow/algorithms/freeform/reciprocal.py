@@ -181,16 +181,16 @@ def _assign(
 ) -> None:
     """Link along an optimal assignment; pairs need further links, and so do records that odd cycles leave without a link."""
     n = len(costs)
-    here = np.arange(n)
+    own = np.arange(n)
     allowed = costs.copy()
-    to = here
+    to = own
     for _ in range(ROUNDS):
         try:
             with np.errstate(invalid="ignore"):
                 to = linear_sum_assignment(allowed - allowed.min(axis=0))[1]
         except ValueError:  # too many pairs are forbidden: complete the result of the last round
             break
-        pairs = np.flatnonzero((to[to] == here) & (here < to))
+        pairs = np.flatnonzero((to[to] == own) & (own < to))
         if need == 1 or not len(pairs):
             break
         allowed[pairs, to[pairs]] = np.inf

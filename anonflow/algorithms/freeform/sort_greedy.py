@@ -125,21 +125,21 @@ def sort_greedy_matches(
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
     joined = copy_state(origin)
-    given = np.empty((n, k), np.int32)
+    assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)
-    given[:, 0] = matches[:, 0] = np.arange(n)
+    assigned[:, 0] = matches[:, 0] = np.arange(n)
     order = lexicographic_order(part.records)
     costs = np.empty((n, n))
     chosen, holder = np.empty(n, np.int64), np.empty(n, np.int64)
     facts = np.zeros(2, np.int64)
     for d in range(1, k):
-        (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, given, d, costs)
+        (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, assigned, d, costs)
         edges = np.argsort(unusual(costs) if relative else costs, axis=None, kind="stable")
         (sorted_assignment_jit if compiled else sorted_assignment)(
-            costs, edges, order, given, d, chosen, holder, facts
+            costs, edges, order, assigned, d, chosen, holder, facts
         )
         (take_assignment_jit if compiled else take_assignment)(
-            part.plan, origin, joined, chosen, d, given, matches
+            part.plan, origin, joined, chosen, d, assigned, matches
         )
     return matches, facts
 

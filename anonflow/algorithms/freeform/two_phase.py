@@ -240,9 +240,9 @@ def mutual_two_phase_matches(
     counts = np.zeros(2, np.int64)
     for rows in stretches(lexicographic_order(part.records), size, degree):
         stretch = Partition(part.records.take(rows), part.loss, part.rng)
-        own, here = reciprocal_matches(stretch, degree, "hungarian", compiled)
+        own, repairs = reciprocal_matches(stretch, degree, "hungarian", compiled)
         matches[rows] = rows[own]
-        counts += here
+        counts += repairs
     facts: dict[str, Any] = {}
     if 1 < degree < part.n:
         with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
@@ -298,8 +298,8 @@ def two_phase_matches(
     facts: dict[str, Any] = {"passes": 0, "gained": 0.0, "cycles": 0, "widened": 0}
 
     def begin(rows: np.ndarray) -> None:
-        here = Partition(part.records.take(rows), part.loss, part.rng)
-        matches[rows] = rows[hungarian_matches(here, k, compiled, slack)]
+        stretch = Partition(part.records.take(rows), part.loss, part.rng)
+        matches[rows] = rows[hungarian_matches(stretch, k, compiled, slack)]
 
     own = Generalization.of(part.records)
     origin = load(plan, own.lo, own.hi, own.bits, compiled)
@@ -313,8 +313,8 @@ def two_phase_matches(
             list(pool.map(begin, dense))
         else:
             for rows in sources:
-                here = Partition(part.records.take(rows), part.loss, part.rng)
-                sparse, widened = sparse_matches(here, k, candidates, pool, compiled, pairs)
+                stretch = Partition(part.records.take(rows), part.loss, part.rng)
+                sparse, widened = sparse_matches(stretch, k, candidates, pool, compiled, pairs)
                 matches[rows] = rows[sparse]
                 facts["widened"] += widened
         joined = empty_state(plan, n)
@@ -465,12 +465,12 @@ def improve(
     slots = np.argsort(rng.random((n, k - 1)), axis=1) + 1
 
     def work(block: np.ndarray) -> None:
-        rest, given = empty_state(plan, len(block)), empty_state(plan, len(block))
+        rest, freed = empty_state(plan, len(block)), empty_state(plan, len(block))
         costs = np.empty((len(block), len(block)))
         for turn in range(k - 1):
             slot = slots[block, turn]
             (slot_costs_jit if compiled else slot_costs)(
-                plan, origin, matches, block, slot, rest, given, costs
+                plan, origin, matches, block, slot, rest, freed, costs
             )
             # Costs less the least of their column: the same optima, found several times as fast.
             taken, to = linear_sum_assignment(costs - costs.min(axis=0))

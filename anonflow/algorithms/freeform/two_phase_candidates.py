@@ -217,9 +217,9 @@ def sparse_matches(
     own = Generalization.of(part.records)
     origin = load(plan, own.lo, own.hi, own.bits, compiled)
     joined = copy_state(origin)
-    given = np.empty((n, k), np.int32)
+    assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)
-    given[:, 0] = matches[:, 0] = np.arange(n)
+    assigned[:, 0] = matches[:, 0] = np.arange(n)
     widened = 0
     costs = costs_of_difference(part.records, plan) if pairs == "sorted" else None
     near = np.empty((n, 0), np.int32)
@@ -231,10 +231,10 @@ def sparse_matches(
             elif near.shape[1] < wide:
                 wide = min(max(wide, count + k), n)
                 near = sorted_pairs(part.records, plan, origin, costs, wide, pool, compiled)
-            free = (near[:, :, None] != given[:, None, :d]).all(axis=2)
+            free = (near[:, :, None] != assigned[:, None, :d]).all(axis=2)
             # Edges to the next along the order, too: most records are somebody's candidate then.
             ring = (np.arange(n)[:, None] + np.arange(1, min(2 * k, n))) % n
-            fresh = (ring[:, :, None] != given[:, None, :d]).all(axis=2)
+            fresh = (ring[:, :, None] != assigned[:, None, :d]).all(axis=2)
             left = np.concatenate([np.nonzero(free)[0], np.nonzero(fresh)[0]])
             right = np.concatenate([near[free], ring[fresh]])
             # each edge once, in a fixed order: the solver then gives the same result on every machine
@@ -248,7 +248,7 @@ def sparse_matches(
                 break
             wide = min(2 * wide, n)
             widened += 1
-        (take_assignment_jit if compiled else take_assignment)(plan, origin, joined, to, d, given, matches)
+        (take_assignment_jit if compiled else take_assignment)(plan, origin, joined, to, d, assigned, matches)
     return matches, widened
 
 

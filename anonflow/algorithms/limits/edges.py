@@ -65,11 +65,11 @@ def improve_within(
         order = part.rng.permutation(n)
         slots = np.argsort(part.rng.random((n, k - 1)), axis=1) + 1
         for block in near_blocks(plan, origin, joined, order, BLOCK):
-            rest, given = empty_state(plan, len(block)), empty_state(plan, len(block))
+            rest, freed = empty_state(plan, len(block)), empty_state(plan, len(block))
             costs = np.empty((len(block), len(block)))
             for turn in range(k - 1):
                 slot = slots[block, turn]
-                slot_costs_jit(plan, origin, inner, block, slot, rest, given, costs)
+                slot_costs_jit(plan, origin, inner, block, slot, rest, freed, costs)
                 costs[broken(records, inner, block, slot)] = np.inf
                 taken, to = linear_sum_assignment(costs - costs.min(axis=0))
                 if fsum(costs[taken, to]) <= fsum(costs.diagonal()):

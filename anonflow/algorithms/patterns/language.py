@@ -14,7 +14,7 @@ import numpy as np
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from anonflow.table.domain import Domain
-from anonflow.table.level_cells import CellsAtLevel, cells_at
+from anonflow.table.level_cells import CellsAtLevel, RunsAtLevel, cells_at
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
@@ -69,7 +69,7 @@ class PatternSet:
     qis : tuple of int, length v
         The QI of each column: 0 .. q - 1, their values; then that of each level. v is 63 at most.
     levels : tuple of str, length v - q
-    cells : tuple of CellsAtLevel, length v - q
+    cells : tuple of RunsAtLevel, length v - q
         What the values are published as at these levels.
     masks : numpy.ndarray, shape (p,), uint64
         Each pattern once, by increasing cost.
@@ -83,7 +83,7 @@ class PatternSet:
     domains: tuple[Domain, ...]
     qis: tuple[int, ...]
     levels: tuple[str, ...]
-    cells: tuple[CellsAtLevel, ...]
+    cells: tuple[RunsAtLevel, ...]
     masks: np.ndarray
     costs: np.ndarray
     whole: np.ndarray
@@ -129,7 +129,6 @@ class PatternSet:
             return records
         columns = [records.codes]
         for qi, cells in zip(self.qis[records.q :], self.cells, strict=True):
-            assert cells.lo is not None
             codes = records.codes[:, qi]
             columns.append(np.where(codes < 0, np.int32(-1), cells.lo[codes])[:, None])
         return Records(
@@ -278,7 +277,7 @@ class _ShownColumns:
         self.domains = domains
         self.qis = list(range(len(domains)))
         self.levels: list[str] = []
-        self.cells: list[CellsAtLevel] = []
+        self.cells: list[RunsAtLevel] = []
 
     @property
     def between(self) -> np.uint64:
@@ -297,7 +296,7 @@ class _ShownColumns:
             for level in levels:
                 for qi, cells in zip(qis, self._cells(column, level), strict=True):
                     named = list(zip(self.qis[len(self.domains) :], self.levels, strict=True))
-                    if cells.lo is not None and (qi, level) not in named:
+                    if isinstance(cells, RunsAtLevel) and (qi, level) not in named:
                         self.qis.append(qi)
                         self.levels.append(level)
                         self.cells.append(cells)
@@ -328,7 +327,7 @@ class _ShownColumns:
         shown = 0
         qis = [a for a, domain in enumerate(self.domains) if domain.column == column]
         for qi, cells in zip(qis, self._cells(column, level), strict=True):
-            if cells.lo is not None:
+            if isinstance(cells, RunsAtLevel):
                 pairs = list(zip(self.qis[len(self.domains) :], self.levels, strict=True))
                 shown |= 1 << len(self.domains) + pairs.index((qi, level))
             elif cells.share == 0:
@@ -518,10 +517,10 @@ def _mask_of(name: str, domains: Sequence[Domain]) -> int:
 class _Predicates:
     """One mapping of predicates, checked."""
 
-    def __init__(self, given: Mapping[Any, Any], domains: Sequence[Domain]) -> None:
+    def __init__(self, predicates: Mapping[Any, Any], domains: Sequence[Domain]) -> None:
         self.domains = domains
         options: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in predicates.items():
             name = str(key).replace("_", "-")
             if name not in PREDICATES:
                 raise ParameterError(
@@ -621,20 +620,20 @@ class _Predicates:
         finally:
             self.never = never
 
-    def _groups(self, entry: str, given: Any) -> Iterator[list[str]]:
-        if isinstance(given, str) or not isinstance(given, Sequence):
+    def _groups(self, entry: str, columns: Any) -> Iterator[list[str]]:
+        if isinstance(columns, str) or not isinstance(columns, Sequence):
             raise ParameterError(
                 f"{entry} is a list of columns, or a list of such lists", subject="pattern-guided"
             )
-        if not given:
+        if not columns:
             return
-        if all(isinstance(each, str) for each in given):
-            given = [given]
-        for group in given:
+        if all(isinstance(each, str) for each in columns):
+            columns = [columns]
+        for group in columns:
             yield self._names(entry, group, least=2)
 
-    def _names(self, entry: str, given: Any, least: int) -> list[str]:
-        names = [given] if isinstance(given, str) else given
+    def _names(self, entry: str, columns: Any, least: int) -> list[str]:
+        names = [columns] if isinstance(columns, str) else columns
         if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
             raise ParameterError(f"{entry} is a list of columns", subject="pattern-guided")
         for at, name in enumerate(names):

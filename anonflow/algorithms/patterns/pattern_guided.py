@@ -303,8 +303,6 @@ def publish_places(
         whole[a, rows] = False
         if b >= records.q:
             cells, codes = allowed.cells[b - records.q], records.codes[rows, a]
-            assert cells.lo is not None
-            assert cells.hi is not None
             lo[row_of[a], rows], hi[row_of[a], rows] = cells.lo[codes], cells.hi[codes]
             generalized += len(rows)
     for t, a in enumerate(layout.ranges):
@@ -340,8 +338,6 @@ def within_boundaries(records: Records, allowed: PatternSet) -> PatternSet:
         domain = records.domains[allowed.qis[b]]
         codes = records.codes[:, allowed.qis[b]]
         codes = codes[codes >= 0]
-        assert cells.lo is not None
-        assert cells.hi is not None
         lo, hi = cells.lo[codes], cells.hi[codes]
         beyond = False
         if domain.bound is not None:

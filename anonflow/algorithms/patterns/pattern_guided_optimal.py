@@ -221,12 +221,12 @@ def _hidden_together(choices: RowChoices, amount: np.ndarray, hidden: np.ndarray
     need = choices.k - int(amount[hidden].sum())
     spare = np.flatnonzero(~hidden & (amount > 0) & (size[choices.instance] > choices.k))
     for c in spare[np.argsort(-choices.cost[spare], kind="stable")].tolist():
-        given = min(int(amount[c]), need, int(size[choices.instance[c]]) - choices.k)
-        if given > 0:
-            amount[c] -= given
-            amount[hide[choices.kind[c]]] += given
-            size[choices.instance[c]] -= given
-            need -= given
+        moving = min(int(amount[c]), need, int(size[choices.instance[c]]) - choices.k)
+        if moving > 0:
+            amount[c] -= moving
+            amount[hide[choices.kind[c]]] += moving
+            size[choices.instance[c]] -= moving
+            need -= moving
     if need > 0:
         shown = ~hidden & (amount > 0)
         kept = np.bincount(

@@ -69,7 +69,7 @@ class LatticePart:
     labels : tuple of tuple of str
         What the levels of each column are.
     nodes : tuple of LatticeNode
-    best, here : int or None
+    best, of_run : int or None
         Which of them is the optimum, and which the run's.
     of : int
         Nodes of the whole lattice.
@@ -81,7 +81,7 @@ class LatticePart:
     labels: tuple[tuple[str, ...], ...]
     nodes: tuple[LatticeNode, ...]
     best: int | None
-    here: int | None
+    of_run: int | None
     of: int
     limit: float
 
@@ -140,8 +140,8 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
     )
     sensitive = sensitive_values(anon.table, parameters.get("diversified", ()))
     lattice = Lattice(records, column_levels(records, widths), measure, sensitive)
-    here = _index(lattice, anon.facts["levels"])
-    best: tuple[int, ...] | None = here
+    of_run = _index(lattice, anon.facts["levels"])
+    best: tuple[int, ...] | None = of_run
     if parameters.get("levels") is not None or not anon.facts.get("optimal", True):
         part = Partition(records, measure, np.random.default_rng(0), sensitive)
         try:
@@ -150,7 +150,7 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
         except InfeasibleError:
             best = None
     pool = "limit" in anon.algorithm.options
-    chosen = _shown(lattice.shape, [node for node in (best, here) if node is not None])
+    chosen = _shown(lattice.shape, [node for node in (best, of_run) if node is not None])
     nodes = []
     for levels in chosen:
         groups = lattice.diverse(lattice.groups(np.array(levels), anon.k), anon.k, pool)
@@ -163,7 +163,7 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
         tuple(levels.labels for levels in lattice.columns),
         tuple(nodes),
         None if best is None else chosen.index(best),
-        None if here is None else chosen.index(here),
+        None if of_run is None else chosen.index(of_run),
         math.prod(lattice.shape),
         limit,
     )

@@ -59,7 +59,7 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
 
 
 def _mark(part: LatticePart, at: int) -> str:
-    if at == part.here:
+    if at == part.of_run:
         return "★ optimum, this run" if at == part.best else "● this run"
     return "★ optimum" if at == part.best else ""
 
@@ -67,7 +67,7 @@ def _mark(part: LatticePart, at: int) -> str:
 def _text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
     if whole:
         return " ".join(map(str, node.levels))
-    centres = [part.nodes[at].levels for at in (part.best, part.here) if at is not None]
+    centres = [part.nodes[at].levels for at in (part.best, part.of_run) if at is not None]
     if node.levels in centres:
         return f"loss {node.loss:.3f}"
     for centre in centres:

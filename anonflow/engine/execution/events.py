@@ -154,10 +154,9 @@ PAST = 20_000
 class EventStream:
     """The events of one run of a flow, for any number of listeners; safe between threads.
 
-    A listener is called in the thread that runs the flow, or one of a partition's, with one event at a time, so it must
-    be quick. Iterating gives
-    every event from the first on, waits for the next, and ends after :class:`FlowDone`. With very many finished
-    partitions, a late listener gets the last ones only: the memory does not grow with their number.
+    A listener is called in the thread that runs the flow or in that of a partition, with one event at a time, so it must be
+    quick. Iterating gives every event from the first on, waits for the next, and ends after :class:`FlowDone`. With very many
+    finished partitions, a late listener gets only the last ones, so that memory does not grow with their number.
 
     Attributes
     ----------

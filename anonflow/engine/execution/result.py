@@ -151,7 +151,7 @@ class RunReport:
     owner : pathlib.Path or None
         The owner's folder.
     seconds : float
-        In all, of the wall clock.
+        Elapsed seconds of the whole run.
     warnings : tuple of str
         Warnings and remarks for the owner.
     attacks : pandas.DataFrame or None
@@ -161,7 +161,7 @@ class RunReport:
     answers : tuple of Answer
         Answers to the three questions, with controls held out, if the report is for a reviewer.
     unanswered : str
-        Why there are none.
+        Why there are no answers.
     """
 
     flow: str

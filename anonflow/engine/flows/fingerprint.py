@@ -361,11 +361,11 @@ def _others(flow: Flow) -> list[Path]:
     """Return the files that a flow names besides its source."""
     files = []
     for column in flow.schema.values():
-        given = column.hierarchy
-        if isinstance(given, Mapping):
-            given = given.get("csv")
-        if isinstance(given, str):
-            files.append(Path(flow.schema.folder) / given)
+        hierarchy = column.hierarchy
+        if isinstance(hierarchy, Mapping):
+            hierarchy = hierarchy.get("csv")
+        if isinstance(hierarchy, str):
+            files.append(Path(flow.schema.folder) / hierarchy)
     files += [Path(flow.schema.folder) / file for file in flow.schema.preparation.files]
     files += [flow.folder / about["population"] for _, about, _ in register_holders(flow.spec.steps.attack)]
     return list(dict.fromkeys(files))

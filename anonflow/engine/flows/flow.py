@@ -181,12 +181,12 @@ class Flow:
         size: int | Literal["auto"] | None = (
             "auto" if isinstance(partition_size, str) else check_size(partition_size)
         )
-        given = dict(options or {})
-        for configured in given:
+        own_options = dict(options or {})
+        for configured in own_options:
             algorithm_named(configured)
         runs = []
         for number, (algorithm, many) in enumerate(itertools.product(algorithms, k)):
-            own = given.get(algorithm, {})
+            own = own_options.get(algorithm, {})
             cut = max(size, many) if isinstance(size, int) else size
             automatic = algorithm == AUTO
             if automatic:
@@ -347,10 +347,10 @@ def _named(request: Any) -> str:
     if not isinstance(request, Mapping):
         return str(request)
     return ", ".join(
-        f"{name}({', '.join(f'{key}={_shown(value)}' for key, value in given.items())})"
-        if isinstance(given, Mapping)
-        else f"{name}({given})"
-        for name, given in request.items()
+        f"{name}({', '.join(f'{key}={_shown(value)}' for key, value in parameters.items())})"
+        if isinstance(parameters, Mapping)
+        else f"{name}({parameters})"
+        for name, parameters in request.items()
     )
 
 

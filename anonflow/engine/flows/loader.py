@@ -238,8 +238,8 @@ class _Checker:
         source = source.get("source") if isinstance(source, dict) else None
         if isinstance(source, dict):
             for form in FILES:
-                given = source.get(form)
-                if isinstance(given, str) and "\0" not in given and not is_address(given):
+                file = source.get(form)
+                if isinstance(file, str) and "\0" not in file and not is_address(file):
                     taken[(self.folder / source[form]).resolve()] = "the source"
         report = publish.report
         data = self.data.get("publish")
@@ -250,24 +250,24 @@ class _Checker:
             ("report", in_report, None if report is None else report.file, (".html",)),
             ("pdf", ("publish", "report", "pdf"), None if report is None else report.pdf, (".pdf",)),
         )
-        for key, place, given, endings in targets:
-            if given is None:
+        for key, place, file, endings in targets:
+            if file is None:
                 continue
-            if not self.sections.usable(place, given):
+            if not self.sections.usable(place, file):
                 continue
-            if is_address(given):
-                problem = address_problem(given, written=True)
+            if is_address(file):
+                problem = address_problem(file, written=True)
                 if problem is not None:
                     self.problems.add(place, problem, value=True)
-                elif not shown_address(given).lower().endswith(endings):
+                elif not shown_address(file).lower().endswith(endings):
                     self.problems.add(
                         place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True
                     )
                 continue
-            if Path(given).suffix.lower() not in endings:
+            if Path(file).suffix.lower() not in endings:
                 self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True)
                 continue
-            target = (self.folder / given).resolve()
+            target = (self.folder / file).resolve()
             if target in taken:
                 self.problems.add(place, f"'{key}' would be written over {taken[target]}", value=True)
             taken[target] = f"'{key}'"

@@ -47,16 +47,16 @@ class Matrix:
         self.values = self._read()
 
     def _read(self) -> dict[str, list[Any]]:
-        given = self.sections.data.get("matrix")
+        swept = self.sections.data.get("matrix")
         if "matrix" not in self.sections.data:
             return {}
-        if not isinstance(given, dict) or not given:
+        if not isinstance(swept, dict) or not swept:
             self.problems.add(("matrix",), "'matrix' is a mapping such as {anonymize.k: [5, 10]}", value=True)
             return {}
         matrix = {}
         target = self.sections.data.get("target")
         searched = isinstance(target, dict) and not target.get("tried")
-        for key, values in given.items():
+        for key, values in swept.items():
             part, _, name = key.partition(".")
             if key == DIVERSITIES and searched and isinstance(values, list) and values:
                 matrix[key] = values
@@ -136,12 +136,14 @@ class Matrix:
         """``options`` says what goes for one method only: the run's own become settings, over the step's."""
         if "options" not in settings:
             return
-        given = settings.pop("options")
+        by_method = settings.pop("options")
         at = places.pop("options", (*home, "options"))
-        if not isinstance(given, Mapping) or not all(isinstance(own, Mapping) for own in given.values()):
+        if not isinstance(by_method, Mapping) or not all(
+            isinstance(own, Mapping) for own in by_method.values()
+        ):
             note(at, "'options' is a mapping such as {hungarian: {reciprocal: true}}")
             return
-        for name, options in given.items():
+        for name, options in by_method.items():
             if name not in REGISTRY:
                 note((*at, name), strict_yaml.unknown(str(name), REGISTRY, "algorithm"))
                 continue

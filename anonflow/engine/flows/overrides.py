@@ -73,36 +73,36 @@ def overridden(
 def _put(data: Any, key: str, value: Any) -> None:
     """Set one key; missing mappings on the path are created."""
     *way, last = key.split(".")
-    here = data
+    part = data
     for at, name in enumerate(way):
-        here = _inside(here, name, ".".join(way[: at + 1]), key)
-    if isinstance(here, list):
-        step = _step(here, last)
+        part = _inside(part, name, ".".join(way[: at + 1]), key)
+    if isinstance(part, list):
+        step = _step(part, last)
         if step is not None:
             step[last] = value
-        elif last.isdecimal() and int(last) < len(here):
-            here[int(last)] = value
+        elif last.isdecimal() and int(last) < len(part):
+            part[int(last)] = value
         else:
             raise ParameterError(
                 f"--set {key}: the flow has no step or entry {last!r} there; add it to the file"
             )
-    elif isinstance(here, dict):
-        here[last] = value
+    elif isinstance(part, dict):
+        part[last] = value
     else:
         raise ParameterError(f"--set {key}: is not a key of this flow; see 'anonflow schema --flow'")
 
 
-def _inside(here: Any, name: str, so_far: str, key: str) -> Any:
-    if isinstance(here, dict):
-        if here.get(name) is None:
-            here[name] = {}
-        return here[name]
-    if isinstance(here, list):
-        step = _step(here, name)
+def _inside(part: Any, name: str, so_far: str, key: str) -> Any:
+    if isinstance(part, dict):
+        if part.get(name) is None:
+            part[name] = {}
+        return part[name]
+    if isinstance(part, list):
+        step = _step(part, name)
         if step is not None:
             return step[name]
-        if name.isdecimal() and int(name) < len(here):
-            return here[int(name)]
+        if name.isdecimal() and int(name) < len(part):
+            return part[int(name)]
     raise ParameterError(f"--set {key}: the flow has no {so_far!r}; add it to the file")
 
 

@@ -170,7 +170,7 @@ def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]
     return [(key, f"'{key}' does not go with the data set {name}") for key in options if key not in known]
 
 
-def check_hierarchy(given: str | Mapping[str, Any], folder: Path) -> None:
+def check_hierarchy(hierarchy: str | Mapping[str, Any], folder: Path) -> None:
     """Read a hierarchy that needs no values of the table, to check that it is readable.
 
     Raises
@@ -178,6 +178,6 @@ def check_hierarchy(given: str | Mapping[str, Any], folder: Path) -> None:
     HierarchyError
         If it cannot be read or is no tree.
     """
-    if isinstance(given, Mapping) and not {"csv", "nested"} & set(given):
+    if isinstance(hierarchy, Mapping) and not {"csv", "nested"} & set(hierarchy):
         return
-    Hierarchy.from_mapping(dict(given) if isinstance(given, Mapping) else given, folder=folder)
+    Hierarchy.from_mapping(dict(hierarchy) if isinstance(hierarchy, Mapping) else hierarchy, folder=folder)

@@ -138,11 +138,11 @@ class Sections:
     def source(self, source: SourceSpec, *, is_read: bool = True) -> None:
         """Check where the table comes from; the file itself only if the table is read from it."""
         path: KeyPath = ("table", "source")
-        given = [key for key in FORMS if getattr(source, key) is not None]
-        if len(given) != 1:
+        forms = [key for key in FORMS if getattr(source, key) is not None]
+        if len(forms) != 1:
             self.problems.add(path, f"a source names exactly one of {', '.join(FORMS[:-1])} and {FORMS[-1]}")
             return
-        form = given[0]
+        form = forms[0]
         about = {
             "csv": {"csv", "delimiter", "encoding", "missing", "pieces"},
             "parquet": {"parquet", "pieces"},

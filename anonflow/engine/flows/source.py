@@ -117,5 +117,5 @@ def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:
             return read_query(source.sql, path)
     if source.dataset is None:
         return None
-    given = source.model_dump(include=source.model_fields_set - {"dataset", "pieces"})
-    return datasets.load(source.dataset, **given)
+    options = source.model_dump(include=source.model_fields_set - {"dataset", "pieces"})
+    return datasets.load(source.dataset, **options)

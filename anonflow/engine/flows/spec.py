@@ -330,8 +330,8 @@ class DiversifySpec(_Spec):
     @property
     def needed(self) -> dict[str, float]:
         """The parameters of the criterion."""
-        given = {name: getattr(self, name) for name in PARAMETERS}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {name: getattr(self, name) for name in PARAMETERS}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def request(self) -> dict[str, dict[str, Any]]:

@@ -51,13 +51,13 @@ class Steps:
 
     def _read(self) -> None:
         read, at = self.settings, self._at
-        given = self.sections.data.get("steps")
+        steps = self.sections.data.get("steps")
         if "steps" not in self.sections.data:
             return
-        if not isinstance(given, list) or not given:
+        if not isinstance(steps, list) or not steps:
             self.problems.add(("steps",), "'steps' is a list that begins with anonymize", value=True)
             return
-        for i, step in enumerate(given):
+        for i, step in enumerate(steps):
             path = ("steps", i)
             if not isinstance(step, dict) or len(step) != 1:
                 self.problems.add(
@@ -105,18 +105,18 @@ class Steps:
         if "diversify" not in self.settings:
             return None
         home = self.place("diversify")
-        given = self.settings["diversify"]
-        if not isinstance(given, dict) or not given:
+        settings = self.settings["diversify"]
+        if not isinstance(settings, dict) or not settings:
             self.problems.add(
                 home, "'diversify' needs settings such as {criterion: l-diversity, l: 2}", value=True
             )
             return None
-        spec = self.sections.model(DiversifySpec, home, data=given)
+        spec = self.sections.model(DiversifySpec, home, data=settings)
         if spec is None:
             return None
         key, text = diversify_problem(spec.criterion, spec.settings, schema)
         if text is not None:
-            self.problems.add((*home, key) if key in given else home, text, value=key in given)
+            self.problems.add((*home, key) if key in settings else home, text, value=key in settings)
         return spec
 
     def check_attack(

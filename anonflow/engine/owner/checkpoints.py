@@ -208,7 +208,7 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
         assert measured is not None
         outcome = matched.outcome
         generalization = outcome.generalization
-        given = dict(
+        values_of = dict(
             zip(
                 _ARRAYS,
                 (
@@ -219,13 +219,13 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
             )
         )  # fmt: skip
         headers[name] = {
-            "shapes": {field: None if value is None else value.shape for field, value in given.items()},
+            "shapes": {field: None if value is None else value.shape for field, value in values_of.items()},
             "facts": outcome.facts,
             "seconds": matched.seconds,
             "records": measured.records,
             "findings": [asdict(finding) for finding in result.findings],
         }
-        for field, value in given.items():
+        for field, value in values_of.items():
             if value is not None:
                 arrays[field].append(value.ravel())
     flat = {field: np.concatenate(values) for field, values in arrays.items() if values}

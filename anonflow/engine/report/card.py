@@ -54,7 +54,7 @@ class Remedy:
 
     Attributes
     ----------
-    what : str
+    action : str
         Such as ``l = 2``.
     price : float or None
         By how much the GCP rises; None where that is not known.
@@ -62,14 +62,14 @@ class Remedy:
         A remark: why there is no price, or what else is lost.
     """
 
-    what: str
+    action: str
     price: float | None = None
     note: str = ""
 
     def sentence(self) -> str:
         """Return such as ``l = 2 costs +0.012 GCP``."""
         cost = "" if self.price is None else f" costs {self.price:+.3f} GCP"
-        return f"{self.what}{cost}" + (f" ({self.note})" if self.note else "")
+        return f"{self.action}{cost}" + (f" ({self.note})" if self.note else "")
 
 
 @dataclass(frozen=True)

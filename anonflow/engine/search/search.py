@@ -355,7 +355,7 @@ def largest_risk(anonymization: Anonymization, seed: int) -> float:
     """Return the largest probability with which an attacker who points at a row is right about a person.
 
     The attackers are those who know everybody's quasi-identifiers: ``prosecutor``; ``linker``, who also knows the method; and
-    ``unit``, where people have several rows. The release is drawn for the purpose, and not published.
+    ``unit``, where people have several rows. The release is drawn for this purpose, and not published.
     """
     table = anonymization.table
     names = ["prosecutor", "linker", *(["unit"] if table.unit is not None else [])]
@@ -366,7 +366,7 @@ def largest_risk(anonymization: Anonymization, seed: int) -> float:
 def largest_disclosure(anonymization: Anonymization, seed: int) -> float:
     """Return the largest probability with which the attacker ``homogeneity`` guesses a sensitive value of a person.
 
-    Of all sensitive columns; the release is drawn for the purpose, and not published.
+    Of all sensitive columns; the release is drawn for this purpose, and not published.
     """
     table = anonymization.table
     attackers = [{"homogeneity": {"column": name}} for name in table.sensitive]
@@ -426,7 +426,7 @@ def search(
         ``loss``: the GCP at most; ``risk``: the probability, at most, with which somebody who knows everybody's
         quasi-identifiers and the method points at a person's row; ``disclosure``: the probability, at most, with which the same
         attacker guesses a sensitive value of a person; ``signs``: formulas of regressions whose coefficients keep
-        their signs; ``time``: a duration such as ``"2m"``, which is two minutes without it.
+        their signs; ``time``: a duration such as ``"90s"``, by default two minutes (``"2m"``).
     algorithms : sequence of str, optional
         Names of :func:`anonflow.algorithms`; by default all that suit the table.
     k : int or sequence of int, optional
@@ -443,8 +443,9 @@ def search(
     loss : str
         The information loss that methods keep low.
     boundaries : bool
+        Whether the boundaries and limits of the schema hold.
     seed : bytes, str or int, optional
-        A secret that every run has.
+        A secret seed, the same for every run.
     workers : int, optional
         Threads.
     watch : callable, optional
@@ -466,7 +467,7 @@ def search(
     -----
     Each method is first run on stretches of 64 to 4,096 records, for at most 15% of the time: this estimates its loss
     and its seconds. Then the candidate runs that is expected to come nearest to the target; once a trial meets it,
-    those that are expected to lower the loss at their risk the most in a second. A candidate that is expected to take
+    the candidates that are expected to lower the loss at their risk by the most for each second. A candidate that is expected to take
     more seconds than are left is not run. The trials depend on measured seconds; :func:`anonflow.anonymize` repeats the
     pick bit by bit, with the seed and the settings of the report.
     """
@@ -551,13 +552,13 @@ def search_flow(
             f"{loaded.name}: has no target that is still open; write it under target:, such as {{loss: 0.1, time: 2m}}"
         )
     entropy = checked_seed(seed)
-    with staged(loaded) as here:
-        if pieces_of(replace(here, space=None)) is not None:
+    with staged(loaded) as staged_flow:
+        if pieces_of(replace(staged_flow, space=None)) is not None:
             raise FlowError(
                 f"{loaded.name}: this table is worked on in pieces, and a search holds all of it in memory; search a flow over a "
                 "file with some of its rows, and write the method, k and partitions that it picks into this flow"
             )
-        table = source.read(here, Fingerprint.of(here), entropy)
+        table = source.read(staged_flow, Fingerprint.of(staged_flow), entropy)
     work = TargetSearch(
         replace(loaded, table=table), goal, loaded.space, seed=entropy, workers=workers, watch=watch
     )

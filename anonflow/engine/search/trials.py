@@ -38,7 +38,7 @@ class SearchTarget:
         The probability, at most, with which an attacker who knows everybody's quasi-identifiers and the method points at
         the row of any person.
     signs : tuple of str
-        Formulas of regressions: each coefficient whose sign the originals tell keeps it.
+        Formulas of regressions: each coefficient whose interval from the originals is without 0 keeps its sign.
     seconds : float
         That the search may take.
     disclosure : float or None
@@ -191,7 +191,7 @@ class Trial:
     signs : bool or None
         Whether the regressions keep their signs; None where loss or risk are beyond the target already, or none is asked for.
     seconds : float
-        Of the clock.
+        Elapsed seconds.
     expected : float
         Seconds that were expected.
     problem : str or None
@@ -264,7 +264,7 @@ class SearchReport:
     picked : int or None
         The trial that comes nearest to the target; None if none has a result.
     seconds : float
-        Of the clock.
+        Elapsed seconds.
     left : int
         Candidates that were not run.
     ended : str

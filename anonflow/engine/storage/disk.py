@@ -203,7 +203,7 @@ class OnDisk:
             return Units.checked(schema, held.unit, held.household)
         names = [name for name in (schema.unit_column, schema.household_column) if name is not None]
         calls = [Call(scan.units_of, (piece, schema, self._read, names), "scan") for piece in self._pieces]
-        return Units.of_hashes(schema, self._executor.all(calls, self._session.fingerprint))
+        return Units.of_hashes(schema, names, self._executor.all(calls, self._session.fingerprint))
 
     def _rows_of_units(
         self, path: Path, units: UnitsSpec, fields: pa.Schema
@@ -240,14 +240,14 @@ class OnDisk:
         before: list[pieces.Piece] | None = None,
     ) -> tuple[list[pieces.Piece], int]:
         """Return the pieces of a source, in its own files if possible, and the number of rows that were read for it."""
-        given = self._flow.spec.table.source
+        spec = self._flow.spec.table.source
         opener = self._session.fingerprint.open
-        if given.parquet is not None and not steps:
+        if spec.parquet is not None and not steps:
             cut = pieces.parquet_pieces(path, self._rows, opener)
             if cut is not None:
                 return cut, 0
         into = self._spill.file(name)
-        arguments = (str(path), given, columns, self._rows, into, opener, steps, before)
+        arguments = (str(path), spec, columns, self._rows, into, opener, steps, before)
         ((written, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
         return written, read
 
@@ -282,11 +282,11 @@ class OnDisk:
         wanted: list[str] = []
         for criterion in read_criteria(flow.criteria, "covers"):
             if criterion.name in DIVERSITY:
-                given = criterion.parameters.get("column")
-                wanted += sensitive if given is None else [str(given)]
+                column = criterion.parameters.get("column")
+                wanted += sensitive if column is None else [str(column)]
         if flow.spec.steps.diversify is not None:
-            given = flow.spec.steps.diversify.column
-            wanted += sensitive if given is None else [given]
+            column = flow.spec.steps.diversify.column
+            wanted += sensitive if column is None else [column]
         return tuple(name for name in dict.fromkeys(wanted) if name in others)
 
     def refuse_early(self) -> None:

@@ -225,15 +225,20 @@ class _Parts:
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
         return {p: files.resumed[p] for p in sorted(files.resumed)}
 
-    def outcome(self, part: Partition, given: Outcome) -> Outcome:
+    def outcome(self, part: Partition, result: Outcome) -> Outcome:
         """Return the method's outcome of a partition in the step's form."""
         plain = Generalization(
-            part.records.domains, given.generalization.lo, given.generalization.hi, given.generalization.bits
-        ).with_suppressed(given.suppressed)
-        if given.matches is None:
-            return Outcome(plain, classes=given.classes, suppressed=given.suppressed)
-        width = max(1, int((given.matches >= 0).sum(axis=1).max(initial=1)))
-        return Outcome(plain, matches=given.matches[:, :width].astype(np.int32), suppressed=given.suppressed)
+            part.records.domains,
+            result.generalization.lo,
+            result.generalization.hi,
+            result.generalization.bits,
+        ).with_suppressed(result.suppressed)
+        if result.matches is None:
+            return Outcome(plain, classes=result.classes, suppressed=result.suppressed)
+        width = max(1, int((result.matches >= 0).sum(axis=1).max(initial=1)))
+        return Outcome(
+            plain, matches=result.matches[:, :width].astype(np.int32), suppressed=result.suppressed
+        )
 
 
 def diverse_batch(

@@ -370,12 +370,12 @@ def _with_hidden(
     findings: list[Finding | None] = []
     for criterion in context.criteria:
         if criterion.name in DIVERSITY:
-            given = criterion.parameters.get("column")
+            column = criterion.parameters.get("column")
             findings += [
                 of_one_class(criterion.name, criterion.parameters, name, shown[name], context.overall[name])
                 if context.suppressed >= context.k
                 else None
-                for name in (sensitive if given is None else [str(given)])
+                for name in (sensitive if column is None else [str(column)])
             ]
         elif criterion.name == "units":
             findings.append(_units_of_suppressed(context, batches))

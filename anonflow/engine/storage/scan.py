@@ -77,11 +77,11 @@ class Sketch:
     def of(cls, cells: pd.Series) -> Sketch:
         """Return the sketch of consecutive cells."""
         at, hashes = _hashed(cells)
-        distinct, given = hashes, at[at >= 0]
-        counts = np.bincount(given, minlength=len(distinct))
-        starts = np.concatenate([given[:1], given[1:][given[1:] != given[:-1]]])
+        distinct, place = hashes, at[at >= 0]
+        counts = np.bincount(place, minlength=len(distinct))
+        starts = np.concatenate([place[:1], place[1:][place[1:] != place[:-1]]])
         runs = np.bincount(starts, minlength=len(distinct))
-        first, last = (int(hashes[given[0]]), int(hashes[given[-1]])) if len(given) else (None, None)
+        first, last = (int(hashes[place[0]]), int(hashes[place[-1]])) if len(place) else (None, None)
         order = np.argsort(hashes)
         return cls(0, hashes[order], counts[order], runs[order], first, last)._thinned()
 
@@ -413,8 +413,8 @@ def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple
     often = np.append(counted.to_numpy(np.int64), missing)
     domains = []
     for t, domain in enumerate(coded.domains):
-        given = codes[:, t] >= 0
-        counts = np.bincount(codes[given, t], often[given], domain.size).astype(np.int64)
+        present = codes[:, t] >= 0
+        counts = np.bincount(codes[present, t], often[present], domain.size).astype(np.int64)
         domains.append(replace(domain, counts=counts))
     return Coder(name, counted.index, codes), domains
 

@@ -38,16 +38,19 @@ class Units:
     household: np.ndarray | None
 
     @classmethod
-    def of_hashes(cls, schema: Schema, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> Units:
+    def of_hashes(
+        cls, schema: Schema, names: Sequence[str], parts: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> Units:
         """Combine the hashes of the pieces, in their order (:func:`anonflow.engine.storage.scan.units_of`).
+
+        `names` are the columns of units and, if the schema has them, of households.
 
         Raises
         ------
         DataError
             If there are too many rows, a row has no unit or household, or a unit has several households.
         """
-        assert schema.unit_column is not None
-        refuse_many_rows(schema.unit_column, sum(hashes.shape[1] for hashes, _ in parts))
+        refuse_many_rows(names[0], sum(hashes.shape[1] for hashes, _ in parts))
         labels = []
         for t in range(len(parts[0][0])):
             hashes = np.concatenate([part[0][t] for part in parts])

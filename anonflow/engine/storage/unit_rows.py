@@ -85,7 +85,7 @@ class _Whole:
         return frame
 
 
-def needed_columns(given: UnitsSpec, names: Sequence[str]) -> list[str]:
+def needed_columns(units: UnitsSpec, names: Sequence[str]) -> list[str]:
     """Return the columns of a source that are read for its people.
 
     Raises
@@ -93,18 +93,18 @@ def needed_columns(given: UnitsSpec, names: Sequence[str]) -> list[str]:
     DataError, ParameterError
         If one is missing, or a new column has the name of another.
     """
-    if given.recipes is None:
-        check_unit_column(names, given.unit)
+    if units.recipes is None:
+        check_unit_column(names, units.unit)
         return list(names)
-    check_recipes(names, given.unit, given.recipes, given.rows)
-    return list(dict.fromkeys([given.unit, *given.recipes]))
+    check_recipes(names, units.unit, units.recipes, units.rows)
+    return list(dict.fromkeys([units.unit, *units.recipes]))
 
 
 def rows_of_units(
     executor: Executor,
     fingerprint: Fingerprint,
     spill: Spill,
-    given: UnitsSpec,
+    units: UnitsSpec,
     pieces: Sequence[Piece],
     columns: Sequence[str],
     rows: int,
@@ -118,7 +118,7 @@ def rows_of_units(
     fingerprint : Fingerprint
         Of the source.
     spill : Spill
-    given : UnitsSpec
+    units : UnitsSpec
     pieces : sequence of Piece
         The source.
     columns : sequence of str
@@ -145,19 +145,19 @@ def rows_of_units(
     about as many rows as a piece, in the order in which they first appear: bucket after bucket, they have the same
     order as in memory. A unit with more rows than that is a bucket of its own.
     """
-    recipes = dict(given.recipes or {})
-    refuse_many_rows(given.unit, sum(piece.rows for piece in pieces))
+    recipes = dict(units.recipes or {})
+    refuse_many_rows(units.unit, sum(piece.rows for piece in pieces))
     if not pieces:
-        added = [given.rows] if given.rows is not None else []
+        added = [units.rows] if units.rows is not None else []
         return [], pa.schema([(name, pa.string()) for name in [*columns, *added]])
     looks: list[_Look] = executor.all(
-        [Call(look, (piece, columns, given.unit, list(recipes)), "scan") for piece in pieces], fingerprint
+        [Call(look, (piece, columns, units.unit, list(recipes)), "scan") for piece in pieces], fingerprint
     )
-    refuse_blank_units(given.unit, sum(each.blank for each in looks))
+    refuse_blank_units(units.unit, sum(each.blank for each in looks))
     label = _by_first_place(np.concatenate([each.hashes for each in looks]))
     starts = np.cumsum([0, *(len(each.hashes) for each in looks)]).tolist()
-    kept = np.ones(len(label), bool) if given.cap is None else kept_by_cap(label, given.cap, seed)
-    if given.recipes is None:
+    kept = np.ones(len(label), bool) if units.cap is None else kept_by_cap(label, units.cap, seed)
+    if units.recipes is None:
         calls = [
             Call(
                 take,
@@ -185,7 +185,7 @@ def rows_of_units(
     ]
     executor.all(calls, fingerprint)
     calls = [
-        Call(combine, (dealt, number, given, whole, spill.file(f"units-{number}.arrow")), "combine")
+        Call(combine, (dealt, number, units, whole, spill.file(f"units-{number}.arrow")), "combine")
         for number in range(buckets)
     ]
     combined: list[tuple[Piece, pa.Schema, dict[str, int]]] = executor.all(calls)
@@ -263,7 +263,7 @@ def deal_rows(
 
 
 def combine(
-    dealt: Sequence[str], number: int, given: UnitsSpec, whole: _Whole, into: str
+    dealt: Sequence[str], number: int, units: UnitsSpec, whole: _Whole, into: str
 ) -> tuple[Piece, pa.Schema, dict[str, int]]:
     """Write one row for each unit of a bucket; return them as a piece, their columns, and the units with several values.
 
@@ -273,9 +273,9 @@ def combine(
         If a column does not go with its recipe, or a file cannot be read or written.
     """
     frame = whole.frame(pa.Table.from_batches([read_batch(file, number) for file in dealt]))
-    assert given.recipes is not None
-    label = np.asarray(pd.factorize(frame[given.unit])[0], np.int64)
-    rows, several = combined_rows(frame, label, given.unit, given.recipes, given.rows, whole.numbers)
+    assert units.recipes is not None
+    label = np.asarray(pd.factorize(frame[units.unit])[0], np.int64)
+    rows, several = combined_rows(frame, label, units.unit, units.recipes, units.rows, whole.numbers)
     table = held_table(rows).combine_chunks()
     return _written(table, into), table.schema, several
 

@@ -12,7 +12,7 @@ __all__ = ["increase_matrix", "increase_matrix_jit", "take_assignment", "take_as
 
 
 def increase_matrix(
-    plan: Plan, origin: State, B: State, given: np.ndarray, used: int, out: np.ndarray
+    plan: Plan, origin: State, B: State, assigned: np.ndarray, used: int, out: np.ndarray
 ) -> None:
     """Write to ``out[i, j]`` by how much the cost of record j would rise if it covered original i too; infinite if it does.
 
@@ -21,8 +21,8 @@ def increase_matrix(
     plan : Plan
     origin, B : State
         P originals; P generalized records.
-    given : numpy.ndarray, shape (P, k), int32
-        ``given[i, d]`` is the record that assignment d gives to original i.
+    assigned : numpy.ndarray, shape (P, k), int32
+        ``assigned[i, d]`` is the record that assignment d gives to original i.
     used : int
         Assignments so far.
     out : numpy.ndarray, shape (P, P), float64
@@ -36,14 +36,14 @@ def increase_matrix(
         row = out[i]
         increase_row(plan, origin, i, B, 0, n, row)
         for d in range(used):
-            row[given[i, d]] = np.inf
+            row[assigned[i, d]] = np.inf
 
 
 increase_matrix_jit = jit(increase_matrix)
 
 
 def take_assignment(
-    plan: Plan, origin: State, B: State, to: np.ndarray, d: int, given: np.ndarray, matches: np.ndarray
+    plan: Plan, origin: State, B: State, to: np.ndarray, d: int, assigned: np.ndarray, matches: np.ndarray
 ) -> None:
     """Enter an assignment: original i goes to record ``to[i]``, which is widened to cover it.
 
@@ -54,13 +54,13 @@ def take_assignment(
     to : numpy.ndarray, shape (P,), int64
         A permutation.
     d : int
-        The assignment's number: column of `given` and `matches`.
-    given, matches : numpy.ndarray, shape (P, k), int32
+        The assignment's number: column of `assigned` and `matches`.
+    assigned, matches : numpy.ndarray, shape (P, k), int32
         Records by original, originals by record.
     """
     for i in range(len(to)):
         j = to[i]
-        given[i, d] = j
+        assigned[i, d] = j
         matches[j, d] = i
         widen(plan, B, j, origin, i)
 

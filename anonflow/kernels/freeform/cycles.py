@@ -169,7 +169,7 @@ def cancel_cycles(
         origin.base[:1].copy(),
         origin.cost[:1].copy(),
     )
-    here = np.int64(0)
+    spare = np.int64(0)
     cycles = 0
     total = 0.0
     taken = 0
@@ -197,11 +197,11 @@ def cancel_cycles(
                     continue
                 for s in range(1, k):
                     v = np.int64(matches[j, s])
-                    move(scratch, here, j, origin)
+                    move(scratch, spare, j, origin)
                     for d in range(1, k):
                         if d != s:
-                            widen(plan, scratch, here, origin, matches[j, d])
-                    reach = length + join_cost(plan, origin, u, scratch, here) - cost[j]
+                            widen(plan, scratch, spare, origin, matches[j, d])
+                    reach = length + join_cost(plan, origin, u, scratch, spare) - cost[j]
                     if reach >= label[v]:
                         continue
                     label[v] = reach

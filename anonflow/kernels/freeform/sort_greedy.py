@@ -14,7 +14,7 @@ def sorted_assignment(
     costs: np.ndarray,
     edges: np.ndarray,
     order: np.ndarray,
-    given: np.ndarray,
+    assigned: np.ndarray,
     level: int,
     chosen: np.ndarray,
     holder: np.ndarray,
@@ -30,8 +30,8 @@ def sorted_assignment(
         ``i * n + j`` by ascending cost.
     order : numpy.ndarray, shape (n,), int64
         The originals in lexicographic order.
-    given : numpy.ndarray, shape (n, k), int32
-        ``given[i, :level]`` are the records that original i was given before.
+    assigned : numpy.ndarray, shape (n, k), int32
+        ``assigned[i, :level]`` are the records that original i was assigned before.
     level : int
     chosen, holder : numpy.ndarray, shape (n,), int64
         Written: the record of each original, the original of each record.
@@ -81,7 +81,7 @@ def sorted_assignment(
                 break
         if chosen[i] < 0:
             facts[1] += 1
-            augment(given, level, i, chosen, holder, reached, queue)
+            augment(assigned, level, i, chosen, holder, reached, queue)
 
 
 sorted_assignment_jit = jit(sorted_assignment)

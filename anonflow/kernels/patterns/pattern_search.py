@@ -92,11 +92,11 @@ def move_rows(
     taken = np.zeros(m, np.int64)
     most = np.int64(0)
     for b in range(m):
-        here = np.int64(0)
+        rows_of_types = np.int64(0)
         for e in range(inst_at[b], inst_at[b + 1]):
             t = kind[by_inst[e]]
-            here += kind_at[t + 1] - kind_at[t]
-        most = max(most, here)
+            rows_of_types += kind_at[t + 1] - kind_at[t]
+        most = max(most, rows_of_types)
     gain = np.empty(most, np.int64)
     source = np.empty(most, np.int64)
     target = np.empty(most, np.int64)

@@ -85,7 +85,7 @@ class ByKeySets:
     sets : list of lists of str
         Sets of columns that others may know, each by itself.
     attackers : list of str
-        Who attacks by each of them.
+        The attackers that are run with each set.
 
     Notes
     -----

@@ -42,7 +42,7 @@ def match_probabilities(covers: np.ndarray) -> np.ndarray:
     Notes
     -----
     An edge's share is a quotient of permanents (Ryser's problem, for which no polynomial algorithm is known: what
-    k-concealment relies on). Here by dynamic programming over subsets of originals, exact in 64-bit integers:
+    k-concealment relies on). It is computed by dynamic programming over subsets of originals, exactly in 64-bit integers:
     O(2^n n) time and memory. Doka 2015's Figure 3 is a graph whose edges have 3/4 and 1/4.
     """
     covers = np.asarray(covers, bool)

@@ -57,7 +57,7 @@ class Insider:
 
     @property
     def knows(self) -> str:
-        """Its knowledge besides the release."""
+        """The knowledge of the attacker besides the release."""
         return f"everybody's quasi-identifiers, the method, and the rows of {self.c} {'person' if self.c == 1 else 'people'}"
 
     def attack(self, context: AttackContext) -> Success:

@@ -138,11 +138,11 @@ def _context_of(context: AttackContext, item: Any) -> tuple[AttackContext, int]:
     table, release = item if _is_pair(item) else (context.table, item)
     uncoded = 0
     if not _is_pair(item) and table.preparation:
-        given = subject_of(release)
-        if given.frame is not None:
-            frame = prepared_release(table, given.frame)
-            uncoded = max(0, int((frame == WHOLE).sum().sum()) - int((given.frame == WHOLE).sum().sum()))
-            release = frame if given.certificate is None else replace(release, frame=frame)
+        published = subject_of(release)
+        if published.frame is not None:
+            frame = prepared_release(table, published.frame)
+            uncoded = max(0, int((frame == WHOLE).sum().sum()) - int((published.frame == WHOLE).sum().sum()))
+            release = frame if published.certificate is None else replace(release, frame=frame)
     return type(context).of(table, release, context.k), uncoded
 
 

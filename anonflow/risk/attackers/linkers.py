@@ -107,7 +107,7 @@ class Linker:
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
     def attack(self, context: AttackContext) -> Success:
-        """Return one maximum flow on the consistency graph.
+        """Attack the release. One maximum flow on the consistency graph.
 
         Raises
         ------
@@ -201,9 +201,10 @@ class Presence:
 
         Notes
         -----
-        Of classes, a person's presence has the probability people of the table / people of the register in the class; rows
-        count for people where the schema has no unit, or the originals are not there. Of a freeform release it is
-        only told who could be absent: without whom all rows could be other people's (:class:`RegisterCounts`).
+        In a release of classes, a person is present with the probability (people of the table) / (people of the register) of the
+        person's class; rows count as people where the schema has no unit, or the originals are not there. Of a freeform release
+        the result says only who could be absent: the people without whom all rows could belong to others
+        (:class:`RegisterCounts`).
         """
         counts = _register(context, self.population)
         unit = context.table.unit

@@ -154,7 +154,7 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
     Raises
     ------
     ParameterError
-        If rows are published that all read the same, or that are everybody's own by design (k-concealment); if no other
+        If all published rows are equal, or each row shows its own record by design (k-concealment); if no other
         column is published, or the anonymization is of another table.
 
     Notes

@@ -171,15 +171,15 @@ def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray 
         if not isinstance(table, Table):
             raise ParameterError("population_risk needs a table, or a release with its schema")
         return person_keys(table, table.records.classes())
-    given = subject_of(release)
-    if given.frame is None:
+    published = subject_of(release)
+    if published.frame is None:
         if not isinstance(table, Table):
             raise ParameterError("an anonymization is looked at against its table, or drawn first")
-        evidence = collect(table, given, 2, None)
+        evidence = collect(table, published, 2, None)
     elif isinstance(table, Schema):
-        evidence = collect_alone(given.frame, table, 2)
+        evidence = collect_alone(published.frame, table, 2)
     else:
-        evidence = collect(table, given, 2, None, another_tool=True)
+        evidence = collect(table, published, 2, None, another_tool=True)
     if not is_of_classes(evidence):
         raise ParameterError(
             "the rows of this release overlap (freeform, or hidden cells beside shown ones): models of a population need "

@@ -376,10 +376,10 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     elif notation == "node" and "nodes" in own:
         tree = _tree(name, own)
     elif "values" in own and notation not in ("range", "node", *AGGREGATED, EXACT):
-        given = own["values"]
-        if not isinstance(given, list) or not given or not all(isinstance(value, str) for value in given):
+        listed = own["values"]
+        if not isinstance(listed, list) or not listed or not all(isinstance(value, str) for value in listed):
             raise _WrongError(f"column {name!r}: values must be a list of texts")
-        values = (*([None] if missing else []), *given)
+        values = (*([None] if missing else []), *listed)
         missing = False
     return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld)
 

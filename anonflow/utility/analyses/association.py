@@ -54,7 +54,7 @@ def associations_of(table: Table, subject: Any) -> Associations:
 def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return names, and the associations of all pairs of columns before and after, shape (c, c), float64 each.
 
-    Between two columns of numbers the absolute correlation (Pearson), between two others Cramer's V, and between one
+    The association of two columns of numbers is the absolute correlation (Pearson), of two others Cramer's V, and of one
     of each the correlation ratio (the root of the share of variance that the category explains). All are between 0 and
     1; a column that does not vary has 0. After: the mean over the plausible tables, times the share of rows that are
     not suppressed.
@@ -106,12 +106,9 @@ def _strength(x: np.ndarray | None, y: np.ndarray | None, a: np.ndarray, b: np.n
     if x is not None and y is not None:
         both = ~(np.isnan(x) | np.isnan(y))
         return _correlation(x[both], y[both])
-    if x is None and y is None:
-        return _cramer(a, b)
-    numbers, groups = (x, b) if x is not None else (y, a)
-    assert numbers is not None
-    known = ~np.isnan(numbers)
-    return _ratio(numbers[known], groups[known])
+    if x is not None:
+        return _ratio(x, b)
+    return _cramer(a, b) if y is None else _ratio(y, a)
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -140,6 +137,8 @@ def _cramer(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _ratio(numbers: np.ndarray, groups: np.ndarray) -> float:
+    known = ~np.isnan(numbers)
+    numbers, groups = numbers[known], groups[known]
     if not len(numbers):
         return 0.0
     groups = np.unique(groups, return_inverse=True)[1]

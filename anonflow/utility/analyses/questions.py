@@ -22,8 +22,8 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     The overlap of two intervals is the mean of what share of each lies in the other (Karr and others, 2006), and 0
     where they do not meet. ``coverage``: the share of coefficients whose interval from the release (for the originals)
     has the originals' coefficient. Both times the share of rows that are not suppressed. ``signs``: of the coefficients
-    whose sign the originals' interval tells (without the intercept), the share with the same sign in the release; 1 if it
-    tells none.
+    whose interval from the originals is without 0 (the intercept left out), the share with the same sign in the release;
+    1 if there are none.
 
     Raises
     ------

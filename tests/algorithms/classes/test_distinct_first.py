@@ -54,7 +54,7 @@ def test_it_agrees_with_a_plain_implementation(seed: int, n: int, needs: list[in
     first = int(np.random.default_rng(seed).integers(n))
     expected = naive.diverse(cost, n, k, first, list(map(tuple, values.values.tolist())), needs)
     for compiled in (True, False):
-        labels, result = diverse_labels(partition(records, values, "ncp", seed), k, compiled)
+        labels, result = diverse_labels(partition(records, values, "ncp", seed), values, k, compiled)
         assert result == len(expected)
         assert [sorted(cluster) for cluster in expected] == [
             np.flatnonzero(labels == c).tolist() for c in range(result)
@@ -77,8 +77,8 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str, nee
     records = cost_cases.table(rng, n, kinds, rng.choice([1, 2, 5, 70], len(kinds)))
     values = sensitive(rng, n, [need])
     k = int(rng.integers(1, n + 1))
-    labels, result = diverse_labels(partition(records, values, measure), k)
-    again, same = diverse_labels(partition(records, values, measure), k, compiled=False)
+    labels, result = diverse_labels(partition(records, values, measure), values, k)
+    again, same = diverse_labels(partition(records, values, measure), values, k, compiled=False)
     assert np.array_equal(labels, again)
     assert result == same
     for label in range(result):
@@ -149,7 +149,7 @@ def test_boundaries_are_kept_and_classes_that_lack_values_are_suppressed() -> No
     assert 0 < diverse.suppressed[~old].sum() <= 5
 
 
-def test_a_flow(tmp_path: Path) -> None:
+def test_a_flow_sets_distinct_first_for_greedy_cka(tmp_path: Path) -> None:
     table = people(120)
     table.frame.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "flow.yaml").write_text(

@@ -92,7 +92,7 @@ def test_greedy_cka_suppresses_out_and_nothing_else(case: Case, k: int) -> None:
         assert len(set(within[members].tolist())) == 1
 
 
-def test_figure_4() -> None:
+def test_classes_within_boundaries_have_no_violation_as_in_figure_4() -> None:
     """Clustered within Figure 2's boundaries the seven people have no violation; k-member has some."""
     schema = {
         "Age": {"role": "quasi-identifier", "kind": "numeric"},

@@ -69,7 +69,7 @@ def test_it_publishes_tight_ranges_and_sets() -> None:
     assert anon.classes is not None
 
 
-def test_modes() -> None:
+def test_strict_keeps_equal_values_together_and_relaxed_does_not() -> None:
     table = Table(pd.DataFrame({"a": [1, 1, 1, 2]}), {"a": {"role": "quasi-identifier", "kind": "numeric"}})
     assert len(set(anonymize(table, "mondrian", k=2, mode="strict").classes.tolist())) == 1  # type: ignore[union-attr]
     assert len(set(anonymize(table, "mondrian", k=2, mode="relaxed").classes.tolist())) == 2  # type: ignore[union-attr]

@@ -151,7 +151,7 @@ def test_chains_on_the_graph_lower_the_loss_and_keep_the_guarantee() -> None:
             af.anonymize(table, "k-concealment", k=5, seed=2**90, improve="chains", **options)  # type: ignore[arg-type]
 
 
-def test_many_copies() -> None:
+def test_copies_of_few_records_still_cover_k() -> None:
     part = part_of(small(5, 60, 1))
     boxes, matches, _, _ = evenly_started(DistinctRecords.of(part), 20)
     assert matches.shape == (60, 16)

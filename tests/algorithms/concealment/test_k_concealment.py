@@ -221,7 +221,7 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
         ({"q": 5.5}, "q must be a whole number"),
     ],
 )
-def test_bad_options(options: dict[str, Any], words: str) -> None:
+def test_options_outside_their_domain_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         af.anonymize(sampled("nursery", 60), "k-concealment", k=4, **options)
 
@@ -238,7 +238,7 @@ def test_one_column_and_as_many_as_there_are(target: str, randomized: bool) -> N
             assert af.verify(table, anon, ["covers", "guarantee"], k=k)
 
 
-def test_bad_sizes() -> None:
+def test_too_large_k_and_unknown_options_are_refused() -> None:
     table = sampled("nursery", 60)
     with pytest.raises(InfeasibleError):
         af.anonymize(table, "k-concealment", k=61)

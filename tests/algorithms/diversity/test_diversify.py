@@ -550,7 +550,7 @@ def test_what_the_table_does_not_have_is_refused_with_the_largest_value() -> Non
         ({"criterion": "l-diversity", "l": 1.1, "risk": 1}, "risk is a number between 0 and 1"),
     ],
 )
-def test_wrong_parameters(parameters: dict[str, Any], words: str) -> None:
+def test_parameters_outside_their_domain_are_refused(parameters: dict[str, Any], words: str) -> None:
     anon = af.anonymize(people(), "mondrian", 4)
     with pytest.raises(ParameterError, match=words):
         af.diversify(anon, **parameters)
@@ -580,7 +580,7 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 @settings(max_examples=25)
 @given(st.sampled_from(["k-concealment", "mondrian", "forest", "pattern-guided"]), st.data())
-def test_any_table(algorithm: str, data: st.DataObject) -> None:
+def test_any_table_keeps_the_criterion_or_is_refused(algorithm: str, data: st.DataObject) -> None:
     """Whatever its columns: the release keeps the criterion, or what was asked is refused."""
     table = data.draw(tables(min_n=3, kinds=WITHOUT_CODES if algorithm == "pattern-guided" else KINDS))
     values = data.draw(st.sampled_from(REQUESTS))

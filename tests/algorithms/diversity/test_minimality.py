@@ -48,7 +48,7 @@ def test_symmetric_unions_say_nothing() -> None:
 
 
 @given(st.lists(st.integers(0, 2), min_size=2, max_size=6))
-def test_every_permutation(values: list[int]) -> None:
+def test_the_excess_is_that_of_counting_every_permutation(values: list[int]) -> None:
     excess = enumerated_excess(tuple(values), with_the_next)
     assert excess == pytest.approx(float(naive.excess(values, with_the_next)))
 

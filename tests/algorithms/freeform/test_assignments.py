@@ -50,7 +50,9 @@ def test_assignments_of_every_method_are_disjoint(table: Table, data: st.DataObj
 
 @settings(deadline=None, max_examples=40)
 @given(tables(min_n=3, max_n=14), st.data(), st.sampled_from(METHODS[:5]))
-def test_of_reciprocal_graphs(table: Table, data: st.DataObject, method: str) -> None:
+def test_assignments_of_reciprocal_graphs_share_no_edge(
+    table: Table, data: st.DataObject, method: str
+) -> None:
     k = data.draw(st.integers(2, table.n))
     size = data.draw(st.integers(k, table.n))
     anon = af.anonymize(table, method, k=k, partition_size=size, reciprocal=True)

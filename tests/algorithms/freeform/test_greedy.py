@@ -94,7 +94,7 @@ def test_spread_visits_lose_less(data_folder: Path) -> None:
         assert spread_out < 0.93 * in_line
 
 
-def test_visits_are_checked() -> None:
+def test_an_unknown_order_of_visits_is_refused() -> None:
     with pytest.raises(ParameterError, match="greedy: visit must be one of spread, lexicographic"):
         GREEDY.check_options({"visit": "random"})
 
@@ -154,7 +154,7 @@ def test_a_dead_end_beyond_the_bound_is_resolved_by_an_augmenting_path() -> None
 
 
 @pytest.mark.parametrize("function", [kernels.augment, kernels.augment_jit])
-def test_augmenting_paths(function: Callable[..., Any]) -> None:
+def test_an_augmenting_path_moves_two_originals(function: Callable[..., Any]) -> None:
     # original 2 may only take record 0, which original 0 holds; 0 may only move to 1, and its holder 1 to 2
     taken = np.array([[2, -1], [0, -1], [1, 2]], np.int32)
     chosen = np.array([0, 1, -1])
@@ -210,7 +210,7 @@ def test_partitions_threads_and_order_change_no_bits() -> None:
 
 
 @pytest.mark.data
-def test_adult(data_folder: Path) -> None:
+def test_adult_loses_at_most_4_5_percent_without_dead_ends(data_folder: Path) -> None:
     from tests.cases.tables import adult
 
     table = adult(data_folder)

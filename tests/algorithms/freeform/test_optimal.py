@@ -195,7 +195,7 @@ def test_equal_records_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("option", [{"time_limit": -1}, {"time_limit": True}, {"gap": 1}, {"gap": "no"}])
-def test_bad_options(option: dict[str, object]) -> None:
+def test_time_limits_and_gaps_outside_their_domain_are_refused(option: dict[str, object]) -> None:
     with pytest.raises(ParameterError, match=next(iter(option))):
         af.anonymize(census(5), "optimal", k=2, **option)  # type: ignore[arg-type]
 

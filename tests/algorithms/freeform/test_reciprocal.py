@@ -485,7 +485,7 @@ def test_each_match_is_drawn_as_often_as_its_record_has_matches() -> None:
         assert np.abs(share - 1 / degrees[j]).max() < 5 * np.sqrt(0.25 * 0.75 / times)
 
 
-def test_even_partitions() -> None:
+def test_even_k_takes_even_partitions() -> None:
     assert HUNGARIAN.partition_size(251, 10, {"reciprocal": True}) == 250
     assert HUNGARIAN.partition_size(251, 10, {"reciprocal": False}) == 251
     assert HUNGARIAN.partition_size(251, 5, {"reciprocal": True}) == 251
@@ -519,7 +519,7 @@ def test_workers_change_no_bits_and_equal_records_lose_nothing(method: str) -> N
     assert af.anonymize(equal, method, k=10, reciprocal=True).loss() == 0
 
 
-def test_in_a_flow(tmp_path: Path) -> None:
+def test_a_flow_gives_mutual_matches(tmp_path: Path) -> None:
     people = numbers(93)
     people.frame.to_csv(tmp_path / "people.csv", index=False)
     path = tmp_path / "mutual.yaml"
@@ -537,7 +537,7 @@ def test_in_a_flow(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-def test_adult(data_folder: Path) -> None:
+def test_adult_loses_at_most_5_percent_more(data_folder: Path) -> None:
     from tests.cases.tables import adult
 
     table = adult(data_folder)

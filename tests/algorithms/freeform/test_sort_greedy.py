@@ -88,7 +88,7 @@ def test_the_second_assignment_follows_the_definition(
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(2, 7), st.integers(0, 10_000))
-def test_unusual_weights(n: int, seed: int) -> None:
+def test_unusual_weights_follow_their_definition(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     costs = rng.random((n, n))
     costs[np.arange(n), rng.permutation(n)] = np.inf
@@ -114,7 +114,7 @@ def test_relative_weights_lose_less(data_folder: Path) -> None:
     assert relative < 0.95 * plain
 
 
-def test_edges_are_checked() -> None:
+def test_an_unknown_order_of_edges_is_refused() -> None:
     table = Table(pd.DataFrame({"a": [7] * 6}), {"a": {"role": "quasi-identifier", "kind": "numeric"}})
     with pytest.raises(ParameterError, match="edges"):
         af.anonymize(table, "sort-greedy", k=2, edges="cheapest")

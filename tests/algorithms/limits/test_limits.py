@@ -102,7 +102,7 @@ def test_limits_and_boundaries_together(name: str) -> None:
     st.sampled_from([1, 2]),
     st.sampled_from(["greedy", "mondrian", "k-member", "hungarian", "k-concealment"]),
 )
-def test_any_table(rows: list[tuple[int, str]], width: int, most: int, name: str) -> None:
+def test_any_release_keeps_the_limits(rows: list[tuple[int, str]], width: int, most: int, name: str) -> None:
     frame = pd.DataFrame(rows, columns=["age", "job"])
     schema: dict[str, Any] = {
         "age": {**QI, "kind": "numeric", "max-width": width},

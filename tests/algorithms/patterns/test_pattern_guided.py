@@ -122,7 +122,7 @@ def test_hidden_columns_are_published_as_stars() -> None:
         ([3], "column names"),
     ],
 )
-def test_bad_patterns(patterns: Any, words: str) -> None:
+def test_patterns_that_cannot_be_read_are_refused(patterns: Any, words: str) -> None:
     table = Table(pd.DataFrame({"age": [1, 1]}), {"age": {"role": "quasi-identifier", "kind": "numeric"}})
     with pytest.raises(ParameterError, match=words):
         af.anonymize(table, "pattern-guided", k=2, patterns=patterns)
@@ -228,7 +228,7 @@ def test_several_orders_are_never_dearer() -> None:
 
 
 @pytest.mark.parametrize("orders", [0, 1001, True, "2", 1.5])
-def test_bad_orders(orders: Any) -> None:
+def test_orders_outside_1_to_1000_are_refused(orders: Any) -> None:
     coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="orders must be a whole number of at least 1 and at most 1000"):
         af.anonymize(coded, "pattern-guided", k=2, orders=orders)

@@ -225,7 +225,7 @@ def test_adult_2_with_its_four_constraints_table_8(k: int, data_folder: object) 
 
 
 @pytest.mark.parametrize("limit", [-1, "10", True, float("nan")])
-def test_bad_time_limits(limit: Any) -> None:
+def test_time_limits_that_are_no_seconds_are_refused(limit: Any) -> None:
     coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="time_limit"):
         af.anonymize(coded, "pattern-guided-optimal", k=2, time_limit=limit)

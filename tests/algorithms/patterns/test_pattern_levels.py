@@ -314,7 +314,7 @@ def test_the_grid_and_the_order() -> None:
         ({"levels": {"age": [f"width {w}" for w in range(1, 62)]}}, "are 64, 63 are possible"),
     ],
 )
-def test_bad_levels(patterns: Any, problem: str) -> None:
+def test_levels_that_cannot_be_used_are_refused(patterns: Any, problem: str) -> None:
     for method in ("pattern-guided", "pattern-guided-optimal"):
         with pytest.raises(ParameterError, match=problem):
             af.anonymize(crowd(20), method, 2, patterns=patterns)

@@ -70,7 +70,7 @@ def test_theorem_4_is_solved(m: int) -> None:
 
 
 @pytest.mark.parametrize("k", [2, 4, 7, 25])
-def test_weights_count(k: int) -> None:
+def test_local_search_saves_weighted_cost(k: int) -> None:
     coded = table(datasets.nursery(classification=False))
     parameters: dict[str, Any] = {"patterns": {"at-most": 3}, "weights": {"parents": 2.5, "form": 0.5}}
     plain = af.anonymize(coded, "pattern-guided", k=k, **parameters)
@@ -92,7 +92,7 @@ def test_cmc_nearer_to_the_optimum(k: int, data_folder: object) -> None:
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
-def test_bad_options(value: Any) -> None:
+def test_local_search_is_true_or_false(value: Any) -> None:
     coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="local_search must be true or false"):
         af.anonymize(coded, "pattern-guided", k=2, local_search=value)

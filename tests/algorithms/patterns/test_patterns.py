@@ -209,7 +209,7 @@ def test_positions_of_a_code_are_patterns_of_their_own() -> None:
         (3, "'all' or a list"),
     ],
 )
-def test_bad_predicates(patterns: Any, words: str) -> None:
+def test_predicates_that_cannot_be_used_are_refused(patterns: Any, words: str) -> None:
     with pytest.raises(ParameterError, match=words) as caught:
         af.anonymize(table(["a", "b", "c"]), "pattern-guided", k=2, patterns=patterns)
     assert "\n" not in str(caught.value)
@@ -229,7 +229,7 @@ def test_bad_predicates(patterns: Any, words: str) -> None:
         ([1, 2], "mapping"),
     ],
 )
-def test_bad_weights(weights: Any, words: str) -> None:
+def test_weights_that_cannot_be_used_are_refused(weights: Any, words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         af.anonymize(table(["a", "b", "c"]), "pattern-guided", k=2, weights=weights)
 

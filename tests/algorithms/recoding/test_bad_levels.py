@@ -48,7 +48,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_in_python(name: str) -> None:
+def test_methods_refuse_wrong_levels_in_python(name: str) -> None:
     columns, options, words = CASES[name]
     table = af.Table(frame()[list(columns)], columns)
     with pytest.raises(AnonflowError) as refused:

@@ -43,7 +43,7 @@ def test_every_node_says_what_running_it_gives() -> None:
     part = lattice_part(anon)
     assert part is not None
     assert len(part.nodes) == part.of == anon.facts["nodes"] == 16
-    assert part.best == part.here
+    assert part.best == part.of_run
     for node in part.nodes:
         run = af.anonymize(table, "full-domain", k=4, limit=1.0, widths=WIDTHS, levels=part.named(node))
         assert run.facts["levels"] == part.named(node)
@@ -66,11 +66,11 @@ def test_a_large_lattice_shows_the_optimum_and_where_the_run_stands() -> None:
     part = lattice_part(anon)
     assert part is not None
     assert part.best is not None
-    assert part.here is not None
+    assert part.of_run is not None
     assert len(part.nodes) < part.of == 128
     assert part.named(part.nodes[part.best]) == free.facts["levels"]
-    assert part.named(part.nodes[part.here]) == anon.facts["levels"]
-    centres = [np.array(part.nodes[at].levels) for at in (part.best, part.here)]
+    assert part.named(part.nodes[part.of_run]) == anon.facts["levels"]
+    centres = [np.array(part.nodes[at].levels) for at in (part.best, part.of_run)]
     assert all(min(np.abs(np.array(n.levels) - c).sum() for c in centres) <= 1 for n in part.nodes)
 
 

@@ -297,11 +297,11 @@ NAMES = [
 def test_hostile_uploads_are_one_sentence_and_change_nothing(
     workspace: Workspace, tmp_path: Path, name: str
 ) -> None:
-    given = hostile(tmp_path)[name]
+    content = hostile(tmp_path)[name]
     screen = DataScreen(workspace=workspace)
     screen.way.value = OWN
     before = set(workspace.folder.iterdir())
-    send(screen.dropper, name, given, size=100_000)
+    send(screen.dropper, name, content, size=100_000)
     screen.reading.wait(30)
     assert workspace.frame is None
     assert screen.wrong.visible
@@ -408,10 +408,10 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
     go, inside = threading.Event(), threading.Event()
     read = sessions.read_upload
 
-    def slowly(path: Path, *rest: Any, **given: Any) -> Any:
+    def slowly(path: Path, *rest: Any, **kwargs: Any) -> Any:
         inside.set()
         assert go.wait(30)
-        return read(path, *rest, **given)
+        return read(path, *rest, **kwargs)
 
     monkeypatch.setattr(sessions, "read_upload", slowly)
     item, other = Workspace(), Workspace()
@@ -442,9 +442,9 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
 def test_while_a_large_table_is_coded_nothing_is_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     go, code = threading.Event(), sessions.code
 
-    def slowly(*given: Any) -> Any:
+    def slowly(*args: Any) -> Any:
         assert go.wait(60)
-        return code(*given)
+        return code(*args)
 
     monkeypatch.setattr(screen_work, "FEW", 30)
     monkeypatch.setattr(sessions, "code", slowly)

@@ -318,7 +318,7 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
         assert run.result.suppressed == node.suppressed
         shown = screen.model.lattice()
         assert shown is not None
-        assert shown.nodes[shown.here].levels == node.levels
+        assert shown.nodes[shown.of_run].levels == node.levels
         workspace.choose(workspace.runs[0].id)
     assert len(workspace.runs) == 5
     assert workspace.draft.text() == draft
@@ -342,9 +342,9 @@ def test_many_records_are_computed_and_searched_off_the_event_loop(
         threads["view"].add(threading.get_ident())
         return of(anonymization)
 
-    def watched_containing(records: BeforeAfter, *given: Any) -> np.ndarray:
+    def watched_containing(records: BeforeAfter, *args: Any) -> np.ndarray:
         threads["search"].add(threading.get_ident())
-        return containing(records, *given)
+        return containing(records, *args)
 
     monkeypatch.setattr(RunView, "of", watched_of)
     monkeypatch.setattr(BeforeAfter, "containing", watched_containing)

@@ -200,7 +200,7 @@ def test_any_edits_leave_a_tree_over_the_same_values(data: st.DataObject) -> Non
     assert Grouping.of(built).spec() == tree.spec()
 
 
-def test_suggestions() -> None:
+def test_hierarchies_are_suggested_from_the_values() -> None:
     assert suggested_hierarchy([str(i) for i in range(17, 91)]) == {"intervals": {"step": 5, "levels": 4}}
     assert suggested_hierarchy(["A10", "A20", "B10"]) == {"positions": {"hide": "right"}}
     assert suggested_hierarchy(["no", "maybe"]) == {"nested": {"*": ["no", "maybe"]}}
@@ -316,7 +316,7 @@ def test_intervals_are_a_start_for_groups(workspace: Workspace) -> None:
     assert "young" in workspace.table.domains[0].hierarchy
 
 
-def test_positions(workspace: Workspace) -> None:
+def test_positions_are_hidden_from_the_chosen_side(workspace: Workspace) -> None:
     choice = HierarchyChoice(workspace)
     choice.column = "zip"
     choice.way = "positions"
@@ -327,7 +327,7 @@ def test_positions(workspace: Workspace) -> None:
     assert workspace.problems == ()
 
 
-def test_a_file(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_file_without_some_values_is_a_problem(workspace: Workspace, tmp_path: Path) -> None:
     choice = HierarchyChoice(workspace)
     choice.column = "country"
     path = tmp_path / "tree.csv"

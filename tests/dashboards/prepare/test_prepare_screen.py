@@ -117,9 +117,9 @@ def test_many_records_are_prepared_off_the_event_loop(
         threads.add(threading.get_ident())
         return changes(steps, frame)
 
-    def watched_code(*given: Any) -> Any:
+    def watched_code(*args: Any) -> Any:
         threads.add(threading.get_ident())
-        return code(*given)
+        return code(*args)
 
     monkeypatch.setattr(Preparation, "changes", watched_changes)
     monkeypatch.setattr(workspace_module, "code", watched_code)

@@ -44,10 +44,10 @@ def names(content: bytes) -> dict[str, bytes]:
 def test_one_file_for_the_public_and_one_for_the_owner(done: Workspace) -> None:
     model = drawn(done)
     public, owner = names(model.content("public")), names(model.content("owner"))
-    assert set(public) == {model.file_name(what) for what in PUBLIC if what != "public"}
-    assert set(owner) == {model.file_name(what) for what in OWNER if what not in ("owner", "seed")}
-    for what in ("csv", "parquet", "report"):
-        assert public[model.file_name(what)] == model.content(what)
+    assert set(public) == {model.file_name(file) for file in PUBLIC if file != "public"}
+    assert set(owner) == {model.file_name(file) for file in OWNER if file not in ("owner", "seed")}
+    for file in ("csv", "parquet", "report"):
+        assert public[model.file_name(file)] == model.content(file)
     secrets = [model.content("seed").strip(), model.content("certificate")]
     for content in [*public.values(), *owner.values()]:
         assert secrets[0] not in content
@@ -82,8 +82,8 @@ def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:
 
 def test_the_script_gives_the_same_release(done: Workspace, tmp_path: Path) -> None:
     model = drawn(done)
-    for what in ("flow", "script", "seed"):
-        (tmp_path / model.file_name(what)).write_bytes(model.content(what))
+    for file in ("flow", "script", "seed"):
+        (tmp_path / model.file_name(file)).write_bytes(model.content(file))
     finished = subprocess.run(
         [sys.executable, model.file_name("script"), model.file_name("seed")],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,

@@ -50,7 +50,7 @@ def ready_to_draw(owner: Path) -> Workspace:
 def test_nothing_is_handed_out_before_the_draw(done: Workspace) -> None:
     model = PublishModel(done)
     assert model.publication is None
-    assert all(model.content(what) == b"" for what in PUBLIC | OWNER)
+    assert all(model.content(kind) == b"" for kind in PUBLIC | OWNER)
     with pytest.raises(KeyError):
         model.content("truth")
 
@@ -141,7 +141,7 @@ def test_a_release_of_people_who_were_released_before_needs_agreement(tmp_path: 
         assert screen.second.visible
         assert "90 of 90 people are in an earlier release" in screen.second.object
         assert screen.draw.disabled
-        assert all(again.content(what) == b"" for what in PUBLIC | OWNER)
+        assert all(again.content(kind) == b"" for kind in PUBLIC | OWNER)
         again.agreed = True
         again.draw()
         again.background.wait(60)
@@ -165,12 +165,12 @@ def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.M
     real = done.publish
     bad = Finding("covers", False, 2, "published", (1, 2), "two rows cover nobody")
     monkeypatch.setattr(
-        Workspace, "publish", lambda self, *given: replace(real(*given), ok=False, findings=(bad,))
+        Workspace, "publish", lambda self, *args: replace(real(*args), ok=False, findings=(bad,))
     )
     screen = PublishScreen(workspace=done)
     screen.model.draw()
     screen.model.background.wait(60)
-    assert all(screen.model.content(what) == b"" for what in PUBLIC | OWNER)
+    assert all(screen.model.content(kind) == b"" for kind in PUBLIC | OWNER)
     assert not screen.public.visible
     assert not screen.owner.visible
     assert "A check failed" in screen.state.object
@@ -181,7 +181,7 @@ def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.M
 def test_file_names_say_flow_method_and_k_only(done: Workspace) -> None:
     model = PublishModel(done)
     assert model.file_name("csv") == f"census_like-{model.run.result.algorithm}-k3-release.csv"
-    assert len({model.file_name(what) for what in PUBLIC | OWNER}) == len(PUBLIC | OWNER)
+    assert len({model.file_name(kind) for kind in PUBLIC | OWNER}) == len(PUBLIC | OWNER)
 
 
 def test_the_link_holds_no_value_and_says_what_it_leaves_out(tmp_path: Path) -> None:
@@ -263,10 +263,10 @@ def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace, 
     assert screen.seed.visible
     assert screen.buttons["csv"].callback().read() == screen.model.content("csv")
     assert "intersected" in screen.limits.object
-    for what in ("csv", "parquet"):  # each with its description, as they are downloaded
-        for file in (what, f"{what}-metadata"):
+    for kind in ("csv", "parquet"):  # each with its description, as they are downloaded
+        for file in (kind, f"{kind}-metadata"):
             (tmp_path / screen.model.file_name(file)).write_bytes(screen.model.content(file))
-        read = af.read_release(tmp_path / screen.model.file_name(what))
+        read = af.read_release(tmp_path / screen.model.file_name(kind))
         assert read.about == screen.model.publication.release.about
     assert screen.draw.disabled
     run = screen.model.run

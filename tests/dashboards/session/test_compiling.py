@@ -52,9 +52,9 @@ def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -
     started: list[Any] = []
     start = jobs.engine.start
 
-    def slow(*given: Any, **settings: Any) -> Any:
-        started.append(given)
-        handle = start(*given, **settings)
+    def slow(*args: Any, **settings: Any) -> Any:
+        started.append(args)
+        handle = start(*args, **settings)
         result = handle.result
 
         def late(timeout: float | None = None) -> Any:

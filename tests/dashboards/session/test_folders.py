@@ -119,12 +119,12 @@ def test_many_begin_at_once_and_none_has_anothers(folders: SessionFolders) -> No
     assert sum(folder.draft is not None for folder in begun) == 1
 
 
-@pytest.mark.parametrize("what", ["a file", "a link", "others may write"])
-def test_a_home_that_is_not_ones_own_is_refused(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("obstacle", ["a file", "a link", "others may write"])
+def test_a_home_that_is_not_ones_own_is_refused(tmp_path: Path, obstacle: str) -> None:
     home = tmp_path / "sessions"
-    if what == "a file":
+    if obstacle == "a file":
         home.write_text("")
-    elif what == "a link":
+    elif obstacle == "a link":
         (tmp_path / "elsewhere").mkdir(mode=0o700)
         home.symlink_to(tmp_path / "elsewhere")
     else:

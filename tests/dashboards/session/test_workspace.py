@@ -67,8 +67,8 @@ def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
     workspace.start()
     workspace.wait(WAIT)
     assert len(workspace.runs) == 1
-    for thing in (workspace, workspace.draft, workspace.runs[0], workspace.publish(1)):
-        assert "xz" not in repr(thing), type(thing)
+    for shown in (workspace, workspace.draft, workspace.runs[0], workspace.publish(1)):
+        assert "xz" not in repr(shown), type(shown)
 
 
 def test_a_flow_with_attackers_and_a_matrix_opens_runs_and_is_resumed(workspace: Workspace) -> None:
@@ -546,10 +546,10 @@ class HeldCoding:
         monkeypatch.setattr(screen_work, "FEW", 30)
         monkeypatch.setattr(workspace_module, "code", self)
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *args: Any) -> Any:
         self.threads.add(threading.get_ident())
         assert self.go.wait(WAIT)
-        return self.code(*given)
+        return self.code(*args)
 
 
 def test_many_records_are_coded_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -628,7 +628,7 @@ def test_a_table_that_is_closed_while_it_is_coded_does_not_come_back(monkeypatch
 def test_what_coding_does_not_foresee_is_a_problem_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screen_work, "FEW", 30)
 
-    def fails(*given: Any) -> Any:
+    def fails(*args: Any) -> Any:
         raise MemoryError
 
     monkeypatch.setattr(workspace_module, "code", fails)

@@ -165,7 +165,7 @@ def test_the_steps_are_the_label_of_a_task() -> None:
     class Client:
         loop = None
 
-        def submit(self, *given: Any, key: str, **more: Any) -> Any:
+        def submit(self, *args: Any, key: str, **more: Any) -> Any:
             names.append(key)
             raise StopIteration
 
@@ -232,9 +232,9 @@ def test_a_matrix_shares_load_coding_and_sort(tmp_path: Path, monkeypatch: pytes
     def counting(home: Any, name: str) -> None:
         real = getattr(home, name)
 
-        def call(*given: Any, **more: Any) -> Any:
+        def call(*args: Any, **more: Any) -> Any:
             counted[name] += 1
-            return real(*given, **more)
+            return real(*args, **more)
 
         monkeypatch.setattr(home, name, call)
 

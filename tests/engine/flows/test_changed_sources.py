@@ -243,14 +243,14 @@ def test_a_piece_of_another_table_that_is_gone_again(
     kept = tmp_path / "kept"
 
     @functools.wraps(real)
-    def in_between(*given: Any) -> Any:
+    def in_between(*args: Any) -> Any:
         calls.append(1)
         if len(calls) != 3:
-            return real(*given)
+            return real(*args)
         os.rename(place, kept)
         put(place, form, "new")
         try:
-            return real(*given)
+            return real(*args)
         finally:
             os.rename(place, tmp_path / "other")
             os.rename(kept, place)
@@ -363,10 +363,10 @@ def test_a_hierarchy_that_is_another_one_only_while_it_is_read(
     room, name = {"memory": (source, "Table"), "pieces": (scan, "coders")}[storage]
     real = getattr(room, name)
 
-    def in_between(*given: Any) -> Any:
+    def in_between(*args: Any) -> Any:
         jobs.write_text(OTHER_JOBS)
         try:
-            return real(*given)
+            return real(*args)
         finally:
             jobs.write_text(JOBS)
 

@@ -176,7 +176,7 @@ def test_keep_says_how_long(tmp_path: Path, counted: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"), [("0", 0.0), ("90s", 90.0), ("30m", 1800.0), ("1.5h", 5400.0), ("7d", 604800.0)]
 )
-def test_durations(text: str, seconds: float) -> None:
+def test_durations_are_read_as_seconds(text: str, seconds: float) -> None:
     assert seconds_of(text) == seconds
 
 
@@ -201,10 +201,10 @@ def test_a_poisoned_partition_is_named_and_the_others_are_kept(
     rng = tasks.partition_rng
     at: list[int] = []
 
-    def poisoned(*given: Any) -> Outcome:
+    def poisoned(*args: Any) -> Outcome:
         if at[-1] == 3:
             raise ZeroDivisionError("a cell's value")
-        return solve(*given)
+        return solve(*args)
 
     def noted(entropy: int, partition: int, records: Any) -> np.random.Generator:
         at.append(partition)

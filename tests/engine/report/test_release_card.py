@@ -64,7 +64,7 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     result = af.release_card(anonymization, release, seed=SEED)
     line = next(each for each in result.lines if each.name == "homogeneity")
     assert line.verdict == "failed"
-    assert [each.what for each in line.remedies] == ["p = 2", "l = 2"]
+    assert [each.action for each in line.remedies] == ["p = 2", "l = 2"]
     price = line.remedies[0].price
     assert price is not None
     # the same by hand: the method with the prices' own seed, and then diverse, of people whom the release could be about
@@ -108,7 +108,7 @@ def test_the_threshold_is_strict(k: int, meets: bool) -> None:
     line = next(each for each in result.lines if each.name == "measured")
     assert (line.verdict == "passed") is meets
     assert result.worst == pytest.approx(1 / k)
-    assert [each.what for each in line.remedies] == ([] if meets else ["k = 12"])
+    assert [each.action for each in line.remedies] == ([] if meets else ["k = 12"])
     if not meets:
         assert line.remedies[0].price is not None
 
@@ -141,7 +141,7 @@ def test_an_insider_who_finds_more_is_told_what_classes_cost() -> None:
     result = card(af.Table(frame[list(columns)], columns), k=3)
     line = next(each for each in result.lines if each.name == "insider")
     if line.verdict == "failed":
-        assert line.remedies[0].what == "classes by k-member"
+        assert line.remedies[0].action == "classes by k-member"
     assert card(af.Table(frame[list(columns)], columns), "k-member", k=3).lines[3].verdict == "passed"
 
 

@@ -18,8 +18,8 @@ SEED = 0x1234567890ABCDEF1234567890ABCDEF
 EMA = "{table: out/release.csv, report: {template: ema, file: out/report.html}}"
 
 
-def reviewed(folder: Path, publish: str = EMA, **given: object) -> str:
-    report = engine.run(write_flow(folder, n=120, publish=publish, **given), seed=SEED)
+def reviewed(folder: Path, publish: str = EMA, **options: object) -> str:
+    report = engine.run(write_flow(folder, n=120, publish=publish, **options), seed=SEED)
     assert report.ok
     return (folder / "out" / "report.html").read_text(encoding="utf-8")
 

@@ -54,12 +54,12 @@ def table() -> af.Table:
     return af.Table(frame[kept], {**columns, "Occupation": {"role": "sensitive"}})
 
 
-def searched(table: af.Table, target: Any, **given: Any) -> SearchReport:
+def searched(table: af.Table, target: Any, **options: Any) -> SearchReport:
     return af.search(
         table,
         target,
         seed=SEED,
-        **{"algorithms": ["mondrian", "greedy"], "k": [3, 5], "partition_size": 80, **given},
+        **{"algorithms": ["mondrian", "greedy"], "k": [3, 5], "partition_size": 80, **options},
     )
 
 
@@ -264,7 +264,7 @@ def test_a_flow_is_searched_and_then_runs_its_pick_without_timing_anything(
     chosen = tmp_path / "picked.yaml"
     chosen.write_text(strict_yaml.dumps(document))
 
-    def refused(*given: Any, **more: Any) -> Any:
+    def refused(*args: Any, **more: Any) -> Any:
         raise AssertionError("a pick is not searched again")
 
     monkeypatch.setattr(search_module, "run_pilots", refused)

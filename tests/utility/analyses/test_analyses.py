@@ -201,7 +201,7 @@ def test_every_kind_of_release_is_measured(table: af.Table, method: str) -> None
     assert other == pytest.approx(measures["k-marginals"], abs=60)
 
 
-def test_subgroups(table: af.Table) -> None:
+def test_the_worst_subgroup_is_measured_and_small_ones_refused(table: af.Table) -> None:
     anon = af.anonymize(table, "greedy", k=4, seed=SEED)
     measures = af.measure(table, anon, [{"k-marginals": {"by": "sex"}}])
     assert list(measures) == ["k-marginals", "k-marginals-worst-by-sex"]
