@@ -760,7 +760,11 @@ def _schema(schema: Path) -> Any:
         columns = data["table"].get("columns")
         if not isinstance(columns, dict):
             raise FlowError(f"{schema}: the flow has no columns under 'table:'")
-        return Schema(columns, folder=schema.parent, prepare=data["table"].get("prepare"))
+        try:
+            return Schema(columns, folder=schema.parent, prepare=data["table"].get("prepare"))
+        except SchemaError as error:
+            problems = [f"{schema}: {problem}" for problem in error.problems]
+            raise SchemaError.collected(f"{schema}: cannot be used", problems) from None
     return Schema.read(schema)
 
 

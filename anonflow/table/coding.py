@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:
     return ["" if text is None else text for text in texts], np.bincount(codes, minlength=len(texts))
 
 
-def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
+def code_column(cells: pd.Series, column: Column, folder: Path, often: np.ndarray | None = None) -> Coded:
     """Code a quasi-identifier's cells.
 
     Parameters
@@ -78,6 +79,8 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
     column : Column
     folder : pathlib.Path
         The folder of relative paths of hierarchy files.
+    often : numpy.ndarray, shape (n,), int64, optional
+        How many cells of the table have each value, where `cells` are its distinct ones; for messages.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
     missing = missing_cells(cells)
     check_missing(column, int(missing.sum()))
     coders: dict[str | None, Callable[[pd.Series, np.ndarray, Column, Path], Coded]] = {
-        "numeric": _numeric,
+        "numeric": partial(_numeric, often=often),
         "categorical": _categorical,
         "suppression": _categorical,
         "hierarchy": _hierarchy,
@@ -156,10 +159,12 @@ def _float(text: str) -> float | None:
         return None
 
 
-def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+def _numeric(
+    cells: pd.Series, missing: np.ndarray, column: Column, folder: Path, often: np.ndarray | None = None
+) -> Coded:
     if column.has_codes:
-        return _numeric_with_codes(cells, missing, column, folder)
-    values, dates = numbers_of(cells[~missing], column.name)
+        return _numeric_with_codes(cells, missing, column, folder, often)
+    values, dates = numbers_of(cells[~missing], column.name, None if often is None else often[~missing])
     distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     codes = np.full(len(cells), -1, np.int32)
     codes[~missing] = inverse
@@ -201,7 +206,9 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
     return Coded([domain], [codes])
 
 
-def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+def _numeric_with_codes(
+    cells: pd.Series, missing: np.ndarray, column: Column, folder: Path, often: np.ndarray | None
+) -> Coded:
     """Return numbers, and which cells are a number, a code or blank; only numbers if there are no codes and blanks."""
     import pandas as pd
 
@@ -222,7 +229,8 @@ def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, f
     numbers = cells[has_number]
     if pd.api.types.is_object_dtype(numbers.dtype):
         numbers = numbers.infer_objects()
-    coded = _numeric(numbers, np.zeros(len(numbers), bool), plain, folder)
+    own = None if often is None else often[has_number]
+    coded = _numeric(numbers, np.zeros(len(numbers), bool), plain, folder, own)
     if has_number.all():
         return coded
     codes = np.full(len(cells), -1, np.int32)

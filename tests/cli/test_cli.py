@@ -384,6 +384,21 @@ def test_the_schema_of_flows(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert caught.value.code == 2
 
 
+def test_errors_in_the_schema_of_a_flow_name_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow = tmp_path / "flow.yaml"
+    flow.write_text("flow: f\ntable: {columns: {age: {role: quasi, kind: numeric}, city: {role: public}}}\n")
+    (tmp_path / "people.csv").write_text("age,city\n1,Ulm\n")
+    people = str(tmp_path / "people.csv")
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["verify", "--original", people, "--release", people, "--schema", str(flow), "--k", "2"])
+    assert caught.value.code == 2
+    err = capsys.readouterr().err
+    for name in ("age", "city"):
+        assert f"{flow}: column {name!r}: unknown role" in err
+
+
 @pytest.mark.slow
 def test_processes_from_the_shell(tmp_path: Path) -> None:
     write_flow(tmp_path)

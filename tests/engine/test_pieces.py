@@ -1078,6 +1078,25 @@ def test_missing_values_are_counted_in_all_pieces(tmp_path: Path) -> None:
             engine.run(flow)
 
 
+@pytest.mark.parametrize(
+    ("texts", "problem"), [(["x", "y", "7"], "values are not numbers"), (["1e999", "7"], "infinite values")]
+)
+def test_cells_that_are_no_numbers_are_counted_in_all_pieces(
+    tmp_path: Path, texts: list[str], problem: str
+) -> None:
+    """Each cell, as in memory, and not each of their values."""
+    frame = people(200)
+    frame["city"] = np.resize(texts, 200)
+    columns = COLUMNS.replace(
+        "city: {role: quasi-identifier, kind: categorical}", "city: {role: quasi-identifier, kind: numeric}"
+    )
+    count = (frame["city"] != "7").sum()
+    memory, pieces = written(tmp_path, frame=frame, columns=columns, publish=PARQUET)
+    for flow in (memory, pieces):
+        with pytest.raises(DataError, match=rf"column 'city': {count} {problem}"):
+            engine.run(flow)
+
+
 def test_lists_in_a_column_without_a_role_are_not_published(tmp_path: Path) -> None:
     memory, pieces = written(tmp_path, frame=people(200).assign(tags=[["a"]] * 200), publish=PARQUET)
     compared(memory, pieces)

@@ -319,13 +319,16 @@ def flow(
 
 
 @pytest.mark.parametrize("pieces", ["", ", pieces: 8"])
-@pytest.mark.parametrize("kind", ["stats", "sas", "excel", "sql"])
+@pytest.mark.parametrize("kind", ["stats", "stata", "sas", "excel", "sql"])
 def test_flows_run_on_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, pieces: str
 ) -> None:
     if kind == "stats":
         write_stats(tmp_path / "people.sav")
         source = "{stats: people.sav"
+    elif kind == "stata":
+        write_stats(tmp_path / "people.dta")
+        source = "{stats: people.dta"
     elif kind == "sas":
         pytest.importorskip("pyreadstat")
         write_sas_people(tmp_path / "people.sas7bdat")
@@ -350,6 +353,7 @@ def test_flows_run_on_them(
         ("{stats: text.csv}", "is a file that ends in .sav or"),
         ("{excel: text.csv}", "is a file that ends in .xlsx or .xlsm"),
         ("{stats: torn.sav}", "is not a readable .sav file"),
+        ("{stats: declared.dta}", "is not a readable .dta file"),
         ("{stats: torn.sav, sheet: one}", "'sheet' does not go with a stats source"),
         ("{excel: torn.xlsx}", "is not a readable Excel workbook"),
         ("{sql: select 1}", "a query needs 'database'"),
@@ -380,6 +384,8 @@ def test_bad_sources_are_one_sentence(
         (tmp_path / name).write_text("age,city\n1,Ulm\n", encoding="utf-8")
     write_database(tmp_path / "p.duckdb")
     write_stats(tmp_path / "people.sav")
+    declared = write_stats(tmp_path / "declared.dta")
+    declared.write_bytes(declared.read_bytes().replace(b"<N>", b"<N>\xff\xff\xff\x7f", 1))
     write_workbook(tmp_path / "empty.xlsx", {"one": []})
     write_workbook(tmp_path / "twice.xlsx", {"one": [["a", "a"], [1, 2]]})
     write_workbook(tmp_path / "wide.xlsx", {"one": [["a"], [1, 2]]})

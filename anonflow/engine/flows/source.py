@@ -108,7 +108,11 @@ def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:
     source, path = flow.spec.table.source, flow.source_path
     if source.stats is not None and path is not None:
         return read_statistics(
-            path, labels=source.labels, user_missing=source.codes == "values", opener=fingerprint.open
+            path,
+            labels=source.labels,
+            user_missing=source.codes == "values",
+            opener=fingerprint.open,
+            fits=must_fit(path),
         )
     if source.excel is not None and path is not None:
         return read_workbook(path, sheet=source.sheet, opener=fingerprint.open, fits=must_fit(path))

@@ -407,10 +407,10 @@ def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple
     if missing:
         nothing = pd.Series([None], dtype=cells.dtype if len(cells) else object)
         cells = pd.concat([cells, nothing], ignore_index=True) if len(cells) else nothing
-    coded = code_column(cells, schema[name], Path(schema.folder))
+    often = np.append(counted.to_numpy(np.int64), missing)
+    coded = code_column(cells, schema[name], Path(schema.folder), often[: len(cells)])
     codes = np.full((len(counted) + 1, len(coded.codes)), -1, np.int32)
     codes[: len(cells)] = np.stack(coded.codes, axis=1)
-    often = np.append(counted.to_numpy(np.int64), missing)
     domains = []
     for t, domain in enumerate(coded.domains):
         present = codes[:, t] >= 0

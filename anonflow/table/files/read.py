@@ -108,7 +108,7 @@ def read_frame(
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
     if file.suffix.lower() in READERS:
-        return read_statistics(file, labels=labels, user_missing=user_missing)
+        return read_statistics(file, labels=labels, user_missing=user_missing, fits=must_fit(file))
     if file.suffix.lower() in ENDINGS:
         return read_workbook(file, sheet=sheet, fits=must_fit(file))
     raise DataError(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from anonflow.errors import DataError
+from anonflow.errors import AnonflowError, DataError
 from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ READERS = {
 }
 """Ending of a file -> the function of pyreadstat that reads it."""
 
+PIECE = 1 << 28
+"""Bytes that the rows of one read take at most: the number of rows that a file declares may be wrong, and pyreadstat reserves memory for it."""
+
+TEXT_OBJECT = 64
+"""Bytes that a text takes besides its characters."""
+
 
 def read_statistics(
     path: str | PathLike[str],
@@ -34,6 +41,7 @@ def read_statistics(
     labels: bool = True,
     user_missing: bool = False,
     opener: Callable[[Path], Any] | None = None,
+    fits: Callable[[Iterable[int]], None],
 ) -> pd.DataFrame:
     """Read a file of SPSS (``.sav``, ``.zsav``, ``.por``), Stata (``.dta``) or SAS (``.sas7bdat``, ``.xpt``).
 
@@ -48,6 +56,8 @@ def read_statistics(
         values, with their labels; they are missing without it.
     opener : callable, optional
         Opens the file.
+    fits : callable
+        Takes the bytes of the cells as they are read; raises an error if they are too many.
 
     Returns
     -------
@@ -59,6 +69,8 @@ def read_statistics(
     DataError
         If pyreadstat is not installed, the file is missing, or it has another format.
     """
+    import pandas as pd
+
     file = Path(path)
     name = fspath(path)
     try:
@@ -74,44 +86,110 @@ def read_statistics(
     read = getattr(pyreadstat, READERS[file.suffix.lower()])
     # transport files and .por declare no missing codes of the user's
     declared = {} if file.suffix.lower() in (".por", ".xpt") else {"user_missing": user_missing}
-    # before 1.3.4 one class stands for both
-    refusals = (pyreadstat.ReadstatError, getattr(pyreadstat, "PyreadstatError", pyreadstat.ReadstatError))
-    stream = opener(file) if opener else file.open("rb")
+
+    def read_rows(**settings: Any) -> tuple[pd.DataFrame, Any]:
+        with opener(file) if opener else file.open("rb") as stream:
+            return read(stream, **settings, **declared)
+
+    columns: dict[str, pd.Series] = {}
     try:
-        with stream:
-            frame, about = read(stream, **declared)
-    except (*refusals, ValueError, UnicodeError, OSError) as error:
+        _, about = read_rows(metadataonly=True)
+        if not about.column_names:
+            raise DataError(f"{name}: has no columns; save it again with its variables")
+        widths = list(about.variable_storage_width.values())
+        longest = 0
+        if file.suffix.lower() == ".dta":
+            with opener(file) if opener else file.open("rb") as stream:
+                longest = _longest_shared_text(stream)
+        rows = max(1, PIECE // sum(TEXT_OBJECT + (width or longest) for width in widths))
+        fits(_held(read_rows, rows, about.variable_value_labels if labels else {}, columns))
+    except (AnonflowError, MemoryError):
+        raise
+    except Exception as error:  # pyreadstat's own ones, and whatever damaged or invented numbers lead to
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
             raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
         raise DataError(
             f"{name}: is not a readable {file.suffix.lower()} file; save it again, or export it as CSV"
         ) from None
-    if not frame.shape[1]:
-        raise DataError(f"{name}: has no columns; save it again with its variables")
-    named = about.variable_value_labels if labels else {}
-    return _columns(frame, named)
+    return pd.DataFrame(columns)
 
 
-def _columns(frame: pd.DataFrame, labels: Mapping[str, Mapping[Any, str]]) -> pd.DataFrame:
+def _longest_shared_text(stream: Any) -> int:
+    """Return bytes of the longest text that a Stata file stores apart from its rows (strL); any number of cells may refer to it.
+
+    Raises
+    ------
+    ValueError
+        If the file has no end: pyreadstat would read it without its labels.
+    """
+    with io.BufferedReader(stream) as content:
+        header = content.read(1 << 12)
+        if not header.startswith(b"<stata_dta>"):  # before Stata 13
+            return 0
+        content.seek(-64, io.SEEK_END)
+        if b"</stata_dta>" not in content.read():
+            raise ValueError
+        order: Literal["big", "little"] = "big" if b"<byteorder>MSF" in header else "little"
+        size = 16 if b"<release>117<" in header else 20
+        place = header.index(b"<map>") + len(b"<map>") + 10 * 8
+        content.seek(int.from_bytes(header[place : place + 8], order) + len(b"<strls>"))
+        longest = 0
+        while (beginning := content.read(size)).startswith(b"GSO"):
+            length = int.from_bytes(beginning[-4:], order)
+            longest = max(longest, length)
+            content.seek(length, io.SEEK_CUR)
+    return longest
+
+
+def _held(
+    read_rows: Callable[..., tuple[pd.DataFrame, Any]],
+    rows: int,
+    labels: Mapping[str, Mapping[Any, str]],
+    columns: dict[str, pd.Series],
+) -> Iterator[int]:
+    """Read some rows at a time and put the columns into a mapping; yield the bytes that their cells take, before they are held."""
     import pandas as pd
 
-    return pd.DataFrame(
-        {str(name): _cells(frame[name], labels.get(str(name), {})) for name in frame.columns},
-        index=pd.RangeIndex(len(frame)),
-    )
+    pieces: list[pd.DataFrame] = []
+    while not pieces or len(pieces[-1]) == rows:
+        piece, _ = read_rows(row_offset=len(pieces) * rows, row_limit=rows)
+        yield sum(_size(piece[name]) for name in piece.columns)
+        pieces.append(piece)
+    pieces = [piece for piece in pieces if len(piece)] or pieces[:1]
+    for name in pieces[0].columns:
+        parts = [piece[name] for piece in pieces]
+        cells = (
+            parts[0] if len(parts) == 1 else pd.Series(np.concatenate([part.to_numpy() for part in parts]))
+        )
+        counts = cells.value_counts()
+        named = labels.get(str(name), {})
+        if len(counts) and all(value in named for value in counts.index):
+            # the file has a label once, the table in every cell
+            yield sum(len(str(named[value])) * int(count) for value, count in counts.items())
+            columns[str(name)] = _labelled(cells, named)
+        else:
+            columns[str(name)] = _cells(cells)
 
 
-def _cells(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
-    """Return a column as a Parquet file of it would be read: labels, or numbers, or texts."""
+def _size(cells: pd.Series) -> int:
+    if cells.dtype.kind in "biuf":
+        return int(cells.nbytes)
+    return sum(TEXT_OBJECT + (len(cell) if isinstance(cell, str) else 0) for cell in cells)
+
+
+def _labelled(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
+    import pandas as pd
+
+    labelled = np.full(len(cells), None, object)
+    labelled[cells.notna().to_numpy()] = [str(labels[value]) for value in cells.dropna()]
+    return pd.Series(labelled, dtype=text_type())
+
+
+def _cells(cells: pd.Series) -> pd.Series:
+    """Return a column as a Parquet file of it would be read: numbers, or texts."""
     import pandas as pd
 
     present = cells.dropna()
-    distinct = pd.unique(present)
-    if labels and len(distinct) and all(value in labels for value in distinct):
-        texts = [str(labels[value]) for value in present]
-        labelled = np.full(len(cells), None, object)
-        labelled[cells.notna().to_numpy()] = texts
-        return pd.Series(labelled, dtype=text_type())
     if pd.api.types.is_float_dtype(cells.dtype) and (present == np.floor(present)).all():
         inside = len(present) and present.abs().max() < 2**53
         return cells.astype("Int64" if cells.hasnans else "int64") if inside else cells
