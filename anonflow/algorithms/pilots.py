@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import solve
+from anonflow.algorithms.anonymize import partition_rng, solve
 from anonflow.algorithms.budget import TimedTable
 from anonflow.algorithms.method import Algorithm, Outcome
 from anonflow.errors import InfeasibleError
@@ -223,13 +223,14 @@ def run_pilots(
         if pilots and spent + PilotModel(tuple(pilots), k).seconds(part.n) > seconds:
             break
 
-        def work(part: Records = part) -> Outcome:
-            return solve(method, part, k, loss, np.random.default_rng(0), options)
+        def work(part: Records) -> Outcome:
+            # as a run does: a generator that depends on the records takes as long as some methods
+            return solve(method, part, k, loss, partition_rng(0, 0, part), options)
 
         try:
-            outcome, took, memory, compiling = _timed(work, peak)
+            outcome, took, memory, compiling = _timed(work, partial(table.rows, middle), peak)
             if others and took < SHORT:  # partitions differ: the mean of some
-                more = [_timed(partial(work, table.rows(other)), None) for other in others]
+                more = [_timed(work, partial(table.rows, other), None) for other in others]
                 took = sum((took, *(each[1] for each in more))) / (1 + len(more))
                 compiling += sum(each[3] for each in more)
         except InfeasibleError as error:
@@ -250,18 +251,22 @@ def run_pilots(
 
 
 def _timed(
-    work: Callable[[], Outcome], peak: Callable[[Callable[[], Outcome]], tuple[Outcome, int]] | None
+    work: Callable[[Records], Outcome],
+    rows: Callable[[], Records],
+    peak: Callable[[Callable[[], Outcome]], tuple[Outcome, int]] | None,
 ) -> tuple[Outcome, float, int, float]:
     """Return what a stretch gives, its seconds, the bytes at its peak, and the seconds in which kernels were compiled or read.
 
-    A call in which a kernel became ready does not count. The least of a few calls counts where they are short. Memory is that of
-    a call by itself.
+    A call in which a kernel became ready does not count. The least of a few calls counts where they are short, each with records
+    of its own: what is computed once for all calls on the same records is computed in each partition of a run. Memory is that of a
+    call by itself.
     """
     compiling, least, most = 0.0, math.inf, 0
     attempts = repeats = 0
     while True:
+        part = rows()
         ready, start = ready_here(), time.perf_counter()
-        outcome = work()
+        outcome = work(part)
         took = time.perf_counter() - start
         attempts += 1
         if ready_here() != ready and attempts < ATTEMPTS:
@@ -272,7 +277,7 @@ def _timed(
         if took >= SHORT or repeats >= REPEATS:
             break
     if peak is not None:  # in a run of its own, because reading the memory again and again takes time
-        _, most = peak(work)
+        _, most = peak(partial(work, rows()))
     return outcome, max(least, 1e-6), most, compiling
 
 

@@ -136,6 +136,9 @@ class Listing:
                 lists = np.sort(lists, axis=1)
                 bad |= (lists[:, 1:] == lists[:, :-1]).any(axis=1)
             return bad
+        # rows ascend, and the originals of each of them nearly always: then there is nothing to sort
+        if ((self.end[1:] > self.end[:-1]) | (self.row[1:] != self.row[:-1])).all():
+            return bad
         order = np.lexsort((self.end, self.row))
         row, end = self.row[order], self.end[order]
         twice = (row[1:] == row[:-1]) & (end[1:] == end[:-1])

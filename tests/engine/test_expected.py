@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 
 import anonflow as af
+from anonflow import engine
 from anonflow.algorithms import pilots
 from anonflow.algorithms.budget import TimedTable
 from anonflow.algorithms.pilots import Pilot, PilotModel
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.execution import tasks
 from anonflow.engine.expected import ExpectedRun, expected_of, read_and_expect
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import FlowError, ParameterError
 from anonflow.system import with_peak
+from anonflow.table.records import Records
 from tests.cases.flow_files import CENSUS_COLUMNS, flow_text
 
 
@@ -117,6 +120,31 @@ def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: py
     model = pilots.run_pilots(method, records, 3, loss="ncp", options={}, seconds=100.0)
     assert [pilot.seconds for pilot in model.pilots] == [0.5, 0.5, 0.5]
     assert set(calls.values()) == {2}
+
+
+def test_what_a_run_does_for_each_partition_beside_the_method_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition's generator depends on its records: of a fast method, hashing them is a third of the run."""
+    now = [0.0]
+    real_solve, real_fingerprint = pilots.solve, Records.fingerprint
+
+    def solve(*given: Any) -> Any:
+        now[0] += 0.5
+        return real_solve(*given)
+
+    def fingerprint(records: Records) -> str:
+        now[0] += 0.25
+        return real_fingerprint(records)
+
+    monkeypatch.setattr(pilots, "solve", solve)
+    monkeypatch.setattr(tasks, "solve", solve)
+    monkeypatch.setattr(Records, "fingerprint", fingerprint)
+    monkeypatch.setattr(pilots.time, "perf_counter", lambda: now[0])
+    frame = af.datasets.load("census_like", n=500, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    flow = Flow.for_table(table, ["mondrian"], [5], partition_size=100)
+    (expected,) = expected_of(flow, workers=1, seconds=100.0)
+    assert expected.seconds == pytest.approx(5 * 0.75)
+    assert engine.run(flow, workers=1).results[0].seconds == pytest.approx(5 * 0.75)
 
 
 def test_the_peak_of_a_call_is_seen() -> None:

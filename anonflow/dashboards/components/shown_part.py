@@ -1,4 +1,4 @@
-"""A part of a page that draws itself only while it is on the screen."""
+"""Parts of a page that are built when they are first shown, and drawn only while they are on the screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 import param
 
-__all__ = ["ShownPart"]
+__all__ = ["LatePart", "ShownPart"]
 
 
 class ShownPart(pn.viewable.Viewer):
@@ -50,3 +50,37 @@ class ShownPart(pn.viewable.Viewer):
             due, self._due = self._due, {}
             for draw in due:
                 draw()
+
+
+class LatePart(ShownPart):
+    """A part of a page that is built when it is first shown, and then kept; it is hidden until it is told otherwise.
+
+    Parameters
+    ----------
+    build : callable
+        Returns what is shown. If that is a :class:`ShownPart`, it is told when it is shown and when it is hidden.
+
+    Notes
+    -----
+    A page opens on the event loop that all users share: the parts of hidden tabs would take most of that time, and many
+    users never look at them.
+    """
+
+    def __init__(self, build: Callable[[], Any], **params: Any) -> None:
+        super().__init__(**{"shown": False, **params})
+        self._place = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._part: Any = None
+
+        def first() -> None:
+            self._part = build()
+            self._place.append(self._part)
+
+        self.draw_once_shown(first)
+        self.param.watch(self._tell_part, "shown")
+
+    def _tell_part(self, *events: Any) -> None:
+        if isinstance(self._part, ShownPart):
+            self._part.shown = self.shown
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._place

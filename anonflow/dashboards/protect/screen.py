@@ -15,6 +15,7 @@ from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import card, labelled
 from anonflow.dashboards.components.markup import methods_list, risk
 from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.protect import texts
@@ -51,18 +52,11 @@ class ProtectScreen(pn.viewable.Viewer):
         self.protection = Protection(self.workspace)
         self.diversity = DiversityChoice(self.workspace)
         self.limits = LimitChoice(self.workspace)
-        self.patterns = PatternChoice(self.workspace)
-        self.hierarchy = HierarchyChoice(self.workspace)
-        self.board = PatternBoard(choice=self.patterns, shown=False)
-        self.tree = HierarchyBuilder(choice=self.hierarchy, shown=False)
-        self.target = TargetCard(choice=TargetChoice(self.workspace))
         self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
         self._busy = False
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
         self._method_part()
-        self._diversity_part()
-        self._limit_part()
         self.verdict = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[PARTS])
         self.workspace.param.watch(
             self._judge, ["problems", "impossible", "frame", "table", "algorithms", "ks"]
@@ -345,8 +339,10 @@ class ProtectScreen(pn.viewable.Viewer):
             + (f"<ul>{wrong}</ul>" if wrong else "")
         )
 
-    def __panel__(self) -> pn.viewable.Viewable:
-        methods = pn.Column(
+    # ------------------------------------------------------------------------------------ the pages
+
+    def _methods_page(self) -> pn.viewable.Viewable:
+        return pn.Column(
             self.methods,
             pn.pane.HTML(f"<h3>{texts.HOW_IT_WORKS}</h3>"),
             pn.FlexBox(self.cut, self.size, self.seconds, self.guarantee, self.order, gap="8px"),
@@ -359,24 +355,48 @@ class ProtectScreen(pn.viewable.Viewer):
             self.options,
             sizing_mode="stretch_width",
         )
-        diversity = pn.Column(
+
+    def _target_page(self) -> TargetCard:
+        self.target = TargetCard(choice=TargetChoice(self.workspace))
+        return self.target
+
+    def _hierarchy_page(self) -> HierarchyBuilder:
+        self.tree = HierarchyBuilder(choice=HierarchyChoice(self.workspace))
+        return self.tree
+
+    def _pattern_page(self) -> PatternBoard:
+        self.board = PatternBoard(choice=PatternChoice(self.workspace))
+        return self.board
+
+    def _diversity_page(self) -> pn.viewable.Viewable:
+        self._diversity_part()
+        return pn.Column(
             pn.FlexBox(self.criterion, self.sensitive, *self.numbers.values(), gap="8px"),
             self.meaning,
             self.feasible,
             pn.FlexBox(self.w, self.chance, self.way, gap="8px"),
             sizing_mode="stretch_width",
         )
-        limits = pn.Column(
+
+    def _limits_page(self) -> pn.viewable.Viewable:
+        self._limit_part()
+        return pn.Column(
             pn.pane.HTML(f"<p>{texts.LIMITS_LEAD}</p>", css_classes=["af-muted"]),
             self.table,
             self.limited,
             sizing_mode="stretch_width",
         )
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        target, tree, board = (
+            LatePart(build) for build in (self._target_page, self._hierarchy_page, self._pattern_page)
+        )
+        diversity, limits = LatePart(self._diversity_page), LatePart(self._limits_page)
         tabs = pn.Tabs(
-            (texts.METHODS, methods),
-            (texts.TARGET, self.target),
-            (texts.HIERARCHIES, self.tree),
-            (texts.PATTERNS, self.board),
+            (texts.METHODS, self._methods_page()),
+            (texts.TARGET, target),
+            (texts.HIERARCHIES, tree),
+            (texts.PATTERNS, board),
             (texts.DIVERSITY, diversity),
             (texts.LIMITS, limits),
             dynamic=True,
@@ -390,7 +410,7 @@ class ProtectScreen(pn.viewable.Viewer):
         )
 
         def turned(*events: Any) -> None:
-            for at, part in ((2, self.tree), (3, self.board)):
+            for at, part in enumerate((target, tree, board, diversity, limits), start=1):
                 part.shown = page.visible and tabs.active == at
 
         tabs.param.watch(turned, "active")

@@ -29,6 +29,7 @@ from anonflow.dashboards.server.seats import Seats
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
+from anonflow.dashboards.session.table_sources import TableReading
 from anonflow.dashboards.session.user_limits import HOSTED, Limits, local_limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
@@ -172,6 +173,7 @@ class Server:
         if workers is None:
             workers = os.cpu_count() or 1 if hosted else 0
         self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
+        self._reading = TableReading()
         self.cluster: SharedCluster | None = None
         self.folders = SessionFolders(settings.keep)
         self.folders.sweep()
@@ -341,8 +343,8 @@ class Server:
             workspace.open_own_flow(start)
         elif start is not None:
             copy = workspace.folder / f"begin-{start.name}"
-            shutil.copyfile(start, copy)
-            workspace.open_file(start.name, copy)
+            shutil.copy2(start, copy)
+            workspace.read_file(start.name, copy, reading=self._reading)()
 
     def _cookies(self) -> Mapping[str, str]:
         context = pn.state.curdoc.session_context if pn.state.curdoc is not None else None

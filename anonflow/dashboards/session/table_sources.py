@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "TableReading",
     "bring",
     "edited_column",
     "first_columns",
     "flow_name",
     "load_dataset",
+    "read_table",
     "read_upload",
     "take_upload",
     "write_frame",
@@ -237,6 +239,61 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     if not len(frame):
         raise DataError(f"{path.name}: has a header and no records; upload a table with records")
     return frame, source
+
+
+def read_table(
+    path: Path, limits: Limits, **options: Any
+) -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
+    """Return the table in an uploaded file, how it was read, and what its columns seem to be.
+
+    Parameters
+    ----------
+    path, limits, **options
+        As for :func:`read_upload`.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    source, columns : dict
+        As under ``table`` of a flow.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_upload`.
+    """
+    frame, source = read_upload(path, limits, **options)
+    return frame, source, infer_columns(frame)
+
+
+class TableReading:
+    """Reads the copies of a file with which many sessions begin, each version of it once.
+
+    Notes
+    -----
+    The sessions share its frame, which none of them changes in place.
+    """
+
+    def __init__(self) -> None:
+        self._version: tuple[str, int, int] | None = None
+        self._answer: tuple[pd.DataFrame, dict[str, Any], dict[str, Any]] | None = None
+
+    def __call__(
+        self, path: Path, limits: Limits, **options: Any
+    ) -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
+        """Return what :func:`read_table` returns; a copy has the time of the file's last change.
+
+        Raises
+        ------
+        DataError
+            As :func:`read_upload`.
+        """
+        about = path.stat()
+        version = path.name, about.st_size, about.st_mtime_ns
+        if self._answer is None or version != self._version:
+            self._answer, self._version = read_table(path, limits, **options), version
+        frame, source, columns = self._answer
+        return frame, copy.deepcopy(source), copy.deepcopy(columns)
 
 
 def _check_unpacked(path: Path, name: str, limits: Limits) -> None:

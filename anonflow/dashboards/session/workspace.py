@@ -46,6 +46,7 @@ from anonflow.dashboards.session.table_sources import (
     first_columns,
     flow_name,
     load_dataset,
+    read_table,
     read_upload,
     take_upload,
     write_frame,
@@ -235,13 +236,22 @@ class Workspace(param.Parameterized):
         """
         self.read_file(name, path, **options)()
 
-    def read_file(self, name: str, path: Path, **options: Any) -> Callable[[], None]:
+    def read_file(
+        self,
+        name: str,
+        path: Path,
+        *,
+        reading: Callable[..., tuple[Any, dict[str, Any], dict[str, Any]]] = read_table,
+        **options: Any,
+    ) -> Callable[[], None]:
         """Read an uploaded file, which takes its time and changes no param; what is handed back opens it.
 
         Parameters
         ----------
         name, path, **options
             As for :meth:`open_file`.
+        reading : callable
+            :func:`read_table`, or what answers like it.
 
         Returns
         -------
@@ -256,11 +266,10 @@ class Workspace(param.Parameterized):
         with self._reading:  # two files of one name are not read into each other
             place = take_upload(name, Path(path), self._own_folder(), self.limits)
             try:
-                frame, source = read_upload(place, self.limits, **options)
+                frame, source, columns = reading(place, self.limits, **options)
             except AnonflowError:
                 place.replace(path)  # a CSV file may be read again, in another encoding
                 raise
-            columns = infer_columns(frame)
         return partial(self._open, frame, source, columns, safe_name(name).split(".")[0])
 
     def set_aside(self, path: Path) -> Path:
@@ -307,8 +316,8 @@ class Workspace(param.Parameterized):
         name = self.source.get("csv")
         if name is None:
             raise DataError("no CSV file is open that could be read again; open one first")
-        frame, source = read_upload(self._own_folder() / str(name), self.limits, **options)
-        return partial(self._open, frame, source, infer_columns(frame), str(name).split(".")[0])
+        frame, source, columns = read_table(self._own_folder() / str(name), self.limits, **options)
+        return partial(self._open, frame, source, columns, str(name).split(".")[0])
 
     @property
     def named(self) -> pd.DataFrame | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+import panel as pn
 import param
 
-from anonflow.dashboards.components.shown_part import ShownPart
+from anonflow.dashboards.components.shown_part import LatePart, ShownPart
 
 
 class Numbers(param.Parameterized):
@@ -31,3 +32,27 @@ def test_changes_are_drawn_at_once_while_it_is_shown_and_once_afterwards() -> No
     part.shown = False
     part.shown = True
     assert len(drawn) == 2
+
+
+def test_a_late_part_is_built_when_it_is_first_shown_and_kept() -> None:
+    built: list[ShownPart] = []
+
+    class Words(ShownPart):
+        def __panel__(self) -> pn.viewable.Viewable:
+            return pn.pane.HTML("words")
+
+    def build() -> ShownPart:
+        built.append(Words())
+        return built[-1]
+
+    late = LatePart(build)
+    place = late.__panel__()
+    assert (built, list(place)) == ([], [])
+    late.shown = True
+    assert len(place) == len(built) == 1
+    assert built[0].shown
+    late.shown = False
+    assert not built[0].shown
+    late.shown = True
+    assert len(place) == len(built) == 1
+    assert built[0].shown

@@ -18,6 +18,8 @@ from anonflow.table import Table
 from tests.naive.uniqueness import at_risk
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+import panel as pn
+
 from anonflow.dashboards.components.markup import methods_list
 from anonflow.dashboards.protect.column_limits import LimitChoice
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
@@ -363,7 +365,7 @@ def test_limits_that_are_none_change_nothing(
 
 def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
-    screen.__panel__()
+    tabs = screen.__panel__().select(pn.Tabs)[0]
     assert "Ready to run" in screen.verdict.object
     screen.protection.k = 81
     assert "cannot run yet" in screen.verdict.object
@@ -373,7 +375,9 @@ def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
     assert "2 methods × 2 values of k: 4 runs" in screen.verdict.object
     screen.diversity.param.update(criterion="l-diversity", l=9.0)
     assert "largest feasible" in screen.verdict.object
+    tabs.active = 4
     assert "cannot work" in screen.feasible.object
+    tabs.active = 5
     screen._limited(SimpleNamespace(row=0, column="weight", value=3))
     assert workspace.draft.get(("table", "columns", "age", "weight")) == 3
     assert list(screen.table.value["weight"]) == [3, 1, 1]

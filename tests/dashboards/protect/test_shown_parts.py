@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+import panel as pn
+
+from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.protect import pattern_grid
+from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.protect.target_card import TargetCard
 from tests.cases.protect import people
 
 HIERARCHIES, PATTERNS = 2, 3
@@ -53,4 +58,38 @@ def test_hidden_tabs_are_not_drawn_and_are_right_when_they_are_opened(
     assert drawn == before
     page.visible = True
     assert "city" not in screen.tree.column.options
+    workspace.close()
+
+
+def test_an_opening_builds_the_shown_tab_alone_and_each_other_tab_when_it_is_first_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A page opens on the event loop that all users share."""
+    built = []
+    for part in (HierarchyBuilder, PatternBoard, TargetCard):
+        begin = part.__init__
+
+        def count(self, *positional, begin=begin, **named) -> None:
+            built.append(type(self))
+            begin(self, *positional, **named)
+
+        monkeypatch.setattr(part, "__init__", count)
+    workspace = people()
+    page = ProtectScreen(workspace=workspace).__panel__()
+    tabs = page.select(pn.Tabs)[0]
+    before = len(list(page.select()))
+    assert built == []
+    assert page.select(pn.widgets.Tabulator) == []
+    for at, (kind, parts) in enumerate(
+        ((TargetCard, 10), (HierarchyBuilder, 30), (PatternBoard, 20), (None, 15), (None, 3)), start=1
+    ):
+        tabs.active = at
+        assert built[at - 1 :] == [kind] * (kind is not None)
+        after = len(list(page.select()))
+        assert after >= before + parts
+        before = after
+    for at in range(6):
+        tabs.active = at
+    assert built == [TargetCard, HierarchyBuilder, PatternBoard]
+    assert len(list(page.select())) == before
     workspace.close()

@@ -389,3 +389,38 @@ def test_a_taken_port_is_said(running: Callable[..., Running]) -> None:
     item = running()
     with pytest.raises(ParameterError, match="choose another --port"):
         Running(port=item.port)
+
+
+def test_the_table_that_sessions_begin_with_is_read_once_for_each_version_of_its_file(
+    running: Callable[..., Running], stay: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page opens on the event loop that all users share: reading and judging the columns takes longest of it."""
+    from anonflow import datasets
+    from anonflow.dashboards.session import table_sources
+
+    frame, path = datasets.census_like(40, seed=1), tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    guesses = []
+
+    def counted(given):
+        guesses.append(len(given))
+        return infer_columns(given)
+
+    infer_columns = table_sources.infer_columns
+    monkeypatch.setattr(table_sources, "infer_columns", counted)
+    item = running(start=path)
+    for _ in range(3):
+        item.token()
+    first, second, third = item.server._workspaces
+    assert guesses == [40]
+    assert first.frame is second.frame is third.frame
+    assert (
+        len({each.folder for each in (first, second, third)}) == 3
+    )  # the file itself is copied for each of them
+    first.set_column("Age", role="insensitive")
+    assert second.draft.get(("table", "columns", "Age", "role")) == "quasi-identifier"
+    assert second.source == third.source == {"csv": "people.csv"}
+    frame.head(30).to_csv(path, index=False)
+    item.token()
+    assert guesses == [40, 30]
+    assert sorted(len(each.frame) for each in item.server._workspaces) == [30, 40, 40, 40]
