@@ -25,12 +25,20 @@ def table_of(values: Any, kind: str = "numeric", **more: Any) -> Table:
     return Table(pd.DataFrame({"x": values}), {"x": {**QI, "kind": kind, **more}})
 
 
+FAR_DATES = pytest.mark.skipif(
+    int(pd.__version__.partition(".")[0]) < 3,
+    reason="pandas 2 reads text and objects of such years as no dates: the column is refused",
+)
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [
         ([Decimal("1.10"), Decimal("2"), Decimal("-3.5")], "-3.5-1.1"),
-        (["0001-01-01", "9999-12-31", "2020-02-01"], "0001-01-01/2020-02-01"),
-        ([dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(2020, 2, 1)], "0001-01-01/2020-02-01"),
+        pytest.param(["0001-01-01", "9999-12-31", "2020-02-01"], "0001-01-01/2020-02-01", marks=FAR_DATES),
+        pytest.param(
+            [dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(2020, 2, 1)], "0001-01-01/2020-02-01", marks=FAR_DATES
+        ),
         (pd.Series(["0001-01-01", "9999-12-31", "2020-02-01"], dtype="datetime64[s]"), "0001-01-01/2020-02-01"),
         (
             pd.to_datetime(
