@@ -63,14 +63,14 @@ def test_a_file_is_uploaded_and_its_roles_are_chosen_in_the_table(
     page.goto(serve().url)
     ready(page)
     upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
     ready(page)
     assert cell(page, ".af-columns", 1, "kind").inner_text() == "numeric"
     assert cell(page, ".af-columns", 4, "role").inner_text() == "sensitive"
-    before = page.get_by_text("are unique on these QIs").inner_text()
+    before = page.get_by_text("are unique on these quasi-identifiers").inner_text()
     choose(page, 3, "role", "insensitive")
     assert cell(page, ".af-columns", 3, "role").inner_text() == "insensitive"
-    after = page.get_by_text("are unique on these QIs").inner_text()
+    after = page.get_by_text("are unique on these quasi-identifiers").inner_text()
     assert before != after
     page.get_by_role("button", name="Undo").click()
     page.wait_for_timeout(500)
@@ -110,7 +110,7 @@ def test_uploads_that_are_no_table_are_refused_in_words(
     assert page.get_by_text("no table yet").count() == 1
     path = people(tmp_path / "small.csv")
     page.locator("input[type=file]").first.set_input_files(path)
-    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
 
 
 def test_rows_that_come_before_a_table_is_built_are_shown(page: Any, serve: Callable[..., Any]) -> None:
@@ -137,7 +137,7 @@ def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp
     page.goto(serve().url)
     ready(page)
     upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
     step(page, "Protect")
     page.get_by_text("Ready to run").wait_for()
     ready(page)
@@ -215,7 +215,7 @@ def test_pictures(
     page.goto(serve().url)
     ready(page)
     upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
     ready(page)
     shot(page, f"data-{name}", full_page=True)
     step(page, "Protect")

@@ -247,7 +247,7 @@ def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
         "app = af.dashboard(table)\napp"
     )
     run_all(page, lab.notebook("dashboard", cell))
-    page.get_by_text("records (99.7%) are unique on these QIs").wait_for()
+    page.get_by_text("records (99.7%) are unique on these quasi-identifiers").wait_for()
     page.screenshot(path=OUT / "jupyterlab-dashboard.png")
     protect = page.locator("button[data-step]").filter(has_text="Protect")
     click_until(page, protect, page.get_by_text("How many each record hides among"))

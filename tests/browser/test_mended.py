@@ -67,7 +67,7 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
             assert left, "no key opens the choice of a file"
             continue
         break
-    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
     ready(page)
     tab_to(page, "Compare")
     page.keyboard.press("Enter")
@@ -175,7 +175,7 @@ def test_files_together_the_dark_and_what_is_left(
     page.locator("select").filter(has_text="not published").last.select_option("insensitive")
     page.get_by_text("No column is a quasi-identifier yet").wait_for()
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("are unique on these QIs").wait_for()
+    page.get_by_text("are unique on these quasi-identifiers").wait_for()
     step(page, "Compare")
     run_all(page, "Done: 1 run")
     step(page, "Publish")
@@ -216,7 +216,7 @@ def test_a_page_that_would_lose_something_says_so(
     ready(page)
     assert messages == []
     page.get_by_role("button", name="Open this table").click()
-    page.get_by_text("are unique on these QIs").wait_for(timeout=60_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=60_000)
     ready(page)
     page.reload()
     ready(page)

@@ -92,7 +92,7 @@ def test_two_people_at_once_never_see_each_others_data(
         frame.to_csv(path, index=False)
         upload(pages[name], path)
     for page in pages.values():
-        page.get_by_text("are unique on these QIs").wait_for()
+        page.get_by_text("are unique on these quasi-identifiers").wait_for()
         ready(page)
         step(page, "Compare", "Explore")
         page.locator(".af-run button").first.click()

@@ -49,7 +49,7 @@ def test_expectations_and_targets(
     # by keys alone: the fields, the button, and what came of it
     page.get_by_label("Only the methods that are chosen").focus()
     page.keyboard.press("Space")
-    page.get_by_label("Nobody above, in percent").focus()
+    page.get_by_label("Risk of being found, at most (%)").focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("25")
     page.keyboard.press("Tab")

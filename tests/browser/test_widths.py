@@ -49,7 +49,7 @@ def test_a_wide_table_is_readable_in_a_small_window(
     page.goto(serve().url)
     ready(page)
     upload(page, payments(tmp_path / "payments.csv"))
-    page.get_by_text("unique on these QIs").first.wait_for(timeout=90_000)
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
     ready(page)
     faults = {"Data": cut(page)}
     step(page, "Risk")

@@ -48,7 +48,7 @@ def opening(name: str) -> str:
 
 DROP_TABLE = "CSV, Parquet or Excel file, alone or with its hierarchies and its flow"
 CSV_CARD = "How the CSV file is written"
-DELIMITER = "Between cells"
+DELIMITER = "Delimiter"
 DELIMITERS = {"found in the file": "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 """What stands between cells, in words."""
 ENCODING = "Encoding"
@@ -111,8 +111,8 @@ RUN_FLOW = "anonflow run"
 def about_projects(command: str) -> str:
     """Return what a project and a flow are; `command` is markup."""
     return (
-        f"A project is saved below, under Keep this work. A flow is the file that {command} takes. If its "
-        "table is a file that is not in it, open that file next."
+        f"A project is saved below, under Keep this work. A flow is the file that {command} takes. If the "
+        "table is not in the file, open the table next."
     )
 
 
@@ -143,7 +143,7 @@ RULES = {
 """The treatment of a record without a value, by rule, in words."""
 TOOLTIPS = {
     "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
-    "as it is · identifier: never published · unit: whose a row is, where people have several · household: of the unit",
+    "as it is · identifier: never published · unit: the person of a row, where people have several rows · household: of the unit",
     "kind": "how a quasi-identifier may be generalized",
     "no value": " · ".join(f"{rule}: {words}" for rule, words in RULES.items()),
     "codes": "texts that stand in place of a number, such as N, R: of kind numeric",
@@ -160,10 +160,10 @@ CANNOT_BE_USED = "The columns cannot be used like this."
 
 # Choices that are refused
 
-NO_SUCH_FIELD = "only role, kind, codes and what is done without a value are chosen here"
+NO_SUCH_FIELD = "only role, kind, codes and the rule for missing values are chosen here"
 TICK_FIRST = "choose some columns first: tick them in the table"
 RULE_NEEDS_QUASI_IDENTIFIER = "a rule for missing values is for quasi-identifiers only"
-CODES_NEED_NUMBERS = "codes stand in place of numbers: choose the kind numeric first, then say them"
+CODES_NEED_NUMBERS = "codes stand in place of numbers: choose the kind numeric first, then type them"
 
 
 def no_such_role(roles: Sequence[str]) -> str:
@@ -190,7 +190,7 @@ NO_QUASI_IDENTIFIER = "No column is a quasi-identifier yet: choose at least one.
 
 def unique(alone: int, share: str) -> str:
     """Return how many records are unique on the quasi-identifiers."""
-    return f"{plural(alone, 'record')} ({share}) {'is' if alone == 1 else 'are'} unique on these QIs."
+    return f"{plural(alone, 'record')} ({share}) {'is' if alone == 1 else 'are'} unique on these quasi-identifiers."
 
 
 # First rows

@@ -15,8 +15,8 @@ CSV_FILE, GIVEN = "CSV file", "comes with the table"
 
 STEP = "Narrowest width"
 LEVELS = "Levels"
-FANOUT = "Joined at each level"
-ORIGIN = "One begins at"
+FANOUT = "Intervals joined at each level"
+ORIGIN = "An interval begins at"
 HIDE = "Positions are hidden from the"
 
 # Groups
@@ -54,7 +54,7 @@ def too_deep(levels: int) -> str:
 
 def too_deep_for_flow(levels: int) -> str:
     """Return what to do with a tree that a flow cannot hold."""
-    return f"the tree has more than {levels} levels: name it as a file in the flow instead"
+    return f"the tree has more than {levels} levels: save it as a file, and name the file in the flow"
 
 
 def too_many_to_group(values: int) -> str:
@@ -71,7 +71,7 @@ def too_many_for_tree(values: int) -> str:
 
 # A file
 
-DELIMITER = "Between columns"
+DELIMITER = "Delimiter"
 DELIMITERS = {"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"}
 """What stands between columns, in words."""
 DROP_FILE = "CSV file: no header, a row for each value, from the value to the root"
@@ -79,7 +79,7 @@ DROP_FILE = "CSV file: no header, a row for each value, from the value to the ro
 
 def too_many_nodes(nodes: int, most: int) -> str:
     """Return what to do with a file whose tree is too large."""
-    return f"the tree has {nodes:,} nodes, and this page takes {most:,}; name the file in the flow instead"
+    return f"the tree has {nodes:,} nodes, and this screen takes {most:,}; name the file in the flow instead"
 
 
 # What is done with it
@@ -98,8 +98,8 @@ OPEN_TABLE = "Open a table, and say which columns are quasi-identifiers or sensi
 USED = "Used."
 USED_FOR_DISTANCE = "t-closeness measures along this hierarchy; the column is published as it is."
 SENSITIVE_UNUSED = (
-    "Not used yet: this column is sensitive. With a hierarchy, t-closeness takes values below one node "
-    "for closer than others; the column is published as it is."
+    "Not used yet: this column is sensitive. With a hierarchy, values below the same node are closer for "
+    "t-closeness than others; the column is published as it is."
 )
 SENSITIVE_HAS_NO_LIMIT = "a sensitive column has no limit: it is published as it is, and its hierarchy is the distance of t-closeness"
 CLICK_TO_LIMIT = "Click a node of the tree, and nothing is generalized beyond it."

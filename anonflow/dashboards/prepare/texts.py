@@ -22,7 +22,7 @@ STEPS_LEAD = (
 STEP = "Step"
 COLUMN = "Column"
 ADD = "Add the step"
-REMOVE = "Take the last one away"
+REMOVE = "Remove the last step"
 VALUES = "value, value"
 RECODED_VALUES = "old = new, old = new"
 DAY = "2024-01-01"

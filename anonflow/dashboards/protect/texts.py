@@ -96,13 +96,13 @@ def expected_wrong(error: float) -> str:
 # Target
 
 TARGET_LEAD = (
-    "An empty field sets no target. All other settings of this page apply to each trial: boundaries, "
+    "An empty field sets no target. All other settings of this screen apply to each trial: boundaries, "
     "limits, diversity and the loss to keep low."
 )
 TARGET_LOSS = "Loss (GCP) at most"
-TARGET_RISK = "Nobody above, in percent"
-TARGET_GUESSED = "No sensitive value guessed above, in percent"
-TARGET_SIGNS = "These regressions keep their signs"
+TARGET_RISK = "Risk of being found, at most (%)"
+TARGET_GUESSED = "Risk of a guessed sensitive value, at most (%)"
+TARGET_SIGNS = "Regressions that keep their signs"
 SIGNS_EXAMPLE = "income ~ age + education"
 CHOSEN_METHODS_ONLY = "Only the methods that are chosen"
 SEARCH = "Search"
@@ -124,7 +124,7 @@ def no_search(problem: str) -> str:
 
 def searching(doing: str, trials: int) -> str:
     """Return how far a search is."""
-    return f"Searching ({doing}): {plural(trials, 'trial')} so far; each is a run on the page Compare."
+    return f"Searching ({doing}): {plural(trials, 'trial')} so far; each is a run on the screen Compare."
 
 
 def searched(result: str, trials: int, seconds: float, ended: str) -> str:
@@ -146,9 +146,9 @@ ANY_NUMBER = "any number"
 NEVER = "Never hidden"
 FALLBACK = "A row that no pattern fits (fallback)"
 FALLBACKS = {
-    "is hidden whole, and counted": "none",
-    "is hidden whole: that is a pattern, too": "all",
-    "must not be: every row follows a pattern": "strict",
+    "is hidden completely, and counted": "none",
+    "is hidden completely: this is one of the patterns": "all",
+    "is not allowed: every row follows a pattern": "strict",
 }
 """What becomes of a row that no pattern fits."""
 RULE_COLUMNS = "Columns of a rule"
@@ -156,7 +156,7 @@ HIDE_TOGETHER = "Hide together"
 AT_MOST_ONE = "At most one of them"
 RULES = {"together": "hidden together: ", "at_most_one_of": "at most one hidden of: "}
 """What stands before the columns of a rule."""
-REMOVE_RULE = "take the rule away"
+REMOVE_RULE = "remove the rule"
 RULE_NEEDS_TWO = "choose at least two columns that the rule is about"
 WEIGHTED = "Cost of hiding a cell of"
 WEIGHT = "counts as"
@@ -166,7 +166,7 @@ HIDDEN, KEPT, COST = "hidden", "kept", "cost"
 NO_PATTERN_METHOD = "No method that uses patterns is chosen: choose pattern-guided under Methods."
 
 CHANGED_IN_FLOW = "patterns with levels are changed in the flow; choose another form to click patterns"
-COLUMNS_NOT_VALID = "The columns are not valid yet: see the page Data."
+COLUMNS_NOT_VALID = "The columns are not valid yet: see the screen Data."
 NO_LEVELS = 'The flow has no patterns with levels; write {levels: {column: "level 1"}} under patterns there.'
 
 
@@ -177,7 +177,7 @@ def cell(pattern: int, column: str, state: str) -> str:
 
 def remove_pattern(pattern: int) -> str:
     """Return what the cross of a pattern does."""
-    return f"take pattern {pattern} away"
+    return f"remove pattern {pattern}"
 
 
 def patterns(number: int, shown: int, methods: Sequence[str]) -> str:
@@ -185,7 +185,7 @@ def patterns(number: int, shown: int, methods: Sequence[str]) -> str:
     more = f" The first {shown} are shown." if number > shown else ""
     whom = f"Used by {' and '.join(methods)}." if methods else NO_PATTERN_METHOD
     return (
-        f"{number:,} pattern{'' if number == 1 else 's'}, tried from the cheapest on, of patterns of equal cost the first; "
+        f"{number:,} pattern{'' if number == 1 else 's'}, tried in the order of their cost, and of the list where costs are equal; "
         f"click a cell to hide or keep a column.{more} {whom}"
     )
 
@@ -206,7 +206,7 @@ def too_many_to_show(quasi_identifiers: int) -> str:
 # Diversity
 
 CRITERION = "Diversity of the sensitive value"
-NO_DIVERSITY = "No diversity is asked for."
+NO_DIVERSITY = "No diversity is required."
 SENSITIVE = "Sensitive column"
 P, T = "p: distinct values", "t: distance"
 LOSS_WEIGHT = "Loss against diversity (w)"
@@ -279,7 +279,7 @@ def outside_domain(column: str, limit: str) -> str:
 
 # Whether it can run
 
-NO_TABLE = "No table is open: begin with the page Data."
+NO_TABLE = "No table is open: begin with the screen Data."
 CODING = "The table is being coded under its columns…"
 CANNOT_RUN_YET = "This cannot run yet."
 READY = "Ready to run."
@@ -293,4 +293,4 @@ def more_problems(number: int) -> str:
 
 def runs(methods: int, ks: int, runs: int) -> str:
     """Return how many runs there will be."""
-    return f"{plural(methods, 'method')} × {plural(ks, 'value')} of k: {plural(runs, 'run')}, on the page Compare."
+    return f"{plural(methods, 'method')} × {plural(ks, 'value')} of k: {plural(runs, 'run')}, on the screen Compare."

@@ -20,7 +20,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
         "name its encoding in the source",
         "type its encoding under How the CSV file is written, such as latin-1, and read the file again",
     ),
-    ("check the delimiter and quotes", "check what stands between cells, under How the CSV file is written"),
+    ("check the delimiter and quotes", "check the delimiter, under How the CSV file is written"),
     (r"say notation: right-open in the schema", "recode them on the screen Prepare"),
     (
         r"give each one under `hierarchy:`, or declare `kind: suppression`, which",

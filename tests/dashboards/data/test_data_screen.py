@@ -23,6 +23,7 @@ from anonflow.dashboards.data.column_form import ColumnChoice, about_datasets, t
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.data.texts import NOT_PUBLISHED, OWN
 from anonflow.dashboards.session import screen_work
+from anonflow.dashboards.session import table_sources
 from anonflow.dashboards.session import workspace as sessions
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
@@ -154,7 +155,8 @@ def test_unique_records_as_columns_are_added(workspace: Workspace, tmp_path: Pat
     assert [many for _, many, _, _ in choice.bars] == counts
     n = len(workspace.frame)
     assert (
-        choice.sentence() == f"{counts[-1]:,} records ({100 * counts[-1] / n:.1f}%) are unique on these QIs."
+        choice.sentence()
+        == f"{counts[-1]:,} records ({100 * counts[-1] / n:.1f}%) are unique on these quasi-identifiers."
     )
     for name in names:
         choice.choose(name, "role", "insensitive")
@@ -348,7 +350,7 @@ def test_the_screen_opens_built_in_tables_with_their_options(workspace: Workspac
     screen.open.clicks += 1
     assert workspace.source == {"dataset": "census_like", "n": 300}
     assert len(workspace.frame) == 300
-    assert "unique on these QIs" in screen.sentence.object
+    assert "unique on these quasi-identifiers" in screen.sentence.object
     screen._options["n"].value = 5000  # beyond this server's rows
     screen.open.clicks += 1
     assert len(workspace.frame) == 300
@@ -406,14 +408,14 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, inside = threading.Event(), threading.Event()
-    read = sessions.read_upload
+    read = table_sources.read_upload
 
     def slowly(path: Path, *rest: Any, **kwargs: Any) -> Any:
         inside.set()
         assert go.wait(30)
         return read(path, *rest, **kwargs)
 
-    monkeypatch.setattr(sessions, "read_upload", slowly)
+    monkeypatch.setattr(table_sources, "read_upload", slowly)
     item, other = Workspace(), Workspace()
     screen = DataScreen(workspace=item)
     path = item.folder / "upload-1"
@@ -460,7 +462,7 @@ def test_while_a_large_table_is_coded_nothing_is_called_wrong(monkeypatch: pytes
     go.set()
     workspace.wait(60)
     screen.choice.background.wait(60)
-    assert "unique on these QIs" in screen.sentence.object
+    assert "unique on these quasi-identifiers" in screen.sentence.object
     assert not screen.trouble.visible
     assert "being coded" not in app.bar.status
     workspace.close()
