@@ -127,9 +127,9 @@ def test_what_a_run_does_for_each_partition_beside_the_method_counts(monkeypatch
     now = [0.0]
     real_solve, real_fingerprint = pilots.solve, Records.fingerprint
 
-    def solve(*given: Any) -> Any:
+    def solve(*arguments: Any) -> Any:
         now[0] += 0.5
-        return real_solve(*given)
+        return real_solve(*arguments)
 
     def fingerprint(records: Records) -> str:
         now[0] += 0.25

@@ -402,9 +402,9 @@ def test_the_table_that_sessions_begin_with_is_read_once_for_each_version_of_its
     frame.to_csv(path, index=False)
     guesses = []
 
-    def counted(given):
-        guesses.append(len(given))
-        return infer_columns(given)
+    def counted(rows):
+        guesses.append(len(rows))
+        return infer_columns(rows)
 
     infer_columns = table_sources.infer_columns
     monkeypatch.setattr(table_sources, "infer_columns", counted)
