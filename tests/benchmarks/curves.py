@@ -59,7 +59,7 @@ def drawing(
         for at in below:
             x, _ = place(at, least)
             if x - shown > 34:
-                label = f"{at:,.6g}"
+                label = f"{at:,.10g}"
                 inside = min(x, x0 + room + 20 - 3.7 * len(label))  # a long one at the right would be cut off
                 parts.append(f'<text x="{inside:.0f}" y="{y0 + 16}" text-anchor="middle">{label}</text>')
                 shown = x
@@ -104,7 +104,7 @@ def powers(values: Sequence[float]) -> list[float]:
 
 
 def round_steps(least: float, most: float) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, at most seven of them, from `least` to `most`."""
+    """Multiples of 1, 2 or 5 times a power of ten, at most eight of them, from `least` to `most`."""
     rough = (most - least) / 6
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
