@@ -13,7 +13,8 @@ from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
 from anonflow.table import Table, equal_columns
-from anonflow.table.population import check_fraction, dankar, individual_risk
+from anonflow.table.identification.population import check_fraction, dankar, individual_risk
+from anonflow.table.identification.uniqueness import at_least_one, keys_of_owners
 from anonflow.table.row_marks import coded_texts
 from anonflow.table.sampling_weights import (
     WeightSummary,
@@ -21,7 +22,6 @@ from anonflow.table.sampling_weights import (
     sampling_fraction,
     weights_of_owners,
 )
-from anonflow.table.uniqueness import at_least_one, keys_of_owners
 
 __all__ = [
     "AVERAGE_RISK",
@@ -329,7 +329,7 @@ def person_cells(evidence: Evidence) -> tuple[np.ndarray, np.ndarray | None]:
     -------
     cells : numpy.ndarray, shape (people,), int64
         The class of each published row that says something. Where the originals say whose each row is, the classes of all rows
-        of a person together: they are one key (:func:`anonflow.table.uniqueness.keys_of_owners`).
+        of a person together: they are one key (:func:`anonflow.table.identification.uniqueness.keys_of_owners`).
     weights : numpy.ndarray, shape (people,), float64, or None
         Of the column of the role ``weight``.
 

@@ -14,7 +14,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
-from anonflow.table.linkage import TOGETHER, Candidates, Link, linkage
+from anonflow.table.identification.linkage import TOGETHER, Candidates, Link, linkage
 
 __all__ = ["LINKABLE_COLUMNS", "candidates", "linkable_columns", "linked_columns"]
 
@@ -55,7 +55,7 @@ def linkable_columns(
 
     Notes
     -----
-    :func:`anonflow.table.linkage.linkage`, which describes the model and its limits.
+    :func:`anonflow.table.identification.linkage.linkage`, which describes the model and its limits.
     """
     k = evidence.need_k("linkable-columns")
     if threshold < 1 / k - 1e-9:

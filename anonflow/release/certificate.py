@@ -16,7 +16,7 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.errors import DataError
-from anonflow.table.linkage import Candidates
+from anonflow.table.identification.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anonflow.table.linkage import TOGETHER, Candidates, linkage
-from anonflow.table.uniqueness import unique_as_added
+from anonflow.table.identification.linkage import TOGETHER, Candidates, linkage
+from anonflow.table.identification.uniqueness import unique_as_added
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from anonflow.release.randomness import (
     warn_of_small_seed,
 )
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
-from anonflow.table.linkage import Candidates
+from anonflow.table.identification.linkage import Candidates
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 

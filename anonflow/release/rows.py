@@ -12,7 +12,7 @@ from anonflow.errors import DataError
 from anonflow.release.draw import draw_assignment, permute_classes
 from anonflow.release.randomness import RandomWords
 from anonflow.release.values import plain_values
-from anonflow.table.linkage import Candidates
+from anonflow.table.identification.linkage import Candidates
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from anonflow.risk.attackers.simulator import Simulator
 from anonflow.risk.describe import Description, describe
 from anonflow.risk.register import check_register, register_table
 from anonflow.risk.three_questions import Answer, three_questions
-from anonflow.table.key_sets import KeySets, key_sets
+from anonflow.table.identification.key_sets import KeySets, key_sets
 
 Scene = AttackContext
 """The old name, kept so that existing scripts work."""

@@ -10,8 +10,8 @@ import numpy as np
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.population import PopulationRisk, population_risk
 from anonflow.table import Table
-from anonflow.table.key_sets import KeySets, key_sets
-from anonflow.table.uniqueness import at_least_one, class_labels
+from anonflow.table.identification.key_sets import KeySets, key_sets
+from anonflow.table.identification.uniqueness import at_least_one, class_labels
 
 __all__ = ["Owners", "RiskBefore", "risk_before", "smallest_sets"]
 
@@ -121,7 +121,7 @@ def risk_before(table: Table, most: int = 3, fraction: float | None = None) -> R
     Raises
     ------
     ParameterError
-        As :func:`anonflow.table.key_sets.key_sets` and :func:`anonflow.risk.attackers.population.population_risk`.
+        As :func:`anonflow.table.identification.key_sets.key_sets` and :func:`anonflow.risk.attackers.population.population_risk`.
     DataError
         If a weight cannot be one.
 

@@ -394,7 +394,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         from anonflow.drawing import share
-        from anonflow.table.uniqueness import Uniqueness
+        from anonflow.table.identification.uniqueness import Uniqueness
         from anonflow.table.view import table_view
 
         numbers: list[tuple[str, Any]] = [

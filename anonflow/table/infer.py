@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells, reads_as_number
-from anonflow.table.identifying import name_says, values_say
+from anonflow.table.identification.column_signs import name_says, values_say
 from anonflow.table.numbers import numbers_of
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from anonflow.engine.execution.plan import why_not
 from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
+from anonflow.table.identification.uniqueness import Uniqueness
 from anonflow.table.infer import infer_columns
 from anonflow.table.schema import ROLES, did_you_mean
-from anonflow.table.uniqueness import Uniqueness
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.table.population import pitman, slide_negative_binomial, zayatz
+from anonflow.table.identification.population import pitman, slide_negative_binomial, zayatz
 from tests.benchmarks.measuring import row
 
 PEOPLE, FEW = 200_000, 5_000

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 import anonflow as af
 from anonflow.errors import DataError, ParameterError
 from anonflow.risk import Population, population_risk
-from anonflow.table.population import (
+from anonflow.table.identification.population import (
     dankar,
     individual_risk,
     pitman,
@@ -419,7 +419,7 @@ def test_uniqueness_takes_equal_weights_and_no_others() -> None:
 
 
 def test_uniqueness_that_is_not_estimable_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    from anonflow.table.population import Estimate
+    from anonflow.table.identification.population import Estimate
 
     nothing = Estimate("zayatz", math.nan, math.nan, math.nan, "not estimable")
     monkeypatch.setattr("anonflow.criteria.classes.dankar", lambda sizes, fraction: (nothing, [nothing]))

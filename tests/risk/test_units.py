@@ -18,8 +18,8 @@ from anonflow.errors import DataError, InfeasibleError, ParameterError, SchemaEr
 from anonflow.partition import kept_apart
 from anonflow.risk.attackers.people import intersections
 from anonflow.risk.register import RegisterCounts
-from anonflow.table.population import dankar, individual_risk
-from anonflow.table.uniqueness import at_least_one, keys_of_owners
+from anonflow.table.identification.population import dankar, individual_risk
+from anonflow.table.identification.uniqueness import at_least_one, keys_of_owners
 
 SEED = 2**100
 SCHEMA = {

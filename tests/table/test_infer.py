@@ -11,7 +11,7 @@ import pytest
 import anonflow as af
 from anonflow.errors import SchemaError
 from anonflow.table import Schema
-from anonflow.table.identifying import is_card, is_iban, is_national_id, name_says
+from anonflow.table.identification.column_signs import is_card, is_iban, is_national_id, name_says
 from anonflow.table.infer import advise
 
 N = 40

@@ -19,10 +19,10 @@ from anonflow.dashboards.session.table_sources import edited_column
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
+from anonflow.table.identification.uniqueness import unique_as_added
 from anonflow.table.infer import infer_columns, kind_of
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES, Schema
-from anonflow.table.uniqueness import unique_as_added
 
 if TYPE_CHECKING:
     import pandas as pd

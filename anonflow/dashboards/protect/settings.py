@@ -15,7 +15,7 @@ from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.loss import LOSSES
 from anonflow.option import Option
-from anonflow.table.uniqueness import Uniqueness
+from anonflow.table.identification.uniqueness import Uniqueness
 
 __all__ = ["Protection", "share"]
 
@@ -36,7 +36,7 @@ class Protection(DraftForm):
     -----
     How many records are at risk is counted on the values as they are: records that fewer than k - 1 others equal on
     the quasi-identifiers. The sizes of the classes are sorted once for a table and its quasi-identifiers
-    (:class:`anonflow.table.uniqueness.Uniqueness`); for every k after that the count is a binary search.
+    (:class:`anonflow.table.identification.uniqueness.Uniqueness`); for every k after that the count is a binary search.
     """
 
     k = param.Integer(default=10, bounds=(2, None), doc="Among how many records each one hides.")

@@ -11,8 +11,8 @@ import param
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
+from anonflow.table.identification.key_sets import MOST_SETS
 from anonflow.table.infer import Advice, advise
-from anonflow.table.key_sets import MOST_SETS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ class PictureOfRisk:
     ----------
     risk : RiskBefore
     riskiest : pandas.DataFrame
-        As :meth:`anonflow.table.key_sets.KeySets.riskiest`.
+        As :meth:`anonflow.table.identification.key_sets.KeySets.riskiest`.
     smallest : list of list of tuple of str
         Of the same records, the smallest sets of columns on which each is unique.
     values : pandas.DataFrame

@@ -17,8 +17,8 @@ from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.population import PopulationRisk
 from anonflow.risk.before import Owners, RiskBefore
 from anonflow.risk.register import RegisterFits
+from anonflow.table.identification.population import NOT_ESTIMABLE, Estimate
 from anonflow.table.infer import Advice
-from anonflow.table.population import NOT_ESTIMABLE, Estimate
 
 __all__ = [
     "alone",

@@ -33,7 +33,7 @@ from anonflow.risk.attackers.people import chances_of_lists
 from anonflow.system import open_descriptor, peak_memory
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.files.read import exact_frame
-from anonflow.table.linkage import Candidates
+from anonflow.table.identification.linkage import Candidates
 from anonflow.table.row_marks import joint_codes
 
 __all__ = [

@@ -53,7 +53,7 @@ from anonflow.risk.attacker import Success
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Records, Table
 from anonflow.table.frame import WholeOwners
-from anonflow.table.linkage import Candidates
+from anonflow.table.identification.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.table.spreadsheets import formula_cells, formula_sentence
 

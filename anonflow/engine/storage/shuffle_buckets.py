@@ -20,7 +20,7 @@ from anonflow.release.tables import has_returns, write_parts
 from anonflow.system import peak_memory
 from anonflow.table import row_marks
 from anonflow.table.domain import WHOLE
-from anonflow.table.linkage import Candidates
+from anonflow.table.identification.linkage import Candidates
 from anonflow.table.metadata import ReleaseMetadata
 from anonflow.table.row_marks import Content
 from anonflow.table.spreadsheets import formula_cells

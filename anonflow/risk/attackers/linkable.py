@@ -12,7 +12,7 @@ import numpy as np
 from anonflow.criteria.linkable import linked_columns
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
-from anonflow.table.linkage import TOGETHER
+from anonflow.table.identification.linkage import TOGETHER
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
@@ -83,7 +83,7 @@ class LinkableColumns:
 
         Notes
         -----
-        :func:`anonflow.table.linkage.linkage` is its model; the criterion of the same name calls it, too. The sentence has
+        :func:`anonflow.table.identification.linkage.linkage` is its model; the criterion of the same name calls it, too. The sentence has
         rounded figures: it may be published (:func:`published`).
         """
         if context.evidence.hides_ranges:

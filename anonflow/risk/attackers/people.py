@@ -9,8 +9,8 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Households, Success, percent
+from anonflow.table.identification.uniqueness import at_least_one
 from anonflow.table.row_marks import coded_texts
-from anonflow.table.uniqueness import at_least_one
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext

@@ -12,7 +12,7 @@ from anonflow.criteria.evidence import collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import THRESHOLD, Success, percent
 from anonflow.table import Schema, Table
-from anonflow.table.population import Estimate, check_fraction, dankar, individual_risk
+from anonflow.table.identification.population import Estimate, check_fraction, dankar, individual_risk
 from anonflow.table.sampling_weights import sampling_fraction
 
 if TYPE_CHECKING:

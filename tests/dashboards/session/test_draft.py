@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anonflow import datasets
 from anonflow.errors import FlowError, SchemaError
-from anonflow.table.uniqueness import Uniqueness, unique_as_added
+from anonflow.table.identification.uniqueness import Uniqueness, unique_as_added
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.table.population import intrusion
-from anonflow.table.uniqueness import class_labels, refined
+from anonflow.table.identification.population import intrusion
+from anonflow.table.identification.uniqueness import class_labels, refined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +140,7 @@ class KeySets:
 
         Notes
         -----
-        The mean over unique records is the file's (:func:`anonflow.table.population.intrusion`; Skinner and Elliot 2002).
+        The mean over unique records is the file's (:func:`anonflow.table.identification.population.intrusion`; Skinner and Elliot 2002).
         As in DIS-SUDA (Elliot and others 2005) SUDA's scores distribute it. The paper prints no formula; ours: the odds
         d / (1 - d) are proportional to the score, and to 1 if only larger sets are unique. O(n).
         """

@@ -1,0 +1,1 @@
+"""How well the columns of a table identify people, before anything is generalized."""
