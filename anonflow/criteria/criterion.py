@@ -33,6 +33,8 @@ class Criterion:
         Whether under it every generalized record covers at least k originals.
     adds_up : bool, optional
         Whether a release keeps it if each of its partitions does.
+    by_batch : bool, optional
+        Whether a criterion that does not add up can be checked on whole partitions, a batch after the other.
     needs : {"rows", "originals", "everybody"}, optional
         The data that it needs: published rows alone; the originals, too; or a row of every original, so that no row may
         be missing from the release.
@@ -47,6 +49,7 @@ class Criterion:
     warning: str = ""
     covers_k: bool = False
     adds_up: bool = True
+    by_batch: bool = False
     needs: Literal["rows", "originals", "everybody"] = "everybody"
     also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -64,6 +67,11 @@ class Criterion:
     def of_a_column(self) -> bool:
         """Whether it checks the sensitive values of rows that belong together: a diversity criterion."""
         return "per" in self.options
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether it works on a table in pieces."""
+        return self.adds_up or self.by_batch or self.of_a_column
 
     def findings(self, evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
         """Run the check and return its findings.

@@ -72,6 +72,8 @@ class Measure:
         The extra that it needs besides the base install.
     needs : str
         An option that must be given.
+    instead : str
+        The measure to take in its place if the table is in pieces.
     parts : tuple of str
         Suffixes of further numbers that it gives, as ``NAME-SUFFIX``.
     rows : callable or None
@@ -89,6 +91,7 @@ class Measure:
     cost: str = "O(n q)"
     extra: str = ""
     needs: str = ""
+    instead: str = ""
     parts: tuple[str, ...] = ()
 
     @property
@@ -914,6 +917,7 @@ MEASURES: dict[str, Measure] = {
         lambda prepared, chunks: prepared,
         "A number that the GCP of no release of the table with this k can be below.",
         "",
+        instead="partition-lower-bound",
     ),
     "partition-lower-bound": Measure(
         _partition_bound_prepare,

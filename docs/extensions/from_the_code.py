@@ -166,12 +166,17 @@ def column_keys() -> Lines:
 
 
 def criterion_table() -> Lines:
-    """Return the criteria and their parameters."""
+    """Return the criteria, whether they work on a table in pieces, and their parameters."""
     rows = [
-        [_code(name), one.sentence, ", ".join(_code(option) for option in one.options) or "none besides k"]
+        [
+            _code(name),
+            one.sentence,
+            "yes" if one.in_pieces else "no",
+            ", ".join(_code(option) for option in one.options) or "none besides k",
+        ]
         for name, one in CRITERIA.items()
     ]
-    return _table(["criterion", "what holds", "parameters"], rows)
+    return _table(["criterion", "what holds", "in pieces", "parameters"], rows)
 
 
 def measure_list() -> Lines:

@@ -131,6 +131,11 @@ def places() -> list[str]:
         path.write_text(json.dumps(document), encoding="utf-8")
         with pytest.raises(FlowError, match="'stripe' of zebra must be one of black, white"):
             load_flow(path)
+        document["steps"][0]["anonymize"]["stripe"] = "white"  # type: ignore[index]
+        document["table"]["source"]["pieces"] = 60  # type: ignore[index]
+        path.write_text(json.dumps(document), encoding="utf-8")
+        with pytest.raises(FlowError, match="the criterion herd needs all rows at once"):
+            af.run(path)  # batch by batch its classes would be cut
     results.append("loader")
 
     text = json.dumps(flow_schema())
@@ -176,7 +181,7 @@ def places() -> list[str]:
     import from_the_code
 
     assert any("Which stripe" in line for line in from_the_code.algorithm_options())
-    assert any("No herd is larger than most." in line for line in from_the_code.criterion_table())
+    assert any("No herd is larger than most. | no |" in line for line in from_the_code.criterion_table())
     assert any("half of LM" in line for line in from_the_code.measure_list())
     results.append("documentation")
     return results

@@ -1034,7 +1034,8 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"steps": "  - measure: [lower-bound]\n"}, "lower-bound"),
+        ({"steps": "  - measure: [lower-bound]\n"}, "the measure lower-bound needs all rows at once; use partition-lower-bound"),
+        ({"steps": "  - measure: [k-marginals]\n"}, "the measure k-marginals needs all rows at once; leave it out"),
         ({"steps": "  - draw: {}\n  - verify: [covers, linkable-columns]\n"}, "linkable-columns"),
         ({"steps": "  - draw: {}\n  - verify: [{average-risk: {most: 0.2}}]\n"}, "average-risk"),
         ({"steps": "  - draw: {}\n  - verify: [{share-at-risk: {threshold: 0.1}}]\n"}, "share-at-risk"),

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonflow import utility
+from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.engine.context import Session
 from anonflow.engine.flows.flow import Flow
@@ -28,9 +29,6 @@ _CELL = 100
 
 _TEXT = 30
 """How many times its size a CSV file takes in memory."""
-
-_OF_ALL_ROWS = ("key-sets", "average-risk", "share-at-risk", "uniqueness")
-"""Criteria that count rows of several batches together."""
 
 
 def storage_of(session: Session) -> Storage:
@@ -108,25 +106,17 @@ def _problems(flow: Flow) -> list[str]:
     covers = any(method.guarantee == "k-concealment" for method in methods)
     by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
     freeform = any("k-anonymity" not in method.guarantee for method in methods)
-    refused = {
-        "the measure lower-bound compares all rows with all others; take partition-lower-bound": (
-            "lower-bound" in flow.spec.steps.measures
-        ),
-        **{
-            f"the measure {name} needs all rows at once; leave it out": name in flow.spec.steps.measures
-            for name, measure in utility.MEASURES.items()
-            if not measure.in_pieces and name != "lower-bound"
-        },
-        "the criterion linkable-columns looks for links in all rows; leave it out": (
-            any(criterion.name == "linkable-columns" for criterion in criteria)
-        ),
-        **{
-            f"the criterion {name} counts rows that read alike in the whole table; leave it out": (
-                any(criterion.name == name for criterion in criteria)
-            )
-            for name in _OF_ALL_ROWS
-        },
-        "the diversity of rows that only read alike (k-concealment, or per: class of matches) needs all rows; "
-        "take another method, or leave it out": bool(of_diversity) and (covers or (by_class and freeform)),
-    }
-    return [sentence for sentence, wanted in refused.items() if wanted]
+    problems = []
+    for name, measure in utility.MEASURES.items():
+        if name in flow.spec.steps.measures and not measure.in_pieces:
+            other = f"use {measure.instead}" if measure.instead else "leave it out"
+            problems.append(f"the measure {name} needs all rows at once; {other}")
+    for name in dict.fromkeys(criterion.name for criterion in criteria):
+        if not CRITERIA[name].in_pieces:
+            problems.append(f"the criterion {name} needs all rows at once; leave it out")
+    if of_diversity and (covers or (by_class and freeform)):
+        problems.append(
+            "the diversity of rows that only read alike (k-concealment, or per: class of matches) needs all rows; "
+            "take another method, or leave it out"
+        )
+    return problems
