@@ -51,6 +51,16 @@ class Layout:
     sets: np.ndarray
     offset: np.ndarray
 
+    @cached_property
+    def row_of_range(self) -> dict[int, int]:
+        """The row of ``lo, hi`` of each QI of shape range."""
+        return {a: t for t, a in enumerate(self.ranges.tolist())}
+
+    @cached_property
+    def place_of_set(self) -> dict[int, int]:
+        """The place of each QI of shape set in ``sets``."""
+        return {a: t for t, a in enumerate(self.sets.tolist())}
+
     @classmethod
     def of(cls, domains: Sequence[Domain]) -> Layout:
         """Return the layout of some domains."""
@@ -472,8 +482,8 @@ class Generalization:
         wanted = [a for a, domain in enumerate(domains) if domain.aggregate is not None]
         aggregates = np.full((len(wanted), n), np.nan) if wanted else None
         problems: list[str] = []
-        row_of = {int(a): t for t, a in enumerate(layout.ranges)}
-        word_of = {int(a): int(layout.offset[t]) for t, a in enumerate(layout.sets)}
+        row_of = layout.row_of_range
+        word_of = {a: int(layout.offset[t]) for a, t in layout.place_of_set.items()}
         width = {d.column: 1 + (d.position or 0) for d in domains}
         for a, domain in enumerate(domains):
             if domain.column not in frame.columns:
@@ -536,7 +546,7 @@ class Generalization:
         lo, hi = self.lo.copy(), self.hi.copy()
         labels = self.classes()
         size = np.bincount(labels)[labels].astype(np.float64)
-        row_of = {int(a): t for t, a in enumerate(self.layout.ranges)}
+        row_of = self.layout.row_of_range
         for a, values in self.by_aggregate():
             domain = self.domains[a]
             if domain.aggregate != "mean":

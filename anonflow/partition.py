@@ -27,6 +27,7 @@ __all__ = [
     "plan",
     "random_key",
     "random_places",
+    "sizes_kept_apart",
     "too_few",
     "unbounded",
 ]
@@ -181,6 +182,13 @@ def kept_apart(records: Records) -> np.ndarray:
     place = np.empty(records.n, np.int64)
     place[lexicographic_order(records)] = np.arange(records.n)
     return equal_columns([labels, unit_layers(place, records.units, labels)], records.n)
+
+
+def sizes_kept_apart(records: Records) -> np.ndarray:
+    """Return how many records have each label of :func:`kept_apart`, shape (classes,), int64."""
+    if records.units is None and not bounded(records):
+        return np.array([records.n], np.int64)
+    return np.bincount(kept_apart(records))
 
 
 def refuse_large_units(rows: int, n: int, k: int) -> None:
@@ -462,12 +470,9 @@ def cuts(records: Records, size: int | None, k: int) -> list[slice]:
     InfeasibleError
         If there are fewer than k records, or no class has k of them.
     """
-    names = bounded(records)
     if records.units is not None:
         refuse_large_units(int(np.bincount(records.units).max()), records.n, k)
-    divides = bool(names) or records.units is not None
-    sizes = np.bincount(kept_apart(records)) if divides else np.array([records.n], np.int64)
-    return list(cut_classes(sizes, names, size, k))
+    return list(cut_classes(sizes_kept_apart(records), bounded(records), size, k))
 
 
 def divided(

@@ -17,7 +17,7 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.partition import Cuts, bounded, cut_classes, kept_apart, ordered
+from anonflow.partition import Cuts, bounded, cut_classes, ordered, sizes_kept_apart
 from anonflow.table.records import Records
 
 __all__ = [
@@ -178,10 +178,7 @@ class TimedTable:
     def of(cls, records: Records, order: str) -> TimedTable:
         """Return a table in memory; for timing, a random order is the table's."""
         positions = ordered(records, "input" if order == "random" else order, boundaries=True)
-        names = bounded(records)
-        divides = bool(names) or records.units is not None
-        sizes = np.bincount(kept_apart(records)) if divides else np.array([records.n], np.int64)
-        return cls(sizes, names, lambda cut: records.take(positions[cut]))
+        return cls(sizes_kept_apart(records), bounded(records), lambda cut: records.take(positions[cut]))
 
     @property
     def n(self) -> int:

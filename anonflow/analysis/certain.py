@@ -9,7 +9,7 @@ import numpy as np
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_of
-from anonflow.release.published_column import fits
+from anonflow.release.published_column import fits, reads_as_float
 from anonflow.table.domain import WHOLE
 
 __all__ = [
@@ -70,7 +70,7 @@ def _met_range(
     step = 1.0 if column.whole_numbers else 0.0
     if condition.values is not None:
         # single numbers: as many as a range of whole numbers has; of others, nothing of its width
-        wanted = np.unique([float(text) for text in condition.values if _is_number(text)])
+        wanted = np.unique([float(text) for text in condition.values if reads_as_float(text)])
         hits = _within(wanted, low, high)
         if step:
             share = _within(wanted[wanted == np.floor(wanted)], low, high) / (high - low + 1)
@@ -92,14 +92,6 @@ def _met_range(
 def _within(wanted: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return how many of some numbers, ascending, lie in each range, shape (u,)."""
     return np.searchsorted(wanted, high, side="right") - np.searchsorted(wanted, low, side="left")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:

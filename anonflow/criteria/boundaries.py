@@ -256,7 +256,7 @@ def _at_levels(published: Generalization, named: Any) -> np.ndarray:
         if column not in columns:
             raise ParameterError(f"patterns name {str(column)[:40]!r}, which is no quasi-identifier")
     whole, single = published.whole(), _single(published)
-    row_of = {a: t for t, a in enumerate(layout.ranges.tolist())}
+    row_of = layout.row_of_range
     fits = np.ones(published.n, bool)
     for column in columns:
         qis = [a for a, domain in enumerate(domains) if domain.column == column]

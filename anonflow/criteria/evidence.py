@@ -415,7 +415,7 @@ def spanning_lists(published: Generalization, records: Records, listing: Listing
     if listing.strangers(records.n).any() or not listing.degrees.all():
         return published
     lo, hi = published.lo.copy(), published.hi.copy()
-    row_of = {int(a): t for t, a in enumerate(published.layout.ranges)}
+    row_of = published.layout.row_of_range
     for a, values in published.by_aggregate():
         shown = ~np.isnan(values)
         for ends, own, join in zip((lo, hi), records.ends(a), (np.minimum, np.maximum), strict=True):

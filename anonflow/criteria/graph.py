@@ -187,13 +187,11 @@ def consistency_graph(
     # the same order on both sides: the records that a chunk of boxes covers then lie close together
     rows: list[np.ndarray] = []
     layout = published.layout
-    range_row = {int(a): t for t, a in enumerate(layout.ranges)}
-    set_row = {int(a): t for t, a in enumerate(layout.sets)}
     for a in few_first:
-        if a in range_row:
-            rows += [published.lo[range_row[a]], published.hi[range_row[a]]]
+        if (t := layout.row_of_range.get(a)) is not None:
+            rows += [published.lo[t], published.hi[t]]
         else:
-            t = set_row[a]
+            t = layout.place_of_set[a]
             rows += list(published.bits[layout.offset[t] : layout.offset[t + 1]])
     if apart is not None:
         rows.append(apart.astype(np.int64))

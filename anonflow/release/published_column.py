@@ -18,7 +18,7 @@ from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata, range_end
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublishedColumn", "fits"]
+__all__ = ["PublishedColumn", "fits", "reads_as_float"]
 
 _EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
@@ -173,10 +173,10 @@ class PublishedColumn:
             elif text is None:
                 pairs.append(None)
             elif self.about.notation in AGGREGATED:
-                wrong[u] = not _is_number(text)
+                wrong[u] = not reads_as_float(text)
                 pairs.append(self.about.bounds)
             elif not self.about.is_generalized:
-                wrong[u] = not _is_number(text)
+                wrong[u] = not reads_as_float(text)
                 pairs.append(None if wrong[u] else (text, text))
             else:
                 ends = range_ends(text)
@@ -266,7 +266,7 @@ class PublishedColumn:
     def _class_numbers(self) -> np.ndarray:
         """The mean or median of each distinct text, shape (u,), float64; NaN of ``*``."""
         texts = map(str, self.texts)
-        return np.array([float(text) if _is_number(text) else math.nan for text in texts], np.float64)
+        return np.array([float(text) if reads_as_float(text) else math.nan for text in texts], np.float64)
 
     @property
     def width(self) -> pd.Series:
@@ -665,7 +665,8 @@ def _moment(text: str) -> np.datetime64:
     return pd.Timestamp(text).as_unit("us").to_datetime64()
 
 
-def _is_number(text: str) -> bool:
+def reads_as_float(text: str) -> bool:
+    """Return whether a text is a number, also an infinite one."""
     try:
         float(text)
     except ValueError:

@@ -140,8 +140,6 @@ class RegisterCounts(RegisterFits):
     ----------
     of_person : numpy.ndarray, shape (people,), int64
         How many published rows cover each person of the register.
-    row_label : numpy.ndarray, shape (rows,), int64
-        Equal for rows that cover the same values.
     is_of_classes : bool
         Whether no person is covered by rows of two classes: only then a class's share gives the presence.
     graph : Bipartite
@@ -155,7 +153,6 @@ class RegisterCounts(RegisterFits):
     """
 
     of_person: np.ndarray
-    row_label: np.ndarray
     is_of_classes: bool
     graph: Bipartite = field(repr=False)
     person: np.ndarray = field(repr=False)
@@ -232,7 +229,6 @@ class RegisterCounts(RegisterFits):
             int(person.max()) + 1,
             covered[label],
             np.bincount(person, graph.degrees()[0][graph.originals.label]).astype(np.int64),
-            label,
             bool((np.bincount(graph.end, minlength=1) <= 1).all()),
             graph,
             person,

@@ -20,7 +20,17 @@ from anonflow.table.prepare import Preparation
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AGGREGATES", "CODE_WEIGHT", "KINDS", "MISSING_RULES", "ROLES", "UNPUBLISHED", "Column", "Schema"]
+__all__ = [
+    "AGGREGATES",
+    "CODE_WEIGHT",
+    "KINDS",
+    "MISSING_RULES",
+    "ROLES",
+    "UNPUBLISHED",
+    "Column",
+    "Schema",
+    "short_form",
+]
 
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
 
@@ -495,7 +505,7 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         noted.add(
             f"no role; say one of {', '.join(ROLES)}"
             if role is None
-            else f"unknown role {_short(role)}{did_you_mean(role, ROLES)}",
+            else f"unknown role {short_form(role)}{did_you_mean(role, ROLES)}",
             "role",
         )
         return None
@@ -509,13 +519,13 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         return Column(name, role, hierarchy=_given_hierarchy(noted, entry))
     for key in entry:
         if key not in ("role", *_QI_KEYS):
-            noted.add(f"unknown key {_short(key)}{did_you_mean(key, ('role', *_QI_KEYS))}", str(key))
+            noted.add(f"unknown key {short_form(key)}{did_you_mean(key, ('role', *_QI_KEYS))}", str(key))
     kind = entry.get("kind")
     if kind not in KINDS:
         noted.add(
             f"no kind; say one of {', '.join(KINDS)}"
             if kind is None
-            else f"unknown kind {_short(kind)}{did_you_mean(kind, KINDS)}",
+            else f"unknown kind {short_form(kind)}{did_you_mean(kind, KINDS)}",
             "kind",
         )
         return None
@@ -776,7 +786,7 @@ def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _short(value: object) -> str:
-    """Return a key or word of the schema for a message, never more than 40 characters."""
+def short_form(value: object) -> str:
+    """Return a key or word of a schema or description for a message, never more than 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -166,24 +166,22 @@ def estimates(queries: Sequence[Query], generalization: Generalization) -> np.nd
     independent of each other. O(queries n).
     """
     layout = generalization.layout
-    range_row = {int(a): t for t, a in enumerate(layout.ranges)}
-    set_row = {int(a): t for t, a in enumerate(layout.sets)}
     lengths = np.maximum(generalization.hi - generalization.lo + 1, 1).astype(np.float64)
     members = np.maximum(generalization.counts(), 1).astype(np.float64)
     totals = np.empty(len(queries))
     for number, query in enumerate(queries):
         share = np.ones(generalization.n)
         for condition in query:
-            t = range_row.get(condition.qi)
+            t = layout.row_of_range.get(condition.qi)
             if t is not None:
                 first, last = condition.run
                 both = np.minimum(generalization.hi[t], last) - np.maximum(generalization.lo[t], first) + 1
                 share *= np.maximum(both, 0) / lengths[t]
                 if generalization.domains[condition.qi].has_codes:
                     # a number is one of the members of the set of codes that stands beside
-                    share /= members[set_row[condition.qi + 1]]
+                    share /= members[layout.place_of_set[condition.qi + 1]]
             else:
-                t = set_row[condition.qi]
+                t = layout.place_of_set[condition.qi]
                 words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
                 both = np.bitwise_count(words & condition.words[:, None]).sum(axis=0, dtype=np.int64)
                 share *= both / members[t]

@@ -54,7 +54,7 @@ def chunk(numbers: SpreadOf, part: Part) -> np.ndarray:
     published = part.generalization
     aggregates = dict(published.by_aggregate())
     hidden = published.whole()
-    row_of = {int(a): t for t, a in enumerate(published.layout.ranges)}
+    row_of = published.layout.row_of_range
     for own, a, centre, scale in zip(sums, numbers.qis, numbers.centre, numbers.scale, strict=True):
         points = part.records.domains[a].points
         codes = part.records.codes[:, a]

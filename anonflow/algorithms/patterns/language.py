@@ -28,11 +28,9 @@ __all__ = [
     "PatternSet",
     "fallback_of",
     "mask_costs",
-    "pattern_costs",
     "pattern_grid",
     "pattern_masks",
     "pattern_set",
-    "qi_costs",
     "whole_costs",
 ]
 
@@ -416,30 +414,6 @@ def fallback_of(patterns: Any, fallback: Any = None) -> str:
     if "strict" in named and "all" in named:
         raise ParameterError("patterns name fallback 'all' and 'strict'; name one", subject="pattern-guided")
     return next((name for name in ("strict", "all") if name in named), "none")
-
-
-def qi_costs(domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
-    """Return the cost of suppressing an entry of each QI, shape (q,), float64.
-
-    Raises
-    ------
-    ParameterError
-        If a weight is no positive number, or of no quasi-identifier.
-    """
-    whole, unit = whole_costs(domains, weights)
-    return whole / unit
-
-
-def pattern_costs(masks: np.ndarray, domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
-    """Return the cost of a row of each pattern, shape (p,), float64.
-
-    Raises
-    ------
-    ParameterError
-        As :func:`qi_costs`.
-    """
-    whole, unit = whole_costs(domains, weights)
-    return mask_costs(masks, whole) / unit
 
 
 def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd.DataFrame:

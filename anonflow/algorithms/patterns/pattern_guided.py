@@ -296,7 +296,7 @@ def publish_places(
     everything = own.with_suppressed(np.ones(own.n, bool))
     layout = own.layout
     lo, hi, bits = own.lo.copy(), own.hi.copy(), own.bits.copy()
-    row_of = {a: t for t, a in enumerate(layout.ranges.tolist())}
+    row_of = layout.row_of_range
     generalized = 0
     for b, a in enumerate(allowed.qis):
         rows = np.flatnonzero((patterns >> np.uint64(b)) & np.uint64(1) == 0)

@@ -501,7 +501,7 @@ class Lattice:
         layout = Layout.of(records.domains)
         lo = np.empty((len(layout.ranges), records.n), np.int32)
         hi = np.empty_like(lo)
-        row = {int(a): t for t, a in enumerate(layout.ranges)}
+        row = layout.row_of_range
         for levels, level in zip(self.columns, node.tolist(), strict=True):
             for a, low, high in zip(levels.qis, levels.lo, levels.hi, strict=True):
                 # -1, a missing number, is the last entry

@@ -28,7 +28,7 @@ from anonflow.table.metadata import (
     ReleaseMetadata,
     range_ends,
 )
-from anonflow.table.schema import ROLES, UNPUBLISHED
+from anonflow.table.schema import ROLES, UNPUBLISHED, short_form
 from anonflow.table.spreadsheets import guarded_text
 
 __all__ = ["FORMAT", "PACKAGE", "metadata_path", "metadata_text", "read_metadata", "without_table"]
@@ -329,7 +329,7 @@ def _described(own: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
         raise _OthersError("says nothing of generalized cells; is it the description of a release?")
     if own["format"] != FORMAT:
         raise _WrongError(
-            f"is of format {_short(own['format'])}, this program knows {FORMAT}; use a newer one"
+            f"is of format {short_form(own['format'])}, this program knows {FORMAT}; use a newer one"
         )
     k, rows = own.get("k"), own.get("rows")
     if any(number is not None and (not isinstance(number, int) or number < 0) for number in (k, rows)):
@@ -353,13 +353,13 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     known = (*NOTATIONS.values(), CODED, *AGGREGATED, EXACT)
     if notation not in known:
         raise _WrongError(
-            f"column {name!r}: unknown notation {_short(notation)}; this program knows {', '.join(known)}"
+            f"column {name!r}: unknown notation {short_form(notation)}; this program knows {', '.join(known)}"
         )
     if role not in ROLES or role in UNPUBLISHED or (role == "quasi-identifier") != (notation != EXACT):
         raise _WrongError(f"column {name!r}: a role that does not go with the notation {notation!r}")
     if kind is not None and kind not in TYPES:
         raise _WrongError(
-            f"column {name!r}: unknown type {_short(kind)}; this program knows {', '.join(TYPES)}"
+            f"column {name!r}: unknown type {short_form(kind)}; this program knows {', '.join(TYPES)}"
         )
     missing, withheld = own.get("missing") is True, own.get("withheld") is True
     if withheld and notation != EXACT:
@@ -408,8 +408,3 @@ def _is_range(low: str, high: str) -> bool:
         days = day_number(low), day_number(high)
         return days[0] is not None and days[1] is not None and days[0] <= days[1]
     return float(low) <= float(high)
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."

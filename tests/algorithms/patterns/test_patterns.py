@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.patterns.language import pattern_costs, pattern_grid, pattern_masks, qi_costs
+from anonflow.algorithms.patterns.language import mask_costs, pattern_grid, pattern_masks, whole_costs
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import ADULT_2, SCENARIO
@@ -133,8 +133,9 @@ def test_weights_order_patterns_and_equal_costs_are_equal(weights: list[float]) 
         int("".join("1" if int(mask) >> a & 1 else "0" for a in range(len(weights))), 2) for mask in masks
     ]
     assert sorted(zip(sums, numbers, strict=True)) == list(zip(sums, numbers, strict=True))
-    assert qi_costs(domains, given_weights).tolist() == [tenth / 10 for tenth in tenths]
-    assert pattern_costs(masks, domains, given_weights).tolist() == [total / 10 for total in sums]
+    whole, unit = whole_costs(domains, given_weights)
+    assert (whole / unit).tolist() == [tenth / 10 for tenth in tenths]
+    assert (mask_costs(masks, whole) / unit).tolist() == [total / 10 for total in sums]
 
 
 def test_weights_decide_what_is_hidden() -> None:
