@@ -7,11 +7,9 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 
-from anonflow.algorithms.registry import look_of
 from anonflow.drawing import plots
-from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.execution.result import RunResult
-from anonflow.utility.frontier import frontier
+from anonflow.engine.report.report import gcp_against_k, risk_and_gcp, runs_with_gcp
 
 __all__ = ["LOSS_BY_COLUMN", "figures_of_run", "figures_of_runs", "svg_file", "zipped"]
 
@@ -34,9 +32,7 @@ def svg_file(picture: str) -> bytes:
 def figures_of_run(result: RunResult) -> dict[str, bytes]:
     """Return the figures of a run in a published report, by file name: column names and counts, never a value."""
     labels = [column.column for column in result.columns]
-    cells = [
-        (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
-    ]
+    cells = [column.shares for column in result.columns]
     anonymization = result.anonymization
     regular = anonymization is not None and anonymization.matches is not None
     unit = "matches" if regular else "size of the class"
@@ -52,18 +48,12 @@ def figures_of_run(result: RunResult) -> dict[str, bytes]:
 
 def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:
     """Return runs side by side: GCP against k, and the risk-utility frontier; the owner's, who compares."""
-    runs = [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
-    series: dict[str, list[tuple[float, float]]] = {}
-    for run in sorted(runs, key=lambda each: each.k):
-        series.setdefault(run.algorithm, []).append((float(run.k), float(run.measures["gcp"])))
+    runs = runs_with_gcp(results)
     drawn: dict[str, str] = {}
     if len({run.k for run in runs}) > 1:
-        drawn["gcp-against-k"] = plots.lines(series, "GCP against k", "k", "GCP, lower is better")
+        drawn["gcp-against-k"] = gcp_against_k(runs)
     if runs:
-        points = [(run.algorithm, run.name, 1 / run.k, float(run.measures["gcp"])) for run in runs]
-        best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
-        looks = {run.algorithm: look_of(run.algorithm) for run in runs}
-        drawn["risk-and-utility"] = risk_and_loss(points, best, "risk, 1/k", "GCP, lower is better", looks)
+        drawn["risk-and-utility"], _ = risk_and_gcp(runs)
     return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items()}
 
 

@@ -43,6 +43,11 @@ class ColumnLoss:
     exact: float
     whole: float
 
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        """The shares of cells published as they were, generalized, and hidden."""
+        return self.exact, max(0.0, 1.0 - self.exact - self.whole), self.whole
+
 
 @dataclass(frozen=True, eq=False)
 class RunResult:

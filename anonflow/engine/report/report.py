@@ -19,6 +19,7 @@ from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.registry import CRITERIA, promise_of
 from anonflow.drawing import plots
+from anonflow.drawing.fragments import Fragment
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.drawing.heat_map import heat_map
 from anonflow.engine.execution.result import RunReport, RunResult
@@ -40,10 +41,13 @@ __all__ = [
     "columns_of",
     "comparison",
     "detail_of",
+    "gcp_against_k",
     "left_out_of",
     "limits_of",
     "page",
     "render",
+    "risk_and_gcp",
+    "runs_with_gcp",
     "template_named",
 ]
 
@@ -344,9 +348,6 @@ def _number(value: Any) -> str:
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
     """Return the pictures of one run: its losses, cells, sizes and patterns."""
     labels = [column.column for column in result.columns]
-    cells = [
-        (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
-    ]
     regular = result.anonymization is not None and result.anonymization.matches is not None
     return {
         "of": f" · {result.name}" if several else "",
@@ -354,7 +355,9 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
         "losses": plots.bars(
             labels, [column.loss for column in result.columns], "Information loss by column"
         ),
-        "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
+        "cells": plots.stacked(
+            labels, [column.shares for column in result.columns], "Cells as they were, generalized, hidden"
+        ),
         "sizes_title": "Matches of each published row" if regular else "Class sizes",
         "sizes_text": _sizes_text(result, regular),
         "sizes": plots.columns(result.sizes, "Class sizes", "matches" if regular else "size of the class")
@@ -438,30 +441,43 @@ def _sizes_text(result: RunResult, regular: bool) -> str:
 
 def _frontier(results: tuple[RunResult, ...]) -> Markup:
     """Return the pictures of GCP against k, if there are several, and of the risk-utility frontier."""
-    runs = [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
+    runs = runs_with_gcp(results)
     if len(runs) < 2:
         return Markup("")
-    series: dict[str, list[tuple[float, float]]] = {}
-    for run in sorted(runs, key=lambda run: run.k):
-        series.setdefault(run.algorithm, []).append((float(run.k), float(run.measures["gcp"])))
     parts = []
     if len({run.k for run in runs}) > 1:
-        parts += [
-            Markup("<h2>Information loss against k</h2>"),
-            plots.lines(series, "GCP against k", "k", "GCP, lower is better"),
-        ]
-    points = [(run.algorithm, run.name, 1 / run.k, float(run.measures["gcp"])) for run in runs]
-    best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
+        parts += [Markup("<h2>Information loss against k</h2>"), gcp_against_k(runs)]
+    picture, best = risk_and_gcp(runs)
     parts += [
         Markup(
             "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
             "beats those on the dashed line in both: {}.</p>"
-        ).format(", ".join(points[at][1] for at in best)),
-        risk_and_loss(
-            points, best, "risk, 1/k", "GCP", {run.algorithm: look_of(run.algorithm) for run in runs}
-        ),
+        ).format(", ".join(best)),
+        picture,
     ]
     return Markup("").join(parts)
+
+
+def runs_with_gcp(results: Sequence[RunResult]) -> list[RunResult]:
+    """Return the runs that ended and measured GCP."""
+    return [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
+
+
+def gcp_against_k(runs: Sequence[RunResult]) -> Fragment:
+    """Return a picture of the GCP of some runs against k, a line for each method."""
+    series: dict[str, list[tuple[float, float]]] = {}
+    for run in sorted(runs, key=lambda run: run.k):
+        series.setdefault(run.algorithm, []).append((float(run.k), float(run.measures["gcp"])))
+    return plots.lines(series, "GCP against k", "k", "GCP, lower is better")
+
+
+def risk_and_gcp(runs: Sequence[RunResult]) -> tuple[Markup, list[str]]:
+    """Return a picture of the risk-utility frontier of some runs, and the names of the runs on it."""
+    points = [(run.algorithm, run.name, 1 / run.k, float(run.measures["gcp"])) for run in runs]
+    best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
+    looks = {run.algorithm: look_of(run.algorithm) for run in runs}
+    picture = risk_and_loss(points, best, "risk, 1/k", "GCP, lower is better", looks)
+    return picture, [points[at][1] for at in best]
 
 
 def left_out_of(table: Described) -> tuple[str, ...]:
