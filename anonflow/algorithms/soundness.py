@@ -46,7 +46,7 @@ def check_outcome(
     ------
     AnonflowError
         If a record that is not suppressed is not covered by its own generalized record; if the matches are no
-        k-regular graph with its self-matches (degree k + 1 is right for ``reciprocal``); if a class has fewer than k
+        k-regular graph with its self-matches (degree k + 1 is right for reciprocal matches); if a class has fewer than k
         records or several generalized records; if a generalized record of a sample is not what its matches or its
         class make, or covers fewer than the guarantee says; or if the loss that the method tells is not its result's.
 
@@ -75,7 +75,7 @@ def _problem(
         return "a record is not covered by its own generalized record"
     problem = ""
     if outcome.matches is not None:
-        problem = _matches_problem(outcome.matches, suppressed, k, options.get("reciprocal") is True)
+        problem = _matches_problem(outcome.matches, suppressed, k, method.symmetric(options))
     if not problem and outcome.classes is not None:
         problem = _classes_problem(outcome.classes, generalization, kept, k)
     if not problem and outcome.matches is None and outcome.classes is None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.errors import BUG, AnonflowError
 from anonflow.generalization import Generalization
+from anonflow.option import Option
 from tests.cases.flow_files import people, write_flow
 
 Method = Callable[[Partition, int], Outcome]
@@ -203,3 +204,23 @@ def test_what_is_wrong_is_not_published(
     assert BUG in str(caught.value)
     assert f"of run '{name} k=3'" in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+def mutual(
+    part: Partition, k: int, *, both_ways: Annotated[bool, Option("Both ways", symmetric=True)] = False
+) -> Outcome:
+    """Neighbours on either side: an odd number of records has no symmetric graph of an even degree."""
+    near = np.concatenate([[0], *([d, -d] for d in range(1, k // 2 + 1))])
+    return Outcome.of_matches(part.records, ((np.arange(part.n)[:, None] + near) % part.n).astype(np.int32))
+
+
+def test_a_degree_more_is_right_for_matches_both_ways_whatever_the_option_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    method = replace(REGISTRY["greedy"], name="mutual", run=mutual, effort=None)
+    monkeypatch.setitem(REGISTRY, "mutual", method)
+    matches = af.anonymize(table(9), "mutual", k=4, both_ways=True).matches
+    assert matches is not None
+    assert matches.shape == (9, 5)
+    with pytest.raises(AnonflowError, match="mutual made a wrong result"):
+        af.anonymize(table(9), "mutual", k=4)

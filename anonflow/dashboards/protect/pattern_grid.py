@@ -12,7 +12,7 @@ from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import labelled
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect import texts
-from anonflow.dashboards.protect.patterns import PatternChoice
+from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
 
 __all__ = ["PatternBoard", "board"]
 
@@ -189,7 +189,7 @@ class PatternBoard(ShownPart):
         n = 0 if choice.grid is None else len(choice.grid)
         if choice.form == "list" and n:
             n = len(dict.fromkeys(map(tuple, choice.rows)))
-        used = [name for name in choice.workspace.algorithms if name.startswith("pattern")]
+        used = [name for name in choice.workspace.algorithms if name in METHODS]
         self.summary.object = f"<p>{escape(texts.patterns(n, SHOWN, used))}</p>"
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)

@@ -98,6 +98,17 @@ def test_a_click_on_predicates_makes_a_list_of_them(workspace: Workspace) -> Non
     assert patterns_of(workspace) == [["job"], ["age"], ["city"]]  # twice the same is said once
 
 
+def test_methods_that_take_patterns_are_known_by_what_they_do(workspace: Workspace) -> None:
+    """Another method whose name begins alike takes none: problems of patterns do not keep it from running."""
+    view = PatternBoard(choice=PatternChoice(workspace))
+    workspace.algorithms = ["pattern-free"]
+    view._show()
+    assert view.problem.css_classes == ["af-note"]
+    workspace.algorithms = ["pattern-guided"]
+    view._show()
+    assert view.problem.css_classes == ["af-bad"]
+
+
 def test_weights_and_patterns_run(workspace: Workspace) -> None:
     choice = PatternChoice(workspace)
     choice.weights = {"age": 3, "job": 1}
