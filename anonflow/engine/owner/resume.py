@@ -72,11 +72,16 @@ class ResumeStore:
         Raises
         ------
         DataError
-            If a file that the flow names cannot be read, or has changed since that run.
+            If a file that the flow names cannot be read, or has changed since that run; or if it is of another version.
         """
         left = None if self._fresh else self._owner.unfinished()
-        if left is None or left.get("version") != __version__:
+        if left is None:
             return None
+        if left.get("version") != __version__:
+            raise DataError(
+                f"{self._owner.path}: the run that stopped was begun with another version of anonflow; finish it with that one, "
+                "or start over with --fresh"
+            )
         then = left.get("files")
         for path, digest in self._files().items():
             if isinstance(then, dict) and then.get(path, digest) != digest:

@@ -22,7 +22,7 @@ from anonflow.engine.duration import seconds_of
 from anonflow.engine.execution import tasks
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
+from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
 from tests.cases.runs import SEED, counted, published, stopped_after
 
@@ -67,6 +67,26 @@ def test_fresh_starts_over_with_another_seed(tmp_path: Path, counted: list[int])
     counted.clear()
     engine.run(tmp_path / "flow.yaml", fresh=True)
     assert len(counted) == 10
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() != SEED
+
+
+@pytest.mark.parametrize("version", ["0.0.1", None])
+def test_an_unfinished_run_of_another_version_is_refused(
+    tmp_path: Path, counted: list[int], version: str | None
+) -> None:
+    """In one sentence, before work; nothing of it is read, and nothing is lost before the owner says so."""
+    write_flow(tmp_path, partition="{size: 6}")
+    stopped_after(tmp_path, 4, seed=SEED)
+    file = tmp_path / "owner" / "test" / "unfinished.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "version": version}))
+    before = sorted((tmp_path / "owner").rglob("*"))
+    counted.clear()
+    with pytest.raises(DataError, match=r"was begun with another version.*--fresh$") as caught:
+        engine.run(tmp_path / "flow.yaml")
+    assert "\n" not in caught.value.message
+    assert counted == []
+    assert sorted((tmp_path / "owner").rglob("*")) == before
+    engine.run(tmp_path / "flow.yaml", fresh=True)
     assert OwnerFolder(tmp_path / "owner" / "test").seed() != SEED
 
 
