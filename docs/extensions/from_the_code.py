@@ -1,12 +1,13 @@
 """Pages and tables that are read off the package, so that they cannot fall behind it.
 
 Directives: ``algorithm-table``, ``algorithm-options``, ``flow-keys``, ``column-keys``, ``criterion-table``,
-``measure-list``, ``attacker-table``, ``dataset-table``, ``error-table``, ``cli-commands``. Each writes Markdown,
+``measure-list``, ``attacker-table``, ``dataset-table``, ``error-table``, ``cli-commands``, ``paper-summaries``. Each writes Markdown,
 which is parsed in its place.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,9 @@ from anonflow.engine.flows.json_schema import flow_schema
 from anonflow.table.schema import KINDS, MISSING_RULES
 
 Lines = list[str]
+
+WORKBOOKS = Path(__file__).resolve().parents[2] / "notebooks" / "papers"
+"""The papers' workbooks as they are stored."""
 
 
 def _table(header: list[str], rows: list[list[str]]) -> Lines:
@@ -255,6 +259,19 @@ def cli_commands() -> Lines:
     return lines
 
 
+def paper_summaries() -> Lines:
+    """Return what each paper's workbook counts in its summary, a row for each paper."""
+    header, rows = [], []
+    for path in sorted(WORKBOOKS.glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        title = "".join(cells[0]["source"]).splitlines()[0].removeprefix("# ")
+        (summary,) = (cell for cell in cells if "".join(cell["source"]) == "book.summary()")
+        names, counts = "".join(summary["outputs"][0]["data"]["text/plain"]).splitlines()
+        header = ["paper", *names.split(" | ")]
+        rows.append([title, *counts.split(" | ")])
+    return _table(header, rows)
+
+
 DIRECTIVES: dict[str, Callable[[], Lines]] = {
     made.__name__.replace("_", "-"): made
     for made in (
@@ -268,6 +285,7 @@ DIRECTIVES: dict[str, Callable[[], Lines]] = {
         dataset_table,
         error_table,
         cli_commands,
+        paper_summaries,
     )
 }
 

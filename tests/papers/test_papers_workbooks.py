@@ -171,6 +171,18 @@ def test_the_summary_counts_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(book.summary()).splitlines()[1] == "4 | 2 | 1 | 2 | 1"
 
 
+def test_the_page_of_the_papers_shows_every_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counts of all papers stand side by side, as the stored results give them."""
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "extensions"))
+    import from_the_code
+
+    _, _, *rows = from_the_code.paper_summaries()
+    counts = [[f"{count:,}" for count in Workbook(number).counts().values()] for number in PAPERS]
+    assert [row.strip("| ").split(" | ")[1:] for row in rows] == counts
+    assert "{paper-summaries}" in (ROOT / "docs" / "papers" / "index.md").read_text(encoding="utf-8")
+
+
 def test_a_wrong_number_on_real_data_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     book = Workbook(3)
     key = Key("Table 1", "boundaries", 2, "k-member", "violations")

@@ -41,6 +41,9 @@ __all__ = ["TWO_PHASE", "improve", "mutual_two_phase_matches", "two_phase", "two
 LABELS = 20
 """Number of labels for each match after which the search for the last negative cycles ends."""
 
+LEAST_LABELS = 50_000
+"""Number of labels that this search takes at least, if it needs them."""
+
 PATIENCE = 20
 """Passes without gain after which the search in a table of one block ends: the passes differ only in their slots."""
 
@@ -138,7 +141,8 @@ def two_phase(
     p : int, optional
         Threshold p of the search for cycles, which ends after so many labels.
 
-        Without it as many as there are records, and then 20 for each match until no negative cycle is left.
+        Without it as many as there are records; then 20 for each match, and at least 50,000, until no negative cycle is
+        left; cycles of two records are then sought without a limit. A search without any limit may take exponential time.
     restarts : int, optional
         Of tables of at most 64 records: how often matches are shuffled and improved again, the best kept.
     reciprocal : bool, optional
@@ -349,8 +353,10 @@ def two_phase_matches(
                     facts["cycles"] += cycles
                     if improvement in ("cycles", "both"):
                         renew(plan, graph.origin, mine, 0, len(rows), graph.joined)
-                        left = LABELS * mine[:, 1:].size if p is None else p - labels
-                        more, finished = cancel_all(graph, near, left, part.rng, pool, compiled, part.watch)
+                        left = max(LABELS * mine[:, 1:].size, LEAST_LABELS) if p is None else p - labels
+                        more, finished = cancel_all(
+                            graph, near, left, part.rng, pool, compiled, part.watch, pairs=p is None
+                        )
                         facts["cycles"] += more
                         facts["finished"] = facts.get("finished", True) and finished
                     matches[rows] = rows[mine]

@@ -48,6 +48,9 @@ DEEPEST = 64
 LABELS = 10_000
 """Labels between two checks of whether the run continues."""
 
+NO_LIMIT = 2**62
+"""More labels than any search takes."""
+
 SAMPLE = 256
 """Number of originals whose neighbourhoods decide the start."""
 
@@ -321,6 +324,7 @@ def cancel_all(
     pool: ThreadPoolExecutor,
     compiled: bool = True,
     watch: Callable[[Progress], None] | None = None,
+    pairs: bool = False,
 ) -> tuple[int, bool]:
     """Cancel negative cycles over candidate edges, the short ones first, until none is left; `matches` change in place.
 
@@ -338,6 +342,8 @@ def cancel_all(
     compiled : bool, optional
     watch : callable, optional
         Called with the progress.
+    pairs : bool, optional
+        Whether cycles of two records are cancelled until none is left, beyond `most` labels, too.
 
     Returns
     -------
@@ -349,7 +355,7 @@ def cancel_all(
     Notes
     -----
     Prices are incremental: the cost of each record without each of its matches is computed again only where it has
-    changed. O(n k q) memory.
+    changed. Cycles of two take polynomial time, long ones exponential. O(n k q) memory.
     """
     plan, origin, matches, joined = graph
     n, k = matches.shape
@@ -367,4 +373,11 @@ def cancel_all(
         cancel_some(rows, search, order, deepest, most, before + LABELS, stand)
         if watch is not None:
             watch(Progress(int(stand[4]), most, float(rows.drop[::k].sum())))
-    return int(stand[5]), bool(stand[0] == 0)
+    finished = bool(stand[0] == 0)
+    if pairs and not finished:
+        stand[:4] = (2, 0, 0, 0)
+        while stand[0] == 2 and stand[2] < n * (k - 1):
+            cancel_some(rows, search, order, 2, NO_LIMIT, int(stand[4]) + LABELS, stand)
+            if watch is not None:
+                watch(Progress(most, most, float(rows.drop[::k].sum())))
+    return int(stand[5]), finished

@@ -240,26 +240,51 @@ def test_no_negative_cycle_is_left(table: Table, data: st.DataObject, measure: s
         assert naive.best_cycle(matches, lambda row: cost(tuple(sorted(row)))) > -1e-9
 
 
+@settings(deadline=None, max_examples=20)
+@given(tables(min_n=4, max_n=7), st.sampled_from(MEASURES), st.integers(0, 99))
+def test_the_default_finishes_on_small_tables(table: Table, measure: str, seed: int) -> None:
+    """All simple cycles are enumerated."""
+    anon = af.anonymize(table, "two-phase", k=3, loss=measure, seed=seed, improve="cycles", restarts=0)
+    matches = anon.matches
+    assert matches is not None
+    assert anon.facts["finished"] is True
+    cost = functools.cache(lambda row: cost_of(table, measure)(list(row)))
+    assert naive.best_cycle(matches, lambda row: cost(tuple(sorted(row)))) > -1e-9
+
+
+def best_trade_left(table: Table, k: int, p: int | None) -> float:
+    """By how much the best trade between two records still lowers the loss of a release improved by cycles."""
+    anon = af.anonymize(table, "two-phase", k=k, seed=1, improve="cycles", p=p)
+    check_result(anon)
+    matches = anon.matches
+    assert matches is not None
+    slots = range(1, k)
+    covered = [
+        matches,
+        *(
+            np.column_stack([np.delete(matches, s, axis=1), np.full(table.n, i)])
+            for s in slots
+            for i in range(table.n)
+        ),
+    ]
+    rows = np.sort(np.concatenate(covered), axis=1)
+    costs = losses.record_costs(Generalization.join_of(table.records, rows), "ncp")
+    cost = dict(zip(map(tuple, rows.tolist()), costs.tolist(), strict=True))
+    return naive.best_trade(matches, lambda row: cost[tuple(sorted(row))])
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_no_trade_between_two_records_is_left(seed: int) -> None:
     """The default, on tables of 80 records; with the first 80 labels alone some are left in each."""
     table = random_table(80, seed)
-    trades = []
-    for p in (80, None):
-        anon = af.anonymize(table, "two-phase", k=3, seed=1, improve="cycles", p=p)
-        check_result(anon)
-        matches = anon.matches
-        assert matches is not None
-        covered = [
-            matches,
-            *(np.stack([matches[:, 0], matches[:, s], np.full(80, i)], 1) for s in (1, 2) for i in range(80)),
-        ]
-        rows = np.sort(np.concatenate(covered), axis=1)
-        costs = losses.record_costs(Generalization.join_of(table.records, rows), "ncp")
-        cost = dict(zip(map(tuple, rows.tolist()), costs.tolist(), strict=True))
-        trades.append(naive.best_trade(matches, lambda row, cost=cost: cost[tuple(sorted(row))]))
-    assert trades[0] < -1e-3
-    assert trades[1] == pytest.approx(0.0, abs=1e-9)
+    assert best_trade_left(table, 3, 80) < -1e-3
+    assert best_trade_left(table, 3, None) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_trades_are_sought_beyond_the_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels for a few long cycles only: cycles of two records are sought to the end."""
+    monkeypatch.setattr("anonflow.algorithms.freeform.two_phase.LEAST_LABELS", 0)
+    assert best_trade_left(random_table(300, 1), 3, None) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_without_labels_nothing_is_looked_for() -> None:
