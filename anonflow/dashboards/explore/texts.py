@@ -191,15 +191,19 @@ ATTACKERS = {
     "presence": "has a register, asks who is in the table",
     "marketer": "links everybody",
     "linker": "rules rows out",
+    "unit": "looks for a person by all of that person's rows",
     "linkable-columns": "uses other columns",
     "insider": "knows others' rows",
     "replay": "guesses the seed",
+    "own-rows": "tests whether the rows were drawn",
     "simulator": "tries other seeds",
     "order": "reads the rows' order",
     "intersection": "has earlier releases",
     "homogeneity": "guesses the value",
+    "disco": "reads the value where all rows agree",
     "population": "knows the population's size",
     "counting": "counts all matchings",
+    "key-sets": "knows some columns only",
 }
 """The attack of each attacker, in a few words."""
 
