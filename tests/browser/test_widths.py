@@ -78,6 +78,10 @@ def test_a_wide_table_is_readable_in_a_small_window(
     faults["Compare"] = cut(page)
     step(page, "Explore")
     press(page, ".af-associate", lambda: seen(page, "What changed most").wait_for(timeout=60_000))
+    press(page, ".af-attack", lambda: seen(page, "How often each one wins").wait_for(timeout=60_000))
     faults["Explore"] = cut(page)
+    step(page, "Publish")
+    press(page, ".af-draw", lambda: seen(page, "Before you publish").wait_for(timeout=60_000))
+    faults["Publish"] = cut(page)
     assert faults == {screen: [] for screen in faults}
     assert not page.errors, page.errors

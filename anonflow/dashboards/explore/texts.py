@@ -136,7 +136,7 @@ _KINDS = {
     "all of them.",
     "covers": "Dotted orange: the {rows} published rows that cover this person. k-concealment promises that at least k of "
     "them are matches, not that each is equally likely.",
-    "suppressed": "This record is suppressed: it is published as * in every column, and tells nothing.",
+    "suppressed": "This record is suppressed: it is published as * in every column, and reveals nothing.",
 }
 
 
