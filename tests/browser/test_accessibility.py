@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import ready, upload
+from tests.browser.conftest import ready
 from tests.browser.steps import audit, flow, press, run_all, seen, step
-from tests.browser.test_widths import payments
 
 pytestmark = pytest.mark.browser
 
@@ -50,20 +48,4 @@ def test_every_screen_is_clean_under_axe(
     step(page, "Publish")
     press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=60_000))
     violations += audit(page, axe, "Publish")
-    assert violations == [], "\n".join(violations)
-
-
-def test_a_file_of_ones_own_in_a_narrow_window_is_clean_under_axe(
-    new_page: Callable[..., Any], serve: Any, tmp_path: Path, axe: str
-) -> None:
-    page = new_page(viewport={"width": 600, "height": 800})
-    page.goto(serve().url)
-    ready(page)
-    upload(page, payments(tmp_path / "payments.csv"))
-    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
-    ready(page)
-    violations = audit(page, axe, "Data")
-    step(page, "Risk")
-    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
-    violations += audit(page, axe, "Risk")
     assert violations == [], "\n".join(violations)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ready, upload
-from tests.browser.steps import CUT, press, run_all, seen, step
+from tests.browser.steps import CUT, audit, press, run_all, seen, step
 
 pytestmark = pytest.mark.browser
 
@@ -85,3 +85,19 @@ def test_a_wide_table_is_readable_in_a_small_window(
     faults["Publish"] = cut(page)
     assert faults == {screen: [] for screen in faults}
     assert not page.errors, page.errors
+
+
+def test_a_file_of_ones_own_in_a_narrow_window_is_clean_under_axe(
+    new_page: Callable[..., Any], serve: Any, tmp_path: Path, axe: str
+) -> None:
+    page = new_page(viewport={"width": 600, "height": 800})
+    page.goto(serve().url)
+    ready(page)
+    upload(page, payments(tmp_path / "payments.csv"))
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
+    ready(page)
+    violations = audit(page, axe, "Data")
+    step(page, "Risk")
+    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
+    violations += audit(page, axe, "Risk")
+    assert violations == [], "\n".join(violations)
