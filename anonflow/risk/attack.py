@@ -276,8 +276,8 @@ def _of_item(item: Any, register: pd.DataFrame | None) -> list[Attacker]:
 _NEEDS = {
     "intersection": "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
     "key-sets": "has the parameters sets, such as [[age, sex], [zip]], and attackers",
-    "journalist": "needs a population: risk.Journalist(population=frame)",
-    "presence": "needs a population: risk.Presence(population=frame)",
+    "journalist": "needs a population; give a register: --register FILE in the shell, risk.Journalist(population=frame) in Python",
+    "presence": "needs a population; give a register: --register FILE in the shell, risk.Presence(population=frame) in Python",
     "insider": "has the parameters c and targets",
     "disco": "has the parameter column",
     "homogeneity": "has the parameter column",

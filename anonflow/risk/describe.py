@@ -142,7 +142,9 @@ def describe(
     """
     number = isinstance(threshold, int | float | np.integer | np.floating) and not isinstance(threshold, bool)
     if not number or not 0 < threshold <= 1:
-        raise ParameterError("describe: the threshold is a probability above 0")
+        raise ParameterError(
+            "describe: the threshold must be a probability above 0 and at most 1, such as 0.09"
+        )
     published = subject_of(release)
     if published.frame is None:
         raise ParameterError("describe takes a release: draw the anonymization first, with release()")

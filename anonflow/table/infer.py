@@ -302,6 +302,6 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
     strange = texts[~numbers].nunique()
     if numbers.mean() >= 0.5 and 0 < strange <= 10:
         reasons.append(
-            f"{int(numbers.sum()):,} numbers are mixed with {strange} codes: as categories they are published as lists"
+            f"{int(numbers.sum()):,} numbers are mixed with {strange} code{'s' * (strange > 1)}: as categories they are published as lists"
         )
     return reasons

@@ -19,7 +19,7 @@ __all__ = ["WeightSummary", "checked_weights", "sampling_fraction", "weights_of"
 _WRONG = (
     "missing or no number",
     "zero or negative",
-    "below 1: a record stands at least for itself",
+    "below 1",
 )
 """The problems of weights."""
 
@@ -74,7 +74,10 @@ class WeightSummary:
         """
         for count, problem in zip(self.wrong, _WRONG, strict=True):
             if count:
-                raise DataError(f"column {name!r}: {count:,} weights are {problem}; correct them")
+                weights = "1 weight is" if count == 1 else f"{count:,} weights are"
+                raise DataError(
+                    f"column {name!r}: {weights} {problem}; a weight is the number of people that the record stands for: correct it"
+                )
 
 
 def weights_of(cells: pd.Series) -> np.ndarray:

@@ -48,6 +48,8 @@ CUT = """() => {
       cut.push("cell: " + node.textContent);
     if (node.tagName === "LABEL" && node.textContent.trim() && node.scrollWidth > node.clientWidth + 1 && node.clientWidth > 0)
       cut.push("label: " + node.textContent);
+    if (node.matches("table.facts td") && node.textContent.length > 40 && node.getBoundingClientRect().width < 150)
+      cut.push("narrow: " + node.textContent);
     if (node.matches(".bars .track") && node.getBoundingClientRect().width < 60) cut.push("a bar without length");
   }
   if (document.documentElement.scrollWidth > document.documentElement.clientWidth + 2) cut.push("the page is wider than its window");

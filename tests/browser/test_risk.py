@@ -13,6 +13,19 @@ from tests.browser.steps import flow, press, run_all, seen, step
 
 pytestmark = pytest.mark.browser
 
+WEIGHTED = """
+flow: people
+version: 1
+table:
+  source: {csv: people.csv}
+  columns:
+    Age: {role: quasi-identifier, kind: numeric}
+    Gender: {role: quasi-identifier, kind: categorical}
+    weight: {role: weight}
+steps:
+  - anonymize: {algorithm: mondrian, k: 3}
+"""
+
 
 def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     page: Any, serve: Any, tmp_path: Path
@@ -89,3 +102,19 @@ def test_a_question_of_ones_own_and_the_report_with_its_fields(page: Any, serve:
     shot(page, "review-light", full_page=True)
     assert page.errors == []
     assert outside(page.requested) == []
+
+
+def test_weights_that_cannot_be_used_are_a_red_sentence_with_what_to_do(
+    page: Any, serve: Any, tmp_path: Path
+) -> None:
+    people = datasets.census_like(60, seed=3)[["Age", "Gender"]]
+    people.assign(weight=0.5).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "people.yaml").write_text(WEIGHTED, encoding="utf-8")
+    page.goto(serve(str(tmp_path / "people.yaml")).url)
+    ready(page)
+    step(page, "Risk")
+    alert = page.get_by_role("alert").filter(has_text="60 weights are below 1", visible=True)
+    alert.wait_for()
+    assert "the number of people that the record stands for" in alert.inner_text()
+    assert alert.evaluate("node => getComputedStyle(node).backgroundColor") != "rgba(0, 0, 0, 0)"
+    assert not page.get_by_role("heading", name="Why these columns").is_visible()

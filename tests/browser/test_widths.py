@@ -10,11 +10,16 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ready, upload
-from tests.browser.steps import CUT, press, run_all, seen, step
+from tests.browser.steps import CUT, audit, press, run_all, seen, step
 
 pytestmark = pytest.mark.browser
 
-NAMES = ["holder_birth_year", "postcode_of_residence", "merchant_category_code", "chargeback_reason"]
+NAMES = [
+    "holder_birth_year",
+    "postcode_of_residence",
+    "merchant_category (as a text; long)",
+    "chargeback_reason",
+]
 
 
 def payments(path: Path, rows: int = 90) -> Path:
@@ -65,10 +70,34 @@ def test_a_wide_table_is_readable_in_a_small_window(
     ready(page)
     faults["Protect, patterns"] = cut(page)
     step(page, "Compare")
-    run_all(page, "Done: 1 run")
+    page.get_by_label("k, one or several").fill("3, 4")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(500)
+    ready(page)
+    run_all(page, "Done: 2 runs")
     faults["Compare"] = cut(page)
     step(page, "Explore")
     press(page, ".af-associate", lambda: seen(page, "What changed most").wait_for(timeout=60_000))
+    press(page, ".af-attack", lambda: seen(page, "How often each one wins").wait_for(timeout=60_000))
     faults["Explore"] = cut(page)
+    step(page, "Publish")
+    press(page, ".af-draw", lambda: seen(page, "Before you publish").wait_for(timeout=60_000))
+    faults["Publish"] = cut(page)
     assert faults == {screen: [] for screen in faults}
     assert not page.errors, page.errors
+
+
+def test_a_file_of_ones_own_in_a_narrow_window_is_clean_under_axe(
+    new_page: Callable[..., Any], serve: Any, tmp_path: Path, axe: str
+) -> None:
+    page = new_page(viewport={"width": 600, "height": 800})
+    page.goto(serve().url)
+    ready(page)
+    upload(page, payments(tmp_path / "payments.csv"))
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
+    ready(page)
+    violations = audit(page, axe, "Data")
+    step(page, "Risk")
+    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
+    violations += audit(page, axe, "Risk")
+    assert violations == [], "\n".join(violations)

@@ -555,11 +555,11 @@ for _door, _line in _DOORS.items():
         _line, "who", "", OWNED, more_of_flow="target: {loss: 0.9, time: 10s}\n" if _door == "search" else ""
     ))  # fmt: skip
 for _fault, _cell, _says in (
-    ("zero", "0", "1 weights are zero or negative"),
-    ("negative", "-3", "1 weights are zero or negative"),
-    ("below 1", "0.5", "1 weights are below 1"),
-    ("no number", "many", "1 weights are missing or no number"),
-    ("missing", "", "1 weights are missing or no number"),
+    ("zero", "0", "1 weight is zero or negative"),
+    ("negative", "-3", "1 weight is zero or negative"),
+    ("below 1", "0.5", "1 weight is below 1"),
+    ("no number", "many", "1 weight is missing or no number"),
+    ("missing", "", "1 weight is missing or no number"),
 ):
     for _door in ("run", "risk"):
         case(f"{_door}: a weight that is {_fault}", 2, _says, _with(_DOORS[_door], "w", _cell, WEIGHED))

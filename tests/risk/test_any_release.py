@@ -311,7 +311,7 @@ def test_more_rows_than_people_fail() -> None:
     with pytest.raises(ParameterError, match="draw"):
         af.describe(af.Table(frame, SCHEMA), af.anonymize(af.Table(frame, SCHEMA), "mondrian", k=4))
     for wrong in (0, "high", None, True, float("nan")):
-        with pytest.raises(ParameterError, match="threshold"):
+        with pytest.raises(ParameterError, match="threshold must be a probability above 0 and at most 1"):
             af.describe(af.Schema(SCHEMA), release, threshold=wrong)  # type: ignore[arg-type]
 
 
@@ -350,6 +350,7 @@ def test_the_shell_checks_a_release_of_another_tool(
     status, _, err = shell(capsys, "attack", *common, "--k", k, "--attacker", "journalist")
     assert status == 2
     assert "needs a population" in err
+    assert "--register" in err
     status, _, err = shell(capsys, "verify", *common, "--k", k, "--certificate", tmp_path / "none.npz")
     assert status == 2
     assert "give --original, too" in err

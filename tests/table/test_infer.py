@@ -210,3 +210,20 @@ def test_a_number_among_words_is_perhaps_a_missing_code() -> None:
     words = ["-9"] * 6 + list("abc") * 20
     (reasons,) = Schema.advise(pd.DataFrame({"job": words}))["reasons"]
     assert "6 values look like codes" in reasons
+
+
+def test_one_code_is_not_several() -> None:
+    pay = [str(20_000 + 17 * (i % 30)) for i in range(N - 1)] + ["N"]
+    reasons = " ".join(advise(pd.DataFrame({"pay": pay}))[0].reasons)
+    assert "1 code" in reasons
+    assert "1 codes" not in reasons
+
+
+@pytest.mark.parametrize(
+    "name", ["Fallnummer", "Aktenzeichen", "Patientenkennung", "Mitgliedsnummer", "Kontonummer", "Vertragsnr"]
+)
+def test_a_compound_word_may_be_the_name_of_a_persons_number(name: str) -> None:
+    values = [f"P{i // 2:06d}" for i in range(N)]
+    advice = advise(pd.DataFrame({name: values}))[0]
+    assert advice.entry["role"] == "identifier"
+    assert "one person" in advice.reasons[0]

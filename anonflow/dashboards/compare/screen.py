@@ -456,7 +456,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.losses = html("")
         self.pair = card(
             texts.PAIR,
-            pn.Row(self.first_run, self.second_run),
+            pn.FlexBox(self.first_run, self.second_run),
             pn.Row(
                 self.differing,
                 self.losses,

@@ -11,7 +11,7 @@ from anonflow.hierarchy.wording import plural
 STEPS_CARD = "What happens here"
 STEPS = {
     "Data": "open a table, and say which columns others may know of a person.",
-    "Prepare": "code it before anything else, as offices do; often there is nothing to do.",
+    "Prepare": "recode the table before you anonymize it, as statistical offices do; often this is not necessary.",
     "Risk": "see who stands alone, and by which columns.",
     "Protect": "choose among how many records each one hides, and by which methods.",
     "Compare": "run them, and see what each costs.",
@@ -52,7 +52,7 @@ DELIMITER = "Delimiter"
 DELIMITERS = {"found in the file": "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 """What stands between cells, in words."""
 ENCODING = "Encoding"
-MISSING = "Texts that mean: no value"
+MISSING = "Texts that stand for a missing value"
 MISSING_EXAMPLE = "such as NA, ?"
 READ_AGAIN = "Read the file again"
 READING_AGAIN = "Reading the file again."
@@ -120,8 +120,8 @@ def about_projects(command: str) -> str:
 
 COLUMNS_CARD = "Columns"
 COLUMNS_LEAD = (
-    "Click a role or a kind to change it, or tick several columns and choose for all of them below. A column of numbers may have codes "
-    "in place of some of them: type these, with commas between. Only you know what others may know of a person."
+    "Click a role or a kind to change it. To change several columns at once, tick them and choose below the table. A column of numbers may have codes "
+    "in place of some of them: type these codes, separated by commas. Only you know what others may know of a person."
 )
 TITLES = {
     "column": "Column",
@@ -212,7 +212,7 @@ def size_of_table(rows: int, columns: int, missing: int | None) -> str:
 KEEP_CARD = "Keep this work"
 KEEP_LEAD = (
     "One file with the flow, the hierarchies, and the runs with their measures and notes. It holds names of "
-    "columns and labels of hierarchies, and no record. It is opened above, under A flow or project."
+    "columns and labels of hierarchies, and no record. To open it later, use A flow or project, above."
 )
 SAVE = "Save the project"
 WITH_TABLE = "with the table and the seeds of the runs: the file is then the owner's"

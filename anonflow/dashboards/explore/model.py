@@ -430,7 +430,7 @@ class ExploreModel(param.Parameterized):
 def called(row: dict[str, Any]) -> str:
     """Return what an attacker does, in a few words; of several sensitive columns, which one."""
     column = row.get("column")
-    return texts.ATTACKERS[row["attacker"]] + (f": {column}" if column else "")
+    return texts.ATTACKERS.get(row["attacker"], row["attacker"]) + (f": {column}" if column else "")
 
 
 def in_plain_words(row: dict[str, Any]) -> str:

@@ -136,7 +136,7 @@ _KINDS = {
     "all of them.",
     "covers": "Dotted orange: the {rows} published rows that cover this person. k-concealment promises that at least k of "
     "them are matches, not that each is equally likely.",
-    "suppressed": "This record is suppressed: it is published as * in every column, and tells nothing.",
+    "suppressed": "This record is suppressed: it is published as * in every column, and reveals nothing.",
 }
 
 
@@ -191,15 +191,19 @@ ATTACKERS = {
     "presence": "has a register, asks who is in the table",
     "marketer": "links everybody",
     "linker": "rules rows out",
+    "unit": "looks for a person by all of that person's rows",
     "linkable-columns": "uses other columns",
     "insider": "knows others' rows",
     "replay": "guesses the seed",
+    "own-rows": "tests whether the rows were drawn",
     "simulator": "tries other seeds",
     "order": "reads the rows' order",
     "intersection": "has earlier releases",
     "homogeneity": "guesses the value",
+    "disco": "reads the value where all rows agree",
     "population": "knows the population's size",
     "counting": "counts all matchings",
+    "key-sets": "knows some columns only",
 }
 """The attack of each attacker, in a few words."""
 

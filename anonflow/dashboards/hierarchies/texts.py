@@ -32,10 +32,10 @@ CLICK_VALUES = "Click values on the tree, then name their group."
 
 CHOOSE_VALUES = "choose the values or groups to put together"
 CHOOSE_GROUP_TO_DISSOLVE = "choose a group to dissolve"
-CHOOSE_GROUP_TO_RENAME = "choose a group to rename: values are called what the table calls them"
+CHOOSE_GROUP_TO_RENAME = "choose a group to rename: a value keeps its name from the table"
 RENAME_ONE = "choose the one group that is to be renamed"
 NO_NAME = "a group needs a name of its own"
-NO_NEW_NAME = "a group needs a name of its own, which nothing else has"
+NO_NEW_NAME = "give the group a name that no value and no other group has"
 NAME_TAKEN = "this name is taken by a value or a group: choose another"
 NOT_SIDE_BY_SIDE = "what is put together must be below the same group; dissolve a group first"
 EVERY_VALUE = "this group would contain every value: leave some out"
@@ -98,7 +98,7 @@ OPEN_TABLE = "Open a table, and say which columns are quasi-identifiers or sensi
 USED = "Used."
 USED_FOR_DISTANCE = "t-closeness measures along this hierarchy; the column is published as it is."
 SENSITIVE_UNUSED = (
-    "Not used yet: this column is sensitive. With a hierarchy, values below the same node are closer for "
+    "Not used yet: this column is sensitive. If it has a hierarchy, values below the same node are closer for "
     "t-closeness than others; the column is published as it is."
 )
 SENSITIVE_HAS_NO_LIMIT = "a sensitive column has no limit: it is published as it is, and its hierarchy is the distance of t-closeness"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 HEADING = "Prepare"
 LEAD = (
-    "Offices code a table before they anonymize it: ages above 90 become 90, incomes are "
+    "Statistical offices recode a table before they anonymize it: ages above 90 become 90, incomes are "
     "rounded, a date of birth becomes a year."
 )
 NO_STEP = "Without a step, the table stays as it is."
@@ -16,9 +16,7 @@ NO_STEP = "Without a step, the table stays as it is."
 # The form of a step
 
 STEPS_CARD = "Prepare: steps before"
-STEPS_LEAD = (
-    "Coded before anything else, in this order. The release is verified against the table after them."
-)
+STEPS_LEAD = "These steps change the table before it is anonymized, in this order. The release is verified against the table after them."
 STEP = "Step"
 COLUMN = "Column"
 ADD = "Add the step"

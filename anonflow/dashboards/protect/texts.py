@@ -65,7 +65,7 @@ def about_cut(cut: str, size: int, seconds: float) -> str:
         "whole": "The whole table at once: the least loss, the most time.",
         "size": f"Each {size:,} records on their own, side by side: faster, with a little more loss.",
         "time": f"anonflow times the method on a few partitions, and takes the largest that fit {seconds:g} s.",
-        "auto": f"anonflow times methods on some of the records, and takes the one that loses least in {seconds:g} s.",
+        "auto": f"anonflow times methods on some of the records, and takes the one with the least loss in {seconds:g} s.",
     }
     return sentences[cut]
 
@@ -74,7 +74,7 @@ def about_cut(cut: str, size: int, seconds: float) -> str:
 
 BEFORE_RUN = "Before you run"
 EXPECT = "Expect time and memory"
-EXPECTING = "Running a few records…"
+EXPECTING = "Running the methods on a few records…"
 EXPECTED = ("run", "seconds expected", "MiB expected", "")
 """The headings of the expectations."""
 WHAT_IT_TOOK = "What it took"
@@ -215,9 +215,7 @@ WAY = "Where a draw may fail"
 WAYS = {"make classes": "classes", "more rows for all (blind)": "blind"}
 """What is done where a draw may fail."""
 CANNOT_WORK = "This cannot work."
-WITHOUT_DIVERSITY = (
-    "Without it, k records that may be a person's can all share one sensitive value: then everybody knows it."
-)
+WITHOUT_DIVERSITY = "Without diversity, the k records that may belong to a person can all have the same sensitive value: then everybody knows this value."
 DISTANCE_OF_HIERARCHY = "Values below one node of the column's hierarchy are closer than others."
 DISTANCE_OF_VALUES = (
     "Numbers are compared in their order, other values are all equally far from each other: "
@@ -232,7 +230,7 @@ def feasible(largest: str) -> str:
 
 # Limits and weights
 
-LIMITS_LEAD = "Click a number to change it; empty it to take it away."
+LIMITS_LEAD = "Click a number to change it; empty the field to remove it."
 LIMIT_TITLES = {
     "column": "Column",
     "kind": "Kind",

@@ -150,7 +150,7 @@ class ReviewForm(pn.viewable.Viewer):
         self.print.visible = not self.pdf
         self.pdf_file.visible = bool(self.pdf)
         if self.problem:
-            text = Markup("<p class='af-bad'>{}</p>").format(self.problem)
+            text = Markup("<p class='af-bad' role='alert'>{}</p>").format(self.problem)
         elif self.printing:
             text = Markup("<p class='soft' role='status'>{}</p>").format(texts.PRINTING)
         elif not ready:

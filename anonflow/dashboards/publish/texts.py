@@ -19,7 +19,7 @@ K = "k"
 RECORDS = "records"
 LOSS = "information loss (GCP)"
 SUPPRESSED = "suppressed"
-ONLY_ONE = "Whoever has two releases about the same people can intersect them. Publish only one, or none of the earlier ones."
+ONLY_ONE = "Somebody who has two releases about the same people can compare them and learn more. Publish only one, or none of the earlier ones."
 AGREE = "Draw another release: I will publish only one of them"
 DRAW = "Draw the release"
 DRAWING = "Drawing…"
@@ -113,7 +113,7 @@ SEED_IS_APART = (
     "is not among the files. With it and the table anybody can repeat the draw and learn whose row is whose. Never put it "
     "beside the release."
 )
-SHOW_SEED = "I know that the seed undoes the release: offer it"
+SHOW_SEED = "I know that the seed reveals whose row is whose: offer it for download"
 
 # The reviewer's report
 

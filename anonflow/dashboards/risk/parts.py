@@ -277,7 +277,7 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
                 "; ".join(each.reasons),
             ]
         )
-    return facts(texts.REASONS_HEADER, rows, [3])
+    return Markup("<div class='reasons'>{}</div>").format(facts(texts.REASONS_HEADER, rows, [3]))
 
 
 def _rank(advice: Advice, columns: Mapping[str, Any]) -> tuple[bool, int, int]:

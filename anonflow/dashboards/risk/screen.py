@@ -178,6 +178,7 @@ class RiskScreen(pn.viewable.Viewer):
         part = self.parts
         self.unsampled = html(Markup("<p class='soft'>{}</p>").format(texts.UNSAMPLED))
         self.people = card(texts.OWNERS, part["owners"])
+        self.reasons = card(texts.REASONS, part["reasons"], lead=texts.ABOUT_REASONS)
         self.cards = [
             card(texts.ALONE, part["alone"]),
             card(texts.COMBINATIONS, self.size, part["sets"], part["sets_table"], part["pairs"],
@@ -201,7 +202,7 @@ class RiskScreen(pn.viewable.Viewer):
             ),
             *self.cards,
             self.listed,
-            card(texts.REASONS, part["reasons"], lead=texts.ABOUT_REASONS),
+            self.reasons,
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip
@@ -211,9 +212,10 @@ class RiskScreen(pn.viewable.Viewer):
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
             each.visible = picture is not None and (each is not self.people or self._has_owners())
+        self.reasons.visible = picture is not None
         if model.problem:
             self.status.object = str(
-                Markup("<p class='af-bad'>{}</p>").format(texts.not_computed(model.problem))
+                Markup("<p class='af-bad' role='alert'>{}</p>").format(texts.not_computed(model.problem))
             )
         else:
             computing = f"<p class='soft' role='status'>{texts.COMPUTING}</p>"

@@ -122,10 +122,10 @@ def columns_left_out(number: int) -> str:
 # Columns and records
 
 FROM_COLUMNS = "Which columns it comes from"
-ABOUT_FROM_COLUMNS = "Of all minimal sample uniques, the share that each column is part of."
-FROM_COLUMNS_PICTURE = "Part of each column in the minimal sample uniques"
+ABOUT_FROM_COLUMNS = "Of all minimal sample uniques, the share that contains each column."
+FROM_COLUMNS_PICTURE = "Share of the minimal sample uniques that contain each column"
 RISKIEST = "The riskiest records"
-ABOUT_RISKIEST = "By SUDA's score: many small sets of columns single them out. Marked: one of the smallest sets. Records are counted from 0."
+ABOUT_RISKIEST = "By SUDA's score: a high score means that many small sets of columns single the record out. Marked: one of the smallest sets. Records are counted from 0."
 RISKIEST_HEADER = ("record", "score", "minimal uniques")
 
 # People and households
@@ -191,7 +191,7 @@ FIT_ONE = "records that fit exactly one of them"
 FIT_NONE = "records that fit none of them"
 CHANCE = "average chance of naming a record's person"
 ABOUT_FIGURES = (
-    "These figures are of the original records. Somebody who compares the table with this register names the person of each "
+    "These figures describe the original records. Somebody who compares the table with this register names the person of each "
     "record that fits exactly one. The attackers try the register on a release, too: see its report."
 )
 NO_TABLE_FOR_REGISTER = "no table is open with these columns; open one first"

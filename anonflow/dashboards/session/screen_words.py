@@ -15,7 +15,7 @@ RULE = r"(?:value|suppress|drop|refuse)"
 _WORDS: tuple[tuple[str, str], ...] = (
     (rf"say missing: ({RULE}(?:(?:, | or ){RULE})*)(?: in the schema)?", r"choose \1 under Without a value, on the screen Data"),
     (rf"\bmissing: ({RULE})", r"\1 under Without a value"),
-    (r"name them under 'missing' of the source", "name them under Texts that mean: no value, on the screen Data"),
+    (r"name them under 'missing' of the source", "name them under Texts that stand for a missing value, on the screen Data"),
     (
         "name its encoding in the source",
         "type its encoding under How the CSV file is written, such as latin-1, and read the file again",

@@ -41,6 +41,9 @@ _PERSON_THINGS = {
     "order",
     "invoice",
     "case",
+    "fall",
+    "akten",
+    "vertrag",
     "record",
     "card",
     "karte",
@@ -75,8 +78,11 @@ _NUMBERS = {
     "key",
     "code",
     "kennung",
+    "zeichen",
     "ref",
 }
+_COMPOUND = re.compile(rf"({'|'.join(sorted(_PERSON_THINGS))})(s|n|en)?({'|'.join(sorted(_NUMBERS))})")
+"""Both in one word: Fallnummer, Mitgliedsnummer, casenumber."""
 
 _NUMBER_OF_PERSON = "a number or code that stands for one person"
 
@@ -134,7 +140,8 @@ def name_says(name: str) -> tuple[str, str] | None:
     joined = "".join(words)
     if _WEIGHT.search(name.strip()):
         return "weight", "its name is that of a sampling weight"
-    if len(words) > 1 and words[-1] in _NUMBERS and set(words[:-1]) & _PERSON_THINGS:
+    number_of = len(words) > 1 and words[-1] in _NUMBERS and set(words[:-1]) & _PERSON_THINGS
+    if number_of or any(_COMPOUND.fullmatch(word) for word in words):
         return "identifier", "its name is that of a number that stands for one person"
     if words[-1:] == ["name"] and (
         len(words) == 1 or words[-2] in ("first", "last", "full", "sur", "given", "family", "user")

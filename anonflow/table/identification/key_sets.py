@@ -211,7 +211,7 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
     exactly if it is not unique on any subset that lacks one column.
     """
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
-        raise ParameterError("key_sets: the largest set has a whole number of columns of at least 1")
+        raise ParameterError("the largest number of columns in a set must be a whole number of at least 1")
     columns = tuple(str(name) for name in columns)
     if not columns:
         raise ParameterError("key_sets: name at least one column that others may know")

@@ -26,6 +26,7 @@ from anonflow.dashboards.explore.texts import ATTACKERS
 from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.neighbours import around_one
+from anonflow.risk.attack import ATTACKERS as REGISTERED
 from anonflow.utility.distributions import MISSING, distribution
 from anonflow.utility.neighbourhood import neighbourhood
 
@@ -363,3 +364,23 @@ def test_many_records_are_computed_and_searched_off_the_event_loop(
     assert threading.get_ident() not in threads["view"] | threads["search"]
     assert screen.model.missing_losses() == ()
     assert 0 <= screen.model.worst_record() < 120
+
+
+def test_every_attacker_has_its_words() -> None:
+    assert set(ATTACKERS) == set(REGISTERED)
+
+
+def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> None:
+    people = af.datasets.census_like(120, seed=2).assign(person=[str(i // 2) for i in range(120)])
+    workspace = Workspace()
+    workspace.open_frame(people, {**af.datasets.schema("census_like"), "person": {"role": "unit"}})
+    workspace.set_algorithms(["greedy"])
+    workspace.set_ks([4])
+    workspace.start()
+    workspace.wait(60)
+    screen = ExploreScreen(workspace=workspace)
+    screen.model.attack()
+    screen.model.background.wait(60)
+    assert not screen.attack.disabled
+    assert any(called(row) == ATTACKERS["unit"] for row in screen.model.attacks.rows)
+    workspace.close()
