@@ -378,7 +378,7 @@ def test_flows_run_on_them(
         ("{excel: empty.xlsx}", "the first row of the sheet must be the header"),
         ("{excel: twice.xlsx}", "two columns have the same name"),
         ("{excel: wide.xlsx}", "rows have more cells than the header"),
-        ("{excel: twice.xlsx, sheet: nobody}", "has no sheet 'nobody'"),
+        ("{excel: twice.xlsx, sheet: nobody}", "has no sheet 'nobody'; it has 1 sheet,"),
     ],
 )
 def test_bad_sources_are_one_sentence(

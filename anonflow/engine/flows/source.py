@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from anonflow import datasets
 from anonflow.algorithms.seeds import derived_seed
-from anonflow.engine.flows.addresses import is_address, shown_address
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, HierarchyError, ParameterError, SchemaError
@@ -81,14 +80,10 @@ def problems_name_the_file(flow: Flow, fingerprint: Fingerprint) -> Iterator[Non
     try:
         yield
     except (DataError, SchemaError, HierarchyError, ParameterError) as error:
-        path, address = flow.source_path, flow.spec.table.source.file
+        path = flow.source_path
         files = (file.path for file in (*fingerprint.source, *fingerprint.others))
         if path is None or flow.table is not None or error.message.startswith((str(path), *files)):
             raise
-        if flow.staged_source is not None:
-            if not is_address(address):  # a frame in place of the flow's source
-                raise
-            raise error.in_file(shown_address(address)) from None
         raise error.in_file(path) from None
 
 
