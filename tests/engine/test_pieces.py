@@ -439,7 +439,7 @@ def test_rows_per_unit_that_cannot_be_had_in_pieces(tmp_path: Path, units: str, 
     for flow in of_units(tmp_path, units, columns=columns):
         with pytest.raises((DataError, ParameterError), match=words) as caught:
             engine.run(flow, seed=SEED)
-        errors.append((type(caught.value), str(caught.value)))
+        errors.append((type(caught.value), str(caught.value).replace(str(flow.parent), "")))
     assert errors[0] == errors[1]
 
 
@@ -465,7 +465,7 @@ def test_units_in_pieces_that_are_none(tmp_path: Path, change: dict[str, list[An
     for flow in flows:
         with pytest.raises((DataError, InfeasibleError), match=words) as caught:
             engine.run(flow, seed=SEED)
-        errors.append(str(caught.value))
+        errors.append(str(caught.value).replace(str(flow.parent), ""))
     assert errors[0] == errors[1]
 
 
