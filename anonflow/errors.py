@@ -122,6 +122,16 @@ class AnonflowError(Exception):
             return cls(problems[0], found=found)
         return cls(f"{summary}: {len(problems):,} problems", problems, found)
 
+    def in_file(self, name: object) -> AnonflowError:
+        """Return the same error, each problem with the name of the file that has it."""
+        problems = [f"{name}: {problem}" for problem in self.problems]
+        return self.collected(f"{name}: cannot be used", problems)
+
+    def renamed(self, path: str, name: str) -> AnonflowError:
+        """Return the same error with another name for a file, such as the one by which its user knows it."""
+        problems = [problem.replace(path, name) for problem in self.problems]
+        return self.collected(f"{name}: cannot be used", problems)
+
 
 class SchemaError(AnonflowError):
     """A schema that contradicts itself or the table."""

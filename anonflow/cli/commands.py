@@ -763,8 +763,7 @@ def _schema(schema: Path) -> Any:
         try:
             return Schema(columns, folder=schema.parent, prepare=data["table"].get("prepare"))
         except SchemaError as error:
-            problems = [f"{schema}: {problem}" for problem in error.problems]
-            raise SchemaError.collected(f"{schema}: cannot be used", problems) from None
+            raise error.in_file(schema) from None
     return Schema.read(schema)
 
 

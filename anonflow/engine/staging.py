@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from anonflow.engine.flows.addresses import fetched, is_address
+from anonflow.engine.flows.addresses import fetched, is_address, shown_address
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.errors import DataError
+from anonflow.errors import AnonflowError, DataError
 from anonflow.table.arrow import plain_table
 
 if TYPE_CHECKING:
@@ -53,9 +53,13 @@ def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
     if source is None and not elsewhere:
         yield flow
         return
+    name = shown_address(named) if source is None and named is not None else "the source"
     if flow.path is None:
-        with TemporaryDirectory(prefix="anonflow-") as place:
-            yield _brought(flow, source, Path(place))
+        with (
+            TemporaryDirectory(prefix="anonflow-") as place,
+            _named(brought := _brought(flow, source, Path(place)), name),
+        ):
+            yield brought
         return
     owner = OwnerFolder(flow.owner_folder)
     owner.make()
@@ -63,9 +67,22 @@ def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended
     folder.mkdir(mode=0o700)
     try:
-        yield _brought(flow, source, folder)
+        with _named(brought := _brought(flow, source, folder), name):
+            yield brought
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _named(flow: Flow, name: str) -> Iterator[None]:
+    """Give problems with a source the name that its user knows, in place of that of its copy."""
+    try:
+        yield
+    except AnonflowError as error:
+        copy = str(flow.staged_source)
+        if flow.staged_source is None or not any(copy in problem for problem in error.problems):
+            raise
+        raise error.renamed(copy, name) from None
 
 
 def _brought(flow: Flow, source: Any, folder: Path) -> Flow:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,7 +193,10 @@ class Table:
             user_missing=user_missing,
             named=schema.needed,
         )
-        return cls(frame, schema)
+        try:
+            return cls(frame, schema)
+        except AnonflowError as error:
+            raise error.in_file(fspath(path)) from None
 
     @classmethod
     def coded(

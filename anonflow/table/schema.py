@@ -322,8 +322,7 @@ class Schema(Mapping[str, Column]):
         try:
             return cls(data["columns"], folder=Path(path).parent, prepare=data.get("prepare"))
         except SchemaError as error:
-            problems = [f"{fspath(path)}: {problem}" for problem in error.problems]
-            raise SchemaError.collected(f"{fspath(path)}: cannot be used", problems) from None
+            raise error.in_file(fspath(path)) from None
 
     @classmethod
     def infer(cls, frame: pd.DataFrame) -> Schema:

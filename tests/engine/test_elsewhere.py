@@ -19,7 +19,7 @@ import anonflow as af
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.engine.flows.addresses import address_problem, fetched, is_address, shown_address, uploaded
 from anonflow.engine.flows.loader import load_flow
-from anonflow.errors import DataError, FlowError
+from anonflow.errors import AnonflowError, DataError, FlowError
 from tests.cases.elsewhere import people, write_flow
 from tests.cases.flow_files import everything_in
 from tests.cases.runs import shell
@@ -201,12 +201,33 @@ def test_what_is_wrong_with_an_address(address: str, written: bool, expected: st
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def needs_another(protocol: str) -> None:
-        raise ImportError("Install s3fs to access S3", name="s3fs")
-
-    monkeypatch.setattr(fsspec, "get_filesystem_class", needs_another)
+    """Also where fsspec names it in a sentence only, as for all stores that it knows."""
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(fsspec.registry, "s3", raising=False)
+    monkeypatch.delitem(sys.modules, "fsspec.implementations.s3", raising=False)
     problem = address_problem("s3://bucket/people.csv")
     assert problem == "s3:// needs the package s3fs; install it with: pip install 'anonflow[remote]'"
+
+
+def test_a_file_of_an_address_is_named_by_it(tmp_path: Path, bucket: str) -> None:
+    """The copy in the owner's folder is deleted by then."""
+    for name, text, words in (
+        ("ragged.csv", "age,city,pay\n1\n", "1 rows have more or fewer than 3 cells"),
+        ("unlike.csv", "age,city\n1,Ulm\n", "column 'pay': not in the table"),
+        ("words.csv", "age,city,pay\nold,Ulm,low\n", "column 'age': 1 values are not numbers"),
+    ):
+        with fsspec.open(f"{bucket}/{name}", "wt", encoding="utf-8") as stream:
+            stream.write(text)
+        for pieces in ("false", "20"):
+            with pytest.raises(AnonflowError) as caught:
+                af.run(write_flow(tmp_path, f"{{csv: '{bucket}/{name}', pieces: {pieces}}}"), seed=SEED)
+            assert str(caught.value).startswith(f"{bucket}/{name}: {words}")
+
+
+def test_a_frame_in_place_of_the_source_is_named(tmp_path: Path) -> None:
+    flow = write_flow(tmp_path, "{parquet: nowhere.parquet}")
+    with pytest.raises(AnonflowError, match=r"^the source: column 'pay': not in the table"):
+        af.run(flow, source=pa.Table.from_pandas(people().drop(columns="pay")), seed=SEED)
 
 
 @pytest.mark.parametrize(

@@ -219,8 +219,12 @@ def test_a_text_that_many_cells_share_is_counted_in_each(
     assert file.stat().st_size < 10_000
     assert read_frame(file)["city"].str.len().sum() == 24 * 200_000
     monkeypatch.setattr(read, "_memory", lambda: 1_000_000)
-    with pytest.raises(DataError, match=r"people\.xlsx: unpacks to more than the 0\.001 GB of memory"):
+    with pytest.raises(
+        DataError, match=r"people\.xlsx: unpacks to more than the 0\.001 GB of memory"
+    ) as caught:
         read_frame(file)
+    # pieces are no help before the whole workbook is read
+    assert "save it as CSV or Parquet, and run that in pieces" in str(caught.value)
     with pytest.raises(DataError, match=r"this server takes at most 0\.3 MB"):
         read_upload(file, Limits(upload_bytes=300_000))
     assert len(read_upload(file, Limits(upload_bytes=1_000_000))[0]) == 24
@@ -374,7 +378,7 @@ def test_flows_run_on_them(
         ("{excel: empty.xlsx}", "the first row of the sheet must be the header"),
         ("{excel: twice.xlsx}", "two columns have the same name"),
         ("{excel: wide.xlsx}", "rows have more cells than the header"),
-        ("{excel: twice.xlsx, sheet: nobody}", "has no sheet 'nobody'"),
+        ("{excel: twice.xlsx, sheet: nobody}", "has no sheet 'nobody'; it has 1 sheet,"),
     ],
 )
 def test_bad_sources_are_one_sentence(

@@ -410,6 +410,9 @@ def test_read_is_a_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,pay\n30,x\n40,y\n", encoding="utf-8")
     table = Table.read(tmp_path / "t.csv", {"age": qi("numeric"), "pay": {"role": "sensitive"}})
     assert table.domains[0].labels == ("30", "40")
+    with pytest.raises(DataError) as caught:
+        Table.read(tmp_path / "t.csv", {"age": qi("numeric"), "pay": qi("numeric")})
+    assert str(caught.value).startswith(f"{tmp_path / 't.csv'}: column 'pay': 2 values are not numbers")
 
 
 def test_a_schemas_problems_carry_their_path() -> None:

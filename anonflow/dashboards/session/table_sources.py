@@ -231,9 +231,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             frame = read_frame(path, **settings)
     except AnonflowError as error:
         # the message must not show the file's place on the server
-        raise DataError.collected(
-            f"{path.name}: cannot be used", [text.replace(str(path), path.name) for text in error.problems]
-        ) from None
+        raise error.renamed(str(path), path.name) from None
     limits.check_rows(len(frame))
     limits.check_columns(frame.shape[1])
     if not len(frame):

@@ -52,10 +52,11 @@ def address_problem(address: str, *, written: bool = False) -> str | None:
     try:
         fsspec.get_filesystem_class(parts.scheme)
     except ImportError as error:
-        needed = getattr(error, "name", None) or "another package"
-        return (
-            f"{parts.scheme}:// needs the package {needed}; install it with: pip install 'anonflow[remote]'"
-        )
+        package = getattr(
+            error.__cause__, "name", error.name
+        )  # fsspec raises an error of its own, with a sentence
+        needed = f"the package {package}" if package else "another package"
+        return f"{parts.scheme}:// needs {needed}; install it with: pip install 'anonflow[remote]'"
     except ValueError:
         return f"{parts.scheme}:// is not a kind of address that fsspec knows"
     return None

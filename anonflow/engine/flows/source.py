@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from anonflow import datasets
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
-from anonflow.errors import DataError
+from anonflow.errors import DataError, HierarchyError, ParameterError, SchemaError
 from anonflow.table import Table
 from anonflow.table.files.query import read_query
 from anonflow.table.files.read import must_fit, read_csv, read_parquet
@@ -19,7 +21,7 @@ from anonflow.table.per_unit import capped_rows, one_row_per_unit
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame_of", "per_unit", "read", "seed_of_caps"]
+__all__ = ["frame_of", "per_unit", "problems_name_the_file", "read", "seed_of_caps"]
 
 
 def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
@@ -54,9 +56,35 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
         frame = read_parquet(path, opener=fingerprint.open, named=flow.needed)
     elif frame is None:
         raise DataError("the flow names no source")
-    frame = per_unit(flow, frame, seed)
-    with fingerprint.others_read():
-        return Table(frame, flow.schema)
+    with problems_name_the_file(flow, fingerprint):
+        frame = per_unit(flow, frame, seed)
+        with fingerprint.others_read():
+            return Table(frame, flow.schema)
+
+
+@contextmanager
+def problems_name_the_file(flow: Flow, fingerprint: Fingerprint) -> Iterator[None]:
+    """Name the source, if it is a file, in problems with its table that name no file.
+
+    Parameters
+    ----------
+    flow : Flow
+    fingerprint : Fingerprint
+        Of its files.
+
+    Raises
+    ------
+    DataError, SchemaError, HierarchyError, ParameterError
+        Any that is raised inside.
+    """
+    try:
+        yield
+    except (DataError, SchemaError, HierarchyError, ParameterError) as error:
+        path = flow.source_path
+        files = (file.path for file in (*fingerprint.source, *fingerprint.others))
+        if path is None or flow.table is not None or error.message.startswith((str(path), *files)):
+            raise
+        raise error.in_file(path) from None
 
 
 def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:

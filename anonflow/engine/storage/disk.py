@@ -124,6 +124,15 @@ class OnDisk:
             If it cannot be read or has changed, or no record is left.
         """
         self._executor = executor
+        with source.problems_name_the_file(self._flow, self._session.fingerprint):
+            self.outline = self._scan(executor)
+            if self.outline.schema.unit_column is not None:
+                self._units = self._read_units()
+                self._unit_file = self._units.write(self._spill.file("units.npy"))
+        return self.outline
+
+    def _scan(self, executor: Executor) -> Outline:
+        """Scan the table piece by piece, and code the values of its columns."""
         flow = self._flow
         schema, path = flow.schema, flow.source_path
         fingerprint = self._session.fingerprint
@@ -189,11 +198,7 @@ class OnDisk:
         if flow.table is not None:  # it has reported the rows that it left out
             unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
         filtered = max(0, read - whole.rows) if flow.table is None else flow.table.filtered
-        self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
-        if schema.unit_column is not None:
-            self._units = self._read_units()
-            self._unit_file = self._units.write(self._spill.file("units.npy"))
-        return self.outline
+        return Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
 
     def _read_units(self) -> Units:
         """Return the unit of each row."""

@@ -523,17 +523,21 @@ def csv_form(
 
 
 def must_fit(path: str | PathLike[str]) -> Callable[[Iterable[int]], None]:
-    """Return a function that refuses a file whose parts exceed this machine's memory.
+    """Return a function that refuses a file whose parts exceed this machine's memory, and that can only be read whole.
 
     Parameters
     ----------
     path : path
         For the message.
     """
-    return lambda sizes: _must_fit(fspath(path), sizes)
+    return lambda sizes: _must_fit(
+        fspath(path), sizes, "save it as CSV or Parquet, and run that in pieces (source: {pieces: true})"
+    )
 
 
-def _must_fit(name: str, sizes: Iterable[int]) -> None:
+def _must_fit(
+    name: str, sizes: Iterable[int], advice: str = "run it in pieces if it is (source: {pieces: true})"
+) -> None:
     """Refuse a file whose parts unpack to more than this machine's memory: reading it would end the process."""
     most, size = _memory(), 0
     for part in sizes:
@@ -541,7 +545,7 @@ def _must_fit(name: str, sizes: Iterable[int]) -> None:
         if size > most:
             raise DataError(
                 f"{name}: unpacks to more than the {most / 1e9:.3g} GB of memory of this machine; see that it is what you "
-                "expect, and run it in pieces if it is (source: {pieces: true})"
+                f"expect, and {advice}"
             )
 
 

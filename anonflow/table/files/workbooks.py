@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import AnonflowError, DataError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def read_workbook(
             book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
             names = [worksheet.title for worksheet in book.worksheets]
             if sheet is not None and sheet not in names:
-                raise DataError(f"{name}: has no sheet {sheet!r}; name one of its {len(names)} sheets")
+                raise DataError(
+                    f"{name}: has no sheet {sheet!r}; it has {plural(len(names), 'sheet')}, name that of the table"
+                )
             if not names:
                 raise DataError(f"{name}: has no sheet with cells")
             worksheet = book[sheet or names[0]]
