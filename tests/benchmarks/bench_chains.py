@@ -104,6 +104,18 @@ OTHERS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 """The other methods that end in a k-regular graph, at settings of about the same seconds."""
 
+DEFAULTS: dict[str, tuple[Any, ...]] = {
+    "start": ("dense", "sparse"),
+    "first": (500, 1_000, 2_000, 4_000),
+    "candidates": (16, 32, 64),
+    "rounds": (2, 4, 8, 16),
+    "kicks": (0, 5, 10, 20),
+}
+"""Options of two-phase, and values around their defaults; but for its own, an option is tried with `FEW_KICKS`."""
+
+FEW_KICKS = 5
+"""Half of the default: differences of the options before are seen in half of the time."""
+
 GOALS = {
     ("Adult", 10): ((7.0, 0.0285), (30.0, 0.0280), (240.0, 0.0276)),
     ("Adult", 5): ((3.0, 0.0147), (8.0, 0.0145), (60.0, 0.0143)),
@@ -121,13 +133,14 @@ TABLE_ROWS = {
     "normal-3": 3,
     "normal-10": 6,
     "others": 40,
+    "defaults": 4,
     "census": 5,
     "pieces-1m": 15,
     "pieces-10m": 150,
 }
 """Rows of the table, and about how many minutes each takes on two quiet cores; ``--rows adult-5,census`` runs some."""
 
-QUICK = ("glance", "audited", "adult-10", "adult-5", "normal-3", "normal-10", "others", "census")
+QUICK = ("glance", "audited", "adult-10", "adult-5", "normal-3", "normal-10", "others", "defaults", "census")
 """Those that run where none are named."""
 
 LARGE: dict[str, Any] = {"first": 250, "rounds": 4, "kicks": 0}
@@ -162,6 +175,8 @@ def run(small: bool, rows: Sequence[str] = ()) -> list[dict[str, Any]]:
                     figures += beside(name, table, k, curves, small)
                 if curves:
                     panels.append((f"{name}, k = {k}: GCP", curves))
+    if "defaults" in wanted:
+        figures += around_the_defaults(small)
     if "census" in wanted:
         figures += census(3_000 if small else 500_000)
     for row_name, n in (("pieces-1m", 1_000_000), ("pieces-10m", 10_000_000)):
@@ -205,6 +220,19 @@ def beside(name: str, table: af.Table, k: int, curves: dict[str, Curve], small: 
         taken, loss = measured(table, "two-phase", k, kicks=kicks)
         curves.setdefault(label, {})[taken] = loss
         rows += figures(f"{name}, k = {k}, {label}, {kicks} kicks", taken, loss)
+    return rows
+
+
+def around_the_defaults(small: bool) -> list[dict[str, Any]]:
+    """Seconds and loss of two-phase on the first table, k = 10, by each option on its own."""
+    name, table = next(tables(small))
+    rows: list[dict[str, Any]] = []
+    for option, values in DEFAULTS.items():
+        for value in values[:2] if small else values:
+            options = {"kicks": FEW_KICKS} | {option: value}
+            few = af.Table(table.frame.iloc[:200], table.schema)
+            af.anonymize(few, "two-phase", k=10, seed=1, **options)  # compiles
+            rows += figures(f"{name}, k = 10, {option} {value}", *measured(table, "two-phase", 10, **options))
     return rows
 
 
