@@ -126,7 +126,11 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         header.insert(4, "no release below")
     for result in report.results:
         row = result.row()
-        swept = [str(value) for key, value in result.values.items() if key not in _NAMED]
+        swept = [
+            "on the whole table" if (key, value) == ("partition.size", None) else str(value)
+            for key, value in result.values.items()
+            if key not in _NAMED
+        ]
         rows.append(
             [
                 " ".join([result.algorithm, *swept]),

@@ -223,6 +223,15 @@ def test_verify_finds_what_is_wrong(tmp_path: Path, schema: Path, capsys: pytest
     assert "Athens" not in out + err
 
 
+def test_a_run_on_the_whole_table_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flow = write_flow(tmp_path, publish="", more="matrix:\n  partition.size: [20, null]\n")
+    status, out, _ = shell(capsys, "run", flow)
+    assert status == 0
+    assert "greedy 20 " in out
+    assert "greedy on the whole table " in out
+    assert "None" not in out
+
+
 def test_compare_prints_and_writes(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_flow(tmp_path)
     status, out, err = shell(
