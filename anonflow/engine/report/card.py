@@ -42,8 +42,8 @@ __all__ = [
 
 LINES = ("promise", "measured", "homogeneity", "insider", "linkable columns", "utility")
 
-SAMPLE = 5_000
-"""Records that a remedy is tried on: whole partitions of a larger table."""
+SAMPLE, ENOUGH = 5_000, 2_000
+"""Records that a remedy is tried on at most: whole partitions of a larger table, no more than are enough."""
 
 PASSED, FAILED, NOT_MEASURED, NO_VERDICT = "passed", "failed", "not measured", "–"
 
@@ -566,7 +566,7 @@ class Prices:
 
     def of(self, sentence: str, run: Callable[[Table], Anonymization]) -> Remedy:
         """Return a remedy with its price; or why it has none."""
-        few = sample_of(self._anonymization, self._seed, SAMPLE)
+        few = sample_of(self._anonymization, self._seed, SAMPLE, ENOUGH)
         if few is None:
             return Remedy(sentence, None, "no price: one partition has more than 5,000 records")
         note = "" if few.n == self._anonymization.n else f"on {few.n:,} records"
@@ -585,7 +585,7 @@ class Prices:
         return Remedy(sentence, price, note)
 
 
-def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | None:
+def sample_of(anonymization: Anonymization, seed: int, most: int, enough: int | None = None) -> Table | None:
     """Return some records of an anonymization: all, or complete partitions; None if one partition is too large.
 
     Parameters
@@ -594,6 +594,8 @@ def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | Non
     seed : int
     most : int
         Records.
+    enough : int, optional
+        Records after which no further partition is added; `most` without it.
 
     Returns
     -------
@@ -607,7 +609,8 @@ def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | Non
         return None
     chosen: list[np.ndarray] = []
     for p in np.random.default_rng(seed).permutation(len(parts)).tolist():
-        if sum(map(len, chosen)) + len(parts[p]) > most:
+        records = sum(map(len, chosen))
+        if records >= (enough or most) or records + len(parts[p]) > most:
             break
         chosen.append(parts[p])
     return table.take(np.sort(np.concatenate(chosen)))

@@ -11,7 +11,7 @@ import pytest
 
 import anonflow as af
 from anonflow.engine.execution.events import Cancelled
-from anonflow.engine.report.card import LINES, Prices, ReleaseCard, cards_of, plausible, smallest_k
+from anonflow.engine.report.card import LINES, Prices, ReleaseCard, cards_of, plausible, sample_of, smallest_k
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from anonflow.risk.attack import OF_THE_ROW
 from anonflow.risk.attack_context import AttackContext
@@ -242,3 +242,18 @@ def test_a_remedy_swallows_no_other_error(kind: type[Exception]) -> None:
 
     with pytest.raises(kind, match="stopped"):
         Prices(af.anonymize(table(20), "mondrian", k=3, seed=SEED), SEED).of("k = 4", run)
+
+
+def test_remedies_are_tried_on_no_more_partitions_than_are_enough() -> None:
+    anonymization = af.anonymize(table(90), "mondrian", k=3, seed=SEED, partition_size=10)
+    sizes = {len(part) for part in anonymization.partitions or ()}
+    assert sizes == {10}
+    records = {}
+    for most, enough in ((50, None), (50, 25), (50, 5), (55, 54)):
+        few = sample_of(anonymization, SEED, most, enough)
+        assert few is not None
+        records[most, enough] = few.n
+    assert records == {(50, None): 50, (50, 25): 30, (50, 5): 10, (55, 54): 50}
+    whole = sample_of(anonymization, SEED, 90, 5)
+    assert whole is not None
+    assert whole.n == 90
