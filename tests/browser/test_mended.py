@@ -91,6 +91,8 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     page.locator("nav li button[aria-current=step]", has_text="Publish").wait_for()
     ready(page)
     page.wait_for_timeout(500)
+    page.get_by_role("button", name="Draw the release", disabled=False).wait_for(timeout=90_000)
+    ready(page)
     tab_to(page, "Draw the release")
     page.keyboard.press("Enter")
     seen(page, "Every check passed").wait_for(timeout=90_000)
