@@ -120,7 +120,8 @@ def test_while_it_imports_it_ends_at_once(tmp_path: Path, number: signal.Signals
             assert {name for name in everything_in(tmp_path) if not name.startswith("owner")} <= before
         else:
             assert running.returncode == 0
-            break
+            if 130 in seen:  # else a busy machine sent the signal too late: once more
+                break
     assert 130 in seen
 
 
