@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import DataError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells, reads_as_number
 from anonflow.table.identification.column_signs import name_says, values_say
 from anonflow.table.numbers import numbers_of
@@ -302,6 +303,6 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
     strange = texts[~numbers].nunique()
     if numbers.mean() >= 0.5 and 0 < strange <= 10:
         reasons.append(
-            f"{int(numbers.sum()):,} numbers are mixed with {strange} code{'s' * (strange > 1)}: as categories they are published as lists"
+            f"{int(numbers.sum()):,} numbers are mixed with {plural(strange, 'code')}: as categories they are published as lists"
         )
     return reasons

@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def places() -> list[str]:
     assert REGISTRY["zebra"].look.colour == "#123456"
     results.append("registry")
 
-    document = {
+    document: dict[str, Any] = {
         "flow": "stripes",
         "version": 1,
         "table": {
@@ -127,12 +127,12 @@ def places() -> list[str]:
         report = af.run(path)
         assert report.ok
         assert report.results[0].measures["half-lm"] > 0
-        document["steps"][0]["anonymize"]["stripe"] = "red"  # type: ignore[index]
+        document["steps"][0]["anonymize"]["stripe"] = "red"
         path.write_text(json.dumps(document), encoding="utf-8")
         with pytest.raises(FlowError, match="'stripe' of zebra must be one of black, white"):
             load_flow(path)
-        document["steps"][0]["anonymize"]["stripe"] = "white"  # type: ignore[index]
-        document["table"]["source"]["pieces"] = 60  # type: ignore[index]
+        document["steps"][0]["anonymize"]["stripe"] = "white"
+        document["table"]["source"]["pieces"] = 60
         path.write_text(json.dumps(document), encoding="utf-8")
         with pytest.raises(FlowError, match="the criterion herd needs all rows at once"):
             af.run(path)  # batch by batch its classes would be cut

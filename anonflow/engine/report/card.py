@@ -42,8 +42,11 @@ __all__ = [
 
 LINES = ("promise", "measured", "homogeneity", "insider", "linkable columns", "utility")
 
-SAMPLE, ENOUGH = 5_000, 2_000
-"""Records that a remedy is tried on at most: whole partitions of a larger table, no more than are enough."""
+SAMPLE = 5_000
+"""Records that a remedy is tried on at most: whole partitions of a larger table."""
+
+ENOUGH = 2_000
+"""Records after which no further partition of a larger table is added."""
 
 PASSED, FAILED, NOT_MEASURED, NO_VERDICT = "passed", "failed", "not measured", "–"
 
