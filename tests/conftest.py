@@ -15,9 +15,9 @@ from tests import ROOT
 
 # The first example of a test may compile a kernel: neither a deadline nor "too slow" says anything then.
 _ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("moderate", max_examples=40, **_ALWAYS)
+settings.register_profile("quick", max_examples=10, **_ALWAYS)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_ALWAYS)
-settings.load_profile("ci" if os.environ.get("CI") else "moderate")
+settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
 
 @pytest.fixture(scope="session")

@@ -75,6 +75,7 @@ def test_python_dash_m_and_the_entry_point(tmp_path: Path) -> None:
     assert process("--version").stdout == f"anonflow {af.__version__}\n"
 
 
+@pytest.mark.slow
 def test_output_does_not_depend_on_the_locale(tmp_path: Path) -> None:
     write_flow(tmp_path)
     (tmp_path / "seed").write_text("12" * 20)
@@ -453,6 +454,7 @@ def test_ctrl_c_is_130_and_nothing_is_left(tmp_path: Path, scheduler: str) -> No
     assert left == {"flow.yaml", "people.csv"}
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_adult_from_the_shell(tmp_path: Path, data_folder: Path) -> None:
     import shutil

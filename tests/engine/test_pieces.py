@@ -876,13 +876,13 @@ def test_query_error_and_bounds_are_as_in_memory(tmp_path: Path, algorithm: str)
 def test_a_data_set_in_pieces(tmp_path: Path) -> None:
     """A built-in data set is put aside first; the bits are those in memory."""
     columns = "".join(
-        f"    {name}: {{role: quasi-identifier, kind: categorical}}\n" for name in ("parents", "has_nurs", "form")
-    ) + "    health: {role: sensitive}\n"  # fmt: skip
+        f"    {name}: {{role: quasi-identifier, kind: categorical}}\n" for name in ("Gender", "Marital", "Race")
+    ) + "    Salary-class: {role: sensitive}\n"  # fmt: skip
     reports = []
-    for name, more in (("memory", ""), ("pieces", ", pieces: 3000")):
+    for name, more in (("memory", ""), ("pieces", ", pieces: 100")):
         (tmp_path / name).mkdir()
         flow = write_flow(
-            tmp_path / name, source=f"{{dataset: nursery{more}}}", columns=columns, publish=PARQUET,
+            tmp_path / name, source=f"{{dataset: census_like, n: 400{more}}}", columns=columns, publish=PARQUET,
             anonymize="{algorithm: mondrian, k: 5}",
         )  # fmt: skip
         reports.append(engine.run(flow, seed=SEED))

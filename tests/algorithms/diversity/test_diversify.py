@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -39,7 +39,7 @@ from tests.cases import costs as cost_cases
 from tests.cases.freeform import dyadic
 from tests.naive import diversify as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import KINDS, WITHOUT_CODES, tables
+from tests.strategies import KINDS, WITHOUT_CODES, examples, tables
 
 SEED = 2**127 + 11
 REQUESTS: list[dict[str, Any]] = [
@@ -578,7 +578,7 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
-@settings(max_examples=25)
+@examples(25)
 @given(st.sampled_from(["k-concealment", "mondrian", "forest", "pattern-guided"]), st.data())
 def test_any_table_keeps_the_criterion_or_is_refused(algorithm: str, data: st.DataObject) -> None:
     """Whatever its columns: the release keeps the criterion, or what was asked is refused."""

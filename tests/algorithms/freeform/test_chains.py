@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -21,10 +21,10 @@ from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import random_table
 from tests.checks import check_result
-from tests.strategies import regular_matches, tables
+from tests.strategies import examples, regular_matches, tables
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=3, max_n=8), st.data(), st.sampled_from(MEASURES))
 def test_regular_never_worse_and_plain_and_compiled_agree(
     table: Table, data: st.DataObject, measure: str
