@@ -24,7 +24,7 @@ from anonflow.table import Table
 from anonflow.utility import bounds
 from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
-from tests.cases.flow_files import write_flow
+from tests.cases.flow_files import REPORTED, write_flow
 from tests.naive import bounds as naive
 from tests.strategies import examples, tables
 
@@ -248,7 +248,7 @@ def said_below(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[f
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 def test_flows_and_the_shell_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flow = write_flow(tmp_path, steps="  - measure: [gcp, lower-bound]\n")
+    flow = write_flow(tmp_path, steps="  - measure: [gcp, lower-bound]\n", publish=REPORTED)
     report = af.run(flow)
     row = report.runs.iloc[0]
     assert 0 < row["lower-bound"] <= row["gcp"]
