@@ -28,6 +28,7 @@ print([str(each.message) for each in caught])
 """
 
 
+@pytest.mark.slow
 def test_a_second_release_warns_in_another_process(tmp_path: Path) -> None:
     frame = people(60)
     af.anonymize(af.Table(frame, NAMED), "mondrian", k=5).release(seed=2**127, owner=tmp_path / "owner")

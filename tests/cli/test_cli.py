@@ -68,6 +68,7 @@ def test_quiet_says_only_what_matters(tmp_path: Path, capsys: pytest.CaptureFixt
     assert err.splitlines() == ["warning: 1 column is not named by the flow and not published: zip"]
 
 
+@pytest.mark.slow
 def test_python_dash_m_and_the_entry_point(tmp_path: Path) -> None:
     done = process("run", write_flow(tmp_path), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -317,6 +318,7 @@ def test_a_full_disk_is_status_3(
     assert not list((tmp_path / "out").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet() -> None:
     line = f"{sys.executable} -m anonflow datasets | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=ROOT, capture_output=True, text=True)
@@ -324,6 +326,7 @@ def test_a_closed_pipe_is_quiet() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_standard_output_that_is_closed_from_the_start_is_no_bug() -> None:
     line = f"{sys.executable} -m anonflow datasets >&-"
     done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True)

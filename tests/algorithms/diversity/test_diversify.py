@@ -253,6 +253,7 @@ def mixed(n: int = 300, values: int = 12) -> Table:
     return Table(frame, columns)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 def test_a_part_of_the_graph_becomes_classes_and_the_draw_rarely_fails() -> None:
     """Of many draws no more fail than was said, and without the step nearly all do."""
@@ -278,6 +279,7 @@ def test_a_part_of_the_graph_becomes_classes_and_the_draw_rarely_fails() -> None
     assert af.verify(table, closed, ["covers", "k-regular", claim], k=5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 @pytest.mark.parametrize("parameters", REQUESTS, ids=lambda request: str(request["criterion"]))
 def test_small_tables_keep_the_risk(parameters: dict[str, Any]) -> None:
