@@ -103,6 +103,7 @@ def test_unusual_weights_follow_their_definition(n: int, seed: int) -> None:
             assert weights[i, j] == pytest.approx(costs[i, j] - np.mean(row) - np.mean(column), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_relative_weights_lose_less(data_folder: Path) -> None:
     table = adult(data_folder)

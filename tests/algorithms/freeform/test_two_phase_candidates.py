@@ -185,6 +185,7 @@ def test_cycles_only_lower_the_loss_and_keep_the_degrees(
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow
 def test_cycles_are_found_where_there_are_some() -> None:
     """A bad start of 36 records: whoever looks long enough finds most of what trades of two would give."""
     table = random_table(36)
