@@ -21,7 +21,7 @@ import anonflow as af
 from anonflow import cli, engine
 from anonflow.cli.command_line import COMMANDS
 from tests import ROOT
-from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.cases.runs import shell
 
 
@@ -48,7 +48,7 @@ def schema(tmp_path: Path) -> Path:
 
 
 def test_run_prints_a_short_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = shell(capsys, "run", write_flow(tmp_path))
+    status, out, err = shell(capsys, "run", write_flow(tmp_path, publish=REPORTED))
     assert status == 0
     lines = out.splitlines()
     assert lines[0].split("  ")[0] == "method"
