@@ -197,9 +197,11 @@ def test_a_randomized_release_does_not_warn(recwarn: pytest.WarningsRecorder) ->
 
 def test_a_flow_says_it_too(tmp_path: Any) -> None:
     from anonflow import engine
-    from tests.cases.flow_files import write_flow
+    from tests.cases.flow_files import REPORTED, write_flow
 
-    flow = write_flow(tmp_path, anonymize="{algorithm: k-concealment, k: 3, target: '(k,k)'}")
+    flow = write_flow(
+        tmp_path, publish=REPORTED, anonymize="{algorithm: k-concealment, k: 3, target: '(k,k)'}"
+    )
     report = engine.run(flow)
     assert report.ok
     page = next(path for path in report.published if path.suffix == ".html").read_text(encoding="utf-8")
