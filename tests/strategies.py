@@ -1,11 +1,13 @@
-"""All hypothesis strategies: small tables of every mix of quasi-identifier kinds."""
+"""All hypothesis strategies: small tables of every mix of quasi-identifier kinds; and how many examples a test tries."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from anonflow.hierarchy import Hierarchy
@@ -23,6 +25,11 @@ TREE = {
 }
 CITIES = ("San Diego", "Los Angeles", "Wichita", "Topeka", "Lincoln")
 ODD_TEXTS = ("a", "b", "", "*", "{x}", "p|q", '"q"', " lead", "é", "NA", "None", "1", "0-1")
+
+
+def examples(thorough: int) -> settings:
+    """So many examples in CI, and a quarter of them elsewhere: the decorator of a test with a number of its own."""
+    return settings(max_examples=thorough if os.environ.get("CI") else max(5, thorough // 4))
 
 
 def city_tree() -> Hierarchy:

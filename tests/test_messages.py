@@ -232,6 +232,7 @@ def test_every_text_of_a_screen_is_used(folder: str) -> None:
     assert defined - used == set()
 
 
+@pytest.mark.slow
 def test_texts_of_screens_load_no_panel() -> None:
     modules = [f"anonflow.dashboards.{folder}.texts" for folder in WITH_TEXTS]
     code = f"import sys, {', '.join(modules)}; sys.exit('panel' in sys.modules)"

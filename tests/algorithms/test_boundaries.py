@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -26,6 +26,7 @@ from tests.cases.boundaries import (
     people,
 )
 from tests.checks import SOON, TAKE_EVERY_KIND
+from tests.strategies import examples
 
 
 def published(case: Case, classes: np.ndarray) -> Generalization:
@@ -63,7 +64,7 @@ def test_property_1_a_cluster_of_different_boundaries_breaks_one(case: Case) -> 
             assert cells_beyond(case, published(case, classes)) >= 1
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(cases(), st.integers(2, 3))
 def test_properties_2_and_4_generalization_alone_will_do_if_and_only_if_mam_is_k_anonymous(
     case: Case, k: int
@@ -113,7 +114,7 @@ def test_property_5_without_out_generalization_is_enough(case: Case, k: int) -> 
     assert sorted([*kept, *left]) == list(range(case.n))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(cases(max_n=5), st.integers(2, 3))
 def test_property_6_no_subset_with_a_record_of_out_can_be_masked(case: Case, k: int) -> None:
     out = case.out(k)

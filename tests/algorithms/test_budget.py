@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -33,6 +33,7 @@ from tests.cases.flow_files import write_flow
 from tests.cases.runs import SEED, counted, published, shell, stopped_after
 from tests.cases.tables import mixed
 from tests.checks import TAKE_EVERY_KIND, check_result
+from tests.strategies import examples
 
 __all__ = ["counted"]
 
@@ -201,12 +202,12 @@ def test_a_budget_ends_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_table_too_small_for_kicks_takes_a_budget() -> None:
-    anon = af.anonymize(mixed(40), "two-phase", k=3, budget=1.0, seed=7)
+    anon = af.anonymize(mixed(40), "two-phase", k=3, budget=0.2, seed=7)
     assert np.array_equal(replayed(mixed(40), anon).matches, anon.matches)
 
 
 @given(seed=st.integers(0, 2**16), kicks=st.integers(0, 3), more=st.integers(1, 4))
-@settings(max_examples=8, deadline=None)
+@examples(8)
 def test_a_run_that_ends_early_is_one_with_fewer_kicks(seed: int, kicks: int, more: int) -> None:
     answers = iter([*[False] * kicks, *[True] * 100])
 
@@ -267,7 +268,7 @@ def test_a_budget_and_an_effort_exclude_each_other(monkeypatch: pytest.MonkeyPat
         af.anonymize(mixed(30), "greedy", k=3, budget=1.0)
 
 
-@pytest.mark.parametrize("budget", [2.0, 0.01])
+@pytest.mark.parametrize("budget", [0.5, 0.01])
 def test_the_effort_that_a_budget_chose_is_recorded_and_replayed(budget: float) -> None:
     """The kicks, and where the budget or the machine leaves too little time, the quick start."""
     people = mixed(200)
@@ -276,14 +277,17 @@ def test_the_effort_that_a_budget_chose_is_recorded_and_replayed(budget: float) 
     assert (anon.matches == replayed(people, anon).matches).all()
 
 
-@pytest.mark.parametrize("algorithm", TAKE_EVERY_KIND)
+@pytest.mark.parametrize(
+    "algorithm",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "optimal")) for name in TAKE_EVERY_KIND],
+)
 def test_every_method_takes_a_budget(algorithm: str) -> None:
     people = mixed(60)
-    anon = af.anonymize(people, algorithm, k=3, partition_size="auto", budget=1.0, seed=7)
+    anon = af.anonymize(people, algorithm, k=3, partition_size="auto", budget=0.3, seed=7)
     check_result(anon, 3)
     size = anon.parameters["partition_size"]
     assert 3 <= size <= 60
-    assert anon.parameters["budget"] == 1.0
+    assert anon.parameters["budget"] == 0.3
     assert anon.facts["pilots"][0][0] <= 60
     assert isinstance(anon.facts["fits_budget"], bool)
 
@@ -588,8 +592,8 @@ def test_an_effort_in_a_flow_is_recorded_and_replayed(
 @pytest.mark.parametrize(
     ("anonymize", "partition"),
     [
-        ("{algorithm: two-phase, k: 3, budget: 2}", "{size: 70}"),
-        ("{algorithm: auto, guarantee: k-anonymity, k: 3, budget: 1}", "{}"),
+        ("{algorithm: two-phase, k: 3, budget: 0.3}", "{size: 70}"),
+        ("{algorithm: auto, guarantee: k-anonymity, k: 3, budget: 0.3}", "{}"),
         ("{algorithm: greedy, k: 3}", "{size: auto, budget: 0.3}"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
@@ -21,6 +21,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
 from tests import strategies
 from tests.naive import analysis as naive
+from tests.strategies import examples
 
 SEED = 1 << 100
 
@@ -38,7 +39,7 @@ CELLS = st.tuples(st.integers(0, 20), st.integers(0, 6)).map(lambda pair: (pair[
 SETS = st.sets(st.sampled_from("abcd"), min_size=1)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(st.tuples(CELLS, SETS), min_size=1, max_size=12), CELLS, SETS)
 def test_counts_are_those_of_the_values_one_by_one(rows: Any, ages: tuple[int, int], jobs: set[str]) -> None:
     frame = pd.DataFrame(
@@ -57,7 +58,7 @@ def test_counts_are_those_of_the_values_one_by_one(rows: Any, ages: tuple[int, i
     assert counts.certain - 1e-9 <= counts.fitted <= counts.possible + 1e-9
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(strategies.tables(min_n=6, kinds=("numeric", "categorical")), st.data())
 def test_the_truth_is_between_the_bounds(table: af.Table, data: st.DataObject) -> None:
     kinds = {name: table.schema[name].kind for name in table.qi_columns}
@@ -163,7 +164,7 @@ def test_codes_beside_numbers_are_refused_in_a_sentence(tmp_path: Path) -> None:
 NARROW = st.tuples(st.integers(0, 9), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(NARROW, st.sets(st.sampled_from("ab"), min_size=1)), min_size=2, max_size=4))
 def test_bounds_are_those_of_all_tables_that_cells_allow(rows: Any) -> None:
     frame = pd.DataFrame(
@@ -244,7 +245,7 @@ def test_conditions_that_cannot_be_read(where: Any, words: str) -> None:
 # --- the model ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     st.lists(
         st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=2, max_size=2), min_size=2, max_size=8

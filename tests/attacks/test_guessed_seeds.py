@@ -23,7 +23,7 @@ from anonflow.errors import ParameterError
 from anonflow.release import RandomWords, SeedWarning
 from anonflow.release.randomness import seed_of_table
 from anonflow.table.row_marks import Content
-from tests.cases.flow_files import write_flow
+from tests.cases.flow_files import REPORTED, write_flow
 
 SMALL = pytest.mark.filterwarnings("always:a seed below:UserWarning")
 SCHEMA = {"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
@@ -93,7 +93,7 @@ def test_the_seed_of_a_method_that_rests_on_it() -> None:
 
 @SMALL
 def test_the_run_record_says_so(tmp_path: Path) -> None:
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     report = engine.run(flow, seed=7)
     assert sum("below 2^64" in warning for warning in report.warnings) == 1
     record = json.loads((tmp_path / "owner" / "test" / "record.json").read_text())

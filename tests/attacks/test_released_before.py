@@ -15,7 +15,7 @@ import pytest
 
 import anonflow as af
 from anonflow import engine
-from tests.cases.flow_files import write_flow
+from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.released_twice import NAMED, people
 
 RELEASE = """
@@ -28,6 +28,7 @@ print([str(each.message) for each in caught])
 """
 
 
+@pytest.mark.slow
 def test_a_second_release_warns_in_another_process(tmp_path: Path) -> None:
     frame = people(60)
     af.anonymize(af.Table(frame, NAMED), "mondrian", k=5).release(seed=2**127, owner=tmp_path / "owner")
@@ -43,7 +44,7 @@ def test_a_second_release_warns_in_another_process(tmp_path: Path) -> None:
 
 
 def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     first = engine.run(flow)
     assert not any("earlier release" in warning for warning in first.warnings)
     other = flow.with_name("again.yaml")
@@ -55,7 +56,7 @@ def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_shell_the_dashboards_and_python_know_of_each_other(tmp_path: Path) -> None:
     """Three processes: a flow from the shell, a flow of another name, and the dashboards opened beside them."""
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     other = flow.with_name("again.yaml")
     other.write_text(flow.read_text().replace("flow: test", "flow: again"))
     messages = [

@@ -108,6 +108,7 @@ def test_guesses_from_elsewhere_lock_nobody_out(tmp_path: Path, monkeypatch: pyt
         server.stop()
 
 
+@pytest.mark.slow
 def test_the_time_of_an_answer_names_nobody(tmp_path: Path) -> None:
     add_account(tmp_path / "users", "anna", PASSWORD)
     accounts = Accounts(tmp_path / "users")

@@ -17,15 +17,20 @@ SLOW = {
     "analyses",
     "census",
     "chains",
+    "classes",
     "client",
     "coverage",
+    "expected",
+    "freeform",
     "optimal",
+    "patterns",
     "quickstart",
     "reciprocal",
+    "recoding",
     "scale",
     "sessions",
 }
-"""Over five seconds, small as they are: processes and solvers have to start."""
+"""Over a second, small as they are: processes and solvers have to start."""
 
 
 @pytest.mark.parametrize(

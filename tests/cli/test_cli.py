@@ -21,7 +21,7 @@ import anonflow as af
 from anonflow import cli, engine
 from anonflow.cli.command_line import COMMANDS
 from tests import ROOT
-from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.cases.runs import shell
 
 
@@ -48,7 +48,7 @@ def schema(tmp_path: Path) -> Path:
 
 
 def test_run_prints_a_short_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = shell(capsys, "run", write_flow(tmp_path))
+    status, out, err = shell(capsys, "run", write_flow(tmp_path, publish=REPORTED))
     assert status == 0
     lines = out.splitlines()
     assert lines[0].split("  ")[0] == "method"
@@ -68,6 +68,7 @@ def test_quiet_says_only_what_matters(tmp_path: Path, capsys: pytest.CaptureFixt
     assert err.splitlines() == ["warning: 1 column is not named by the flow and not published: zip"]
 
 
+@pytest.mark.slow
 def test_python_dash_m_and_the_entry_point(tmp_path: Path) -> None:
     done = process("run", write_flow(tmp_path), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -75,6 +76,7 @@ def test_python_dash_m_and_the_entry_point(tmp_path: Path) -> None:
     assert process("--version").stdout == f"anonflow {af.__version__}\n"
 
 
+@pytest.mark.slow
 def test_output_does_not_depend_on_the_locale(tmp_path: Path) -> None:
     write_flow(tmp_path)
     (tmp_path / "seed").write_text("12" * 20)
@@ -325,6 +327,7 @@ def test_a_full_disk_is_status_3(
     assert not list((tmp_path / "out").glob("*"))
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_quiet() -> None:
     line = f"{sys.executable} -m anonflow datasets | true"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=ROOT, capture_output=True, text=True)
@@ -332,6 +335,7 @@ def test_a_closed_pipe_is_quiet() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_standard_output_that_is_closed_from_the_start_is_no_bug() -> None:
     line = f"{sys.executable} -m anonflow datasets >&-"
     done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True)
@@ -462,6 +466,7 @@ def test_ctrl_c_is_130_and_nothing_is_left(tmp_path: Path, scheduler: str) -> No
     assert left == {"flow.yaml", "people.csv"}
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_adult_from_the_shell(tmp_path: Path, data_folder: Path) -> None:
     import shutil

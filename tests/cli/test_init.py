@@ -71,6 +71,7 @@ def test_it_asks_what_others_can_know(
     assert flow.runs[0].anonymize.k == 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
 def test_who_leaves_has_no_file(folder: Path) -> None:
     ours, theirs = os.openpty()

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import anonflow
 from tests import ROOT
 from tests.docs.before_and_after import PICTURE, drawing
@@ -15,6 +17,7 @@ from tests.docs.before_and_after import PICTURE, drawing
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_example_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
     assert len([line for line in example.splitlines() if line]) <= 12

@@ -13,14 +13,14 @@ import anonflow as af
 from anonflow import engine, risk
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.errors import DataError, FlowError, ParameterError
-from tests.cases.flow_files import people, write_flow
+from tests.cases.flow_files import REPORTED, people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 STEPS = "  - draw: {}\n  - attack: [prosecutor, {insider: {c: 1}}, order, homogeneity]\n"
 
 
 def test_attackers_of_a_flow(tmp_path: Path) -> None:
-    report = engine.run(write_flow(tmp_path, steps=STEPS), seed=SEED)
+    report = engine.run(write_flow(tmp_path, steps=STEPS, publish=REPORTED), seed=SEED)
     assert report.attacks is not None
     assert list(report.attacks["attacker"]) == ["prosecutor", "insider", "order", "homogeneity"]
     page = (tmp_path / "out" / "report.html").read_text()
@@ -34,7 +34,12 @@ def test_attackers_of_a_flow(tmp_path: Path) -> None:
 
 
 def test_the_same_seed_attacks_the_same_people(tmp_path: Path) -> None:
-    flow = write_flow(tmp_path, n=300, steps="  - draw: {}\n  - attack: [{insider: {c: 1, targets: 20}}]\n")
+    flow = write_flow(
+        tmp_path,
+        n=300,
+        steps="  - draw: {}\n  - attack: [{insider: {c: 1, targets: 20}}]\n",
+        publish=REPORTED,
+    )
     first = engine.run(flow, seed=SEED).attacks
     again = engine.run(flow, seed=SEED, scheduler="threads", workers=1).attacks
     assert first is not None
@@ -42,7 +47,7 @@ def test_the_same_seed_attacks_the_same_people(tmp_path: Path) -> None:
 
 
 def test_the_report_has_the_page_without_being_asked(tmp_path: Path) -> None:
-    report = engine.run(write_flow(tmp_path))
+    report = engine.run(write_flow(tmp_path, publish=REPORTED))
     assert report.attacks is not None
     usual = {"prosecutor", "marketer", "linker", "linkable-columns", "homogeneity"}
     assert set(report.attacks["attacker"]) == usual
@@ -55,7 +60,7 @@ def test_an_attacker_who_cannot_be_tried_is_left_out_alone(
         raise ParameterError("more than it can list")
 
     monkeypatch.setattr(risk.LinkableColumns, "attack", refuses)
-    report = engine.run(write_flow(tmp_path))
+    report = engine.run(write_flow(tmp_path, publish=REPORTED))
     assert report.attacks is not None
     assert set(report.attacks["attacker"]) == {"prosecutor", "marketer", "linker", "homogeneity"}
 
@@ -108,7 +113,9 @@ def test_a_sample_of_everybody_is_what_the_whole_table_gives(
             folder = tmp_path / f"{name}-{pieces}"
             folder.mkdir()
             source = f"{{csv: people.csv, pieces: {pieces}}}"
-            flow = write_flow(folder, n=260, steps=steps, source=source, partition="{size: 20}")
+            flow = write_flow(
+                folder, n=260, steps=steps, source=source, partition="{size: 20}", publish=REPORTED
+            )
             attacks = engine.run(flow, seed=SEED).attacks
             assert attacks is not None
             results.append(attacks[["attacker", "success", "worst", "at_risk"]])
@@ -129,7 +136,11 @@ def test_what_no_sample_can_be_taken_of_has_the_linker_at_least(
     for pieces in ("false", "70"):
         (tmp_path / pieces).mkdir()
         flow = write_flow(
-            tmp_path / pieces, n=100, partition="{}", source=f"{{csv: people.csv, pieces: {pieces}}}"
+            tmp_path / pieces,
+            n=100,
+            partition="{}",
+            source=f"{{csv: people.csv, pieces: {pieces}}}",
+            publish=REPORTED,
         )
         attacks = engine.run(flow, seed=SEED).attacks
         assert attacks is not None
@@ -148,7 +159,7 @@ def test_a_flow_without_a_release_is_not_attacked(tmp_path: Path) -> None:
 def test_a_journalist_reads_a_register(tmp_path: Path) -> None:
     (tmp_path / "register.csv").write_text("\n".join(people(200, seed=9)) + "\n")
     steps = "  - draw: {}\n  - attack: [{journalist: {population: register.csv}}, {presence: {population: register.csv}}]\n"
-    report = engine.run(write_flow(tmp_path, steps=steps))
+    report = engine.run(write_flow(tmp_path, steps=steps, publish=REPORTED))
     assert report.attacks is not None
     assert "Of a register of 200 people" in report.attacks.loc[1, "sentence"]
     assert "register of 200 people" in report.attacks.loc[0, "sentence"]
@@ -169,7 +180,9 @@ def test_a_register_without_a_quasi_identifier_is_refused_when_the_flow_is_read(
 ) -> None:
     (tmp_path / "register.csv").write_text("city,zip\nAthens,10431\n")
     for attacker in (ALL_KEYS, SOME_KEYS):
-        flow = write_flow(tmp_path, steps=f"  - draw: {{}}\n  - attack: [{attacker.format(name=name)}]\n")
+        flow = write_flow(
+            tmp_path, steps=f"  - draw: {{}}\n  - attack: [{attacker.format(name=name)}]\n", publish=REPORTED
+        )
         with pytest.raises(FlowError, match=f"'{name}': the population lacks the columns 'age'; ") as caught:
             engine.load_flow(flow)
         assert len(caught.value.problems) == 1
@@ -178,7 +191,11 @@ def test_a_register_without_a_quasi_identifier_is_refused_when_the_flow_is_read(
 
 def test_a_register_of_a_set_of_keys_needs_these_alone(tmp_path: Path) -> None:
     (tmp_path / "register.csv").write_text("age\n" + "\n".join(map(str, range(18, 81))) + "\n")
-    flow = write_flow(tmp_path, steps=f"  - draw: {{}}\n  - attack: [{SOME_KEYS.format(name='presence')}]\n")
+    flow = write_flow(
+        tmp_path,
+        steps=f"  - draw: {{}}\n  - attack: [{SOME_KEYS.format(name='presence')}]\n",
+        publish=REPORTED,
+    )
     attacks = engine.run(flow).attacks
     assert attacks is not None
     assert list(attacks["keys"]) == ["age"]
@@ -195,7 +212,9 @@ def test_a_register_is_named_as_the_columns_before_the_steps(tmp_path: Path) -> 
                         for name, kind in (("age", "numeric"), ("city", "categorical"))) + "\n"  # fmt: skip
     steps = f"  - draw: {{}}\n  - attack: [{ALL_KEYS.format(name='presence')}]\n"
     data = (tmp_path / "people.csv").read_bytes()
-    report = engine.run(write_flow(tmp_path, source=source, columns=columns, steps=steps, data=data))
+    report = engine.run(
+        write_flow(tmp_path, source=source, columns=columns, steps=steps, data=data, publish=REPORTED)
+    )
     assert report.attacks is not None
 
 
@@ -212,7 +231,9 @@ def test_a_register_that_cannot_be_used_is_found_before_anonymizing(
 ) -> None:
     (tmp_path / "register.csv").write_text(text)
     steps = f"  - draw: {{}}\n  - attack: [{ALL_KEYS.format(name='journalist')}]\n"
-    flow = write_flow(tmp_path, steps=steps, source=f"{{csv: people.csv, pieces: {pieces}}}")
+    flow = write_flow(
+        tmp_path, steps=steps, source=f"{{csv: people.csv, pieces: {pieces}}}", publish=REPORTED
+    )
     seen: list[object] = []
     with pytest.raises(error, match=match):
         engine.run(flow, on_event=seen.append)
@@ -248,7 +269,7 @@ def test_weights_that_cannot_be_used_are_found_before_anonymizing(
         tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}", data=WEIGHTED.format(*weights * 20).encode(),
         columns="    age: {role: quasi-identifier, kind: numeric}\n    w: {role: weight}\n",
         anonymize="{algorithm: mondrian, k: 3}", steps=f"  - verify: [covers, '{verify}']\n",
-    )  # fmt: skip
+    publish=REPORTED)  # fmt: skip
     if pieces != "false" and verify != "covers":
         return  # refused whatever the weights
     seen: list[object] = []
@@ -264,7 +285,7 @@ def test_uniqueness_is_of_the_whole_table(tmp_path: Path) -> None:
             tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}", data=WEIGHTED.format(*[2] * 40).encode(),
             columns="    age: {role: quasi-identifier, kind: numeric}\n    w: {role: weight}\n",
             anonymize="{algorithm: mondrian, k: 3}", steps="  - verify: [covers, 'uniqueness(most=0.5)']\n",
-        )  # fmt: skip
+        publish=REPORTED)  # fmt: skip
         if pieces == "15":
             with pytest.raises(FlowError, match="the criterion uniqueness needs all rows at once"):
                 engine.run(flow)
@@ -286,7 +307,7 @@ def test_a_seed_does_not_lead_from_the_attacked_to_the_draw(tmp_path: Path) -> N
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(risk, "attack", noting)
-        engine.run(write_flow(tmp_path, steps=STEPS), seed=SEED)
+        engine.run(write_flow(tmp_path, steps=STEPS, publish=REPORTED), seed=SEED)
     assert seen
     assert SEED not in seen
     assert not np.isin(seen, [SEED & (2**64 - 1)]).any()

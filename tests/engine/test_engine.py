@@ -26,7 +26,7 @@ from anonflow.engine.storage.scan import Coder
 from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from anonflow.whole_file import write_whole
-from tests.cases.flow_files import everything_in, people, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -41,7 +41,7 @@ def released(folder: Path, **settings: Any) -> bytes:
 
 
 def test_a_run_publishes_what_it_verified(tmp_path: Path) -> None:
-    report = engine.run(write_flow(tmp_path))
+    report = engine.run(write_flow(tmp_path, publish=REPORTED))
     assert report.ok
     assert report.release is not None
     frame = pd.read_csv(tmp_path / "out" / "release.csv", dtype=str)
@@ -453,7 +453,7 @@ def test_targets_are_tried_before_the_work(tmp_path: Path) -> None:
 def test_the_report_holds_no_value_and_asks_nobody(tmp_path: Path) -> None:
     from html.parser import HTMLParser
 
-    engine.run(write_flow(tmp_path))
+    engine.run(write_flow(tmp_path, publish=REPORTED))
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     for value in ("Athens", "Patras", "Volos", "Chania", "modest", "10431"):
         assert value not in page
@@ -483,7 +483,7 @@ def test_the_report_holds_no_value_and_asks_nobody(tmp_path: Path) -> None:
 
 
 def test_the_owners_warnings_stay_out_of_the_report(tmp_path: Path) -> None:
-    path = write_flow(tmp_path)
+    path = write_flow(tmp_path, publish=REPORTED)
     engine.run(path)
     report = engine.run(path)
     assert any("released before" in warning for warning in report.warnings)
@@ -499,7 +499,7 @@ def test_names_are_escaped_in_the_report(tmp_path: Path) -> None:
         '    "<script>alert(1)</script>": {role: quasi-identifier, kind: numeric}\n'
         "    city: {role: quasi-identifier, kind: categorical}\n"
     )
-    engine.run(write_flow(tmp_path, columns=columns, data="\n".join(lines).encode()))
+    engine.run(write_flow(tmp_path, publish=REPORTED, columns=columns, data="\n".join(lines).encode()))
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "<script>" not in page
     assert "&lt;script&gt;" in page

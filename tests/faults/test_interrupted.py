@@ -13,7 +13,7 @@ import pytest
 
 from anonflow import engine
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, StepDone
-from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.faults.processes import EVERYTHING, anonflow, changed, environment, published, started
 
 QUIET = ("--quiet", "--log-level", "error")
@@ -59,7 +59,7 @@ def test_once_it_publishes_a_run_is_finished_and_says_so(
     tmp_path: Path, moment: str, number: signal.Signals
 ) -> None:
     """Fault: a signal once files are written. Said: that it is done, status 0. On disk: everything."""
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     done = changed(AT.format(number=int(number), change=MOMENTS[moment]), "run", flow, *QUIET)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "anonflow: interrupted too late to be stopped: everything is done and published\n"
@@ -88,7 +88,7 @@ def test_before_it_publishes_nothing_is_left(
     tmp_path: Path, moment: str, pieces: str, number: signal.Signals
 ) -> None:
     """Fault: a signal in a run. Said: nothing was published, 130. On disk: nothing published, nothing put aside."""
-    flow = write_flow(tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}")
+    flow = write_flow(tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}", publish=REPORTED)
     done = changed(AT.format(number=int(number), change=BEFORE[moment]), "run", flow, *QUIET)
     assert done.returncode == 130, done.stderr
     assert done.stderr == MESSAGE
@@ -102,7 +102,7 @@ def test_before_it_publishes_nothing_is_left(
 @BOTH
 def test_while_it_imports_it_ends_at_once(tmp_path: Path, number: signal.Signals) -> None:
     """Fault: a signal in the first second. Said: one sentence, 130; never a traceback. On disk: nothing."""
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     before = everything_in(tmp_path)
     seen = set()
     for step in range(12):
@@ -156,7 +156,7 @@ def test_at_shutdown_the_status_is_that_of_what_was_done(
         time.sleep(seconds)
     {LATE[moment]}
     """
-    done = changed(late, "run", write_flow(tmp_path), *QUIET, timeout=300)
+    done = changed(late, "run", write_flow(tmp_path, publish=REPORTED), *QUIET, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     assert published(tmp_path) == EVERYTHING
 
@@ -178,7 +178,7 @@ def test_a_run_that_cannot_clean_up_ends_at_the_third_signal(tmp_path: Path) -> 
     runner._plan = plan
     disk.OnDisk.__exit__ = forever
     """
-    flow = write_flow(tmp_path, source="{csv: people.csv, pieces: 20}")
+    flow = write_flow(tmp_path, source="{csv: people.csv, pieces: 20}", publish=REPORTED)
     code = textwrap.dedent(stuck) + "\nfrom anonflow.cli import main\nmain()\n"
     running = subprocess.Popen(
         [sys.executable, "-c", code, "run", str(flow), *QUIET],
@@ -201,7 +201,7 @@ def test_cancelled_when_it_publishes_is_too_late(tmp_path: Path) -> None:
         if isinstance(event, StepDone) and event.step == "publish":
             stream.cancel()
 
-    report = engine.run(write_flow(tmp_path), on_event=listen, events=stream, workers=1)
+    report = engine.run(write_flow(tmp_path, publish=REPORTED), on_event=listen, events=stream, workers=1)
     assert report.ok
     assert stream.publishing
     assert {path.name for path in report.published} == published(tmp_path) == EVERYTHING
@@ -215,6 +215,6 @@ def test_cancelled_before_it_publishes_is_in_time(tmp_path: Path) -> None:
             stream.cancel()
 
     with pytest.raises(Cancelled):
-        engine.run(write_flow(tmp_path), on_event=listen, events=stream, workers=1)
+        engine.run(write_flow(tmp_path, publish=REPORTED), on_event=listen, events=stream, workers=1)
     assert not stream.publishing
     assert not (tmp_path / "out").exists()

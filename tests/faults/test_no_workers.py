@@ -16,7 +16,7 @@ from anonflow import engine
 from anonflow.engine.execution.events import Event, EventStream, PartitionDone
 from anonflow.engine.execution.presence import WorkerPresence
 from anonflow.errors import AnonflowError
-from tests.cases.flow_files import write_flow
+from tests.cases.flow_files import REPORTED, write_flow
 from tests.faults.processes import anonflow, changed, environment
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -101,7 +101,9 @@ class Heard:
 @pytest.mark.slow
 def test_one_that_never_had_workers(tmp_path: Path, cluster: Cluster) -> None:
     """Fault: nobody started workers. Said: that there are none, and how to start some. On disk: nothing."""
-    flow = write_flow(tmp_path, more=f'run: {{scheduler: "{cluster.address}", wait: 12s}}\n')
+    flow = write_flow(
+        tmp_path, more=f'run: {{scheduler: "{cluster.address}", wait: 12s}}\n', publish=REPORTED
+    )
     begin = time.monotonic()
     done = anonflow("run", flow, "--quiet")
     assert done.returncode == 3
@@ -122,7 +124,7 @@ def test_one_that_never_had_workers(tmp_path: Path, cluster: Cluster) -> None:
 def test_it_is_said_within_ten_seconds_and_a_worker_that_comes_is_used(
     tmp_path: Path, cluster: Cluster
 ) -> None:
-    flow = write_flow(tmp_path, more=f'run: {{scheduler: "{cluster.address}"}}\n')
+    flow = write_flow(tmp_path, more=f'run: {{scheduler: "{cluster.address}"}}\n', publish=REPORTED)
     heard = Heard()
 
     def listen(event: Event) -> None:
@@ -191,6 +193,7 @@ def test_nothing_of_dask_is_said_when_the_scheduler_dies(tmp_path: Path, cluster
         columns="    Age: {role: quasi-identifier, kind: numeric}\n    Country: {role: quasi-identifier, kind: categorical}\n",
         partition="{size: 3000}",
         anonymize="{algorithm: greedy, k: 50}",
+        publish=REPORTED,
     )
     running = subprocess.Popen(
         [sys.executable, "-m", "anonflow", "run", str(flow), "--scheduler", cluster.address, "--log-level", "debug"],
@@ -271,7 +274,7 @@ def test_an_absence_is_said_once_and_ends(clock: list[float]) -> None:
 @pytest.mark.parametrize("wait", ["5", "-1s", "soon", "1w"])
 def test_a_wait_is_a_duration(tmp_path: Path, wait: str) -> None:
     with pytest.raises(AnonflowError, match="'wait' must be a number and one of s, m, h, d") as caught:
-        engine.run(write_flow(tmp_path, more=f"run: {{wait: '{wait}'}}\n"))
+        engine.run(write_flow(tmp_path, more=f"run: {{wait: '{wait}'}}\n", publish=REPORTED))
     assert caught.value.exit_status == 2
 
 
@@ -279,7 +282,7 @@ def test_a_wait_is_a_duration(tmp_path: Path, wait: str) -> None:
 @pytest.mark.parametrize("program", ["/bin/false", "/does/not/exist"])
 def test_processes_that_cannot_be_started(tmp_path: Path, program: str) -> None:
     """Fault: no worker process lives. Said: what to do, status 3, soon. On disk: nothing."""
-    flow = write_flow(tmp_path, n=200)
+    flow = write_flow(tmp_path, n=200, publish=REPORTED)
     broken = f"import multiprocessing.spawn as spawn\nspawn.set_executable({program!r})"
     done = changed(broken, "run", flow, "--quiet", "--scheduler", "processes", timeout=120)
     assert done.returncode == 3

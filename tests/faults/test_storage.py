@@ -23,7 +23,7 @@ from anonflow.engine.execution import batches, tasks
 from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
 from anonflow.engine.storage import batch_release, external_sort, pieces, scan
 from anonflow.errors import BUG, AnonflowError, DataError
-from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.cases.nobody import NOBODY, needs_root, python_as_nobody
 from tests.faults.processes import EVERYTHING, environment, published
 
@@ -105,7 +105,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("scheduler", ["threads", "processes"])
 def test_no_room_for_what_is_put_aside(tmp_path: Path, scheduler: str) -> None:
     """Fault: a quota while spilling, in this process and in workers. Said: make room, status 3. On disk: nothing of it."""
-    flow = write_flow(tmp_path, n=6000, source="{csv: people.csv, pieces: 3000}", partition="{size: 60}")
+    flow = write_flow(
+        tmp_path, n=6000, source="{csv: people.csv, pieces: 3000}", partition="{size: 60}", publish=REPORTED
+    )
     script = tmp_path / "limited.py"
     script.write_text(LIMITED, encoding="ascii")
     command = [sys.executable, str(script), "30000", "run", str(flow), "--quiet", "--scheduler", scheduler]
@@ -210,8 +212,8 @@ def test_a_pipe_is_no_file(tmp_path: Path, file: str) -> None:
     os.mkfifo(pipe)
     columns = "    city: {role: quasi-identifier, kind: hierarchy, hierarchy: pipe.csv}\n"
     flows: dict[str, Callable[[], object]] = {
-        "source": lambda: engine.run(write_flow(tmp_path, source="{csv: pipe.csv}")),
-        "hierarchy": lambda: engine.run(write_flow(tmp_path, columns=columns)),
+        "source": lambda: engine.run(write_flow(tmp_path, source="{csv: pipe.csv}", publish=REPORTED)),
+        "hierarchy": lambda: engine.run(write_flow(tmp_path, columns=columns, publish=REPORTED)),
         "flow": lambda: engine.run(pipe),
         "schema": lambda: af.Schema.read(pipe),
     }
@@ -254,7 +256,7 @@ def encrypted(frame: pd.DataFrame, file: Path) -> None:
 @pytest.mark.parametrize("rows", ["false", 20])
 def test_encrypted_parquet(tmp_path: Path, rows: object) -> None:
     """Fault: a table that cannot be read without keys. Said: that it is encrypted, status 2. On disk: nothing."""
-    flow = write_flow(tmp_path, source=f"{{parquet: t.parquet, pieces: {rows}}}")
+    flow = write_flow(tmp_path, source=f"{{parquet: t.parquet, pieces: {rows}}}", publish=REPORTED)
     encrypted(pd.read_csv(tmp_path / "people.csv"), tmp_path / "t.parquet")
     before = everything_in(tmp_path)
     with pytest.raises(DataError, match=r"t\.parquet: is encrypted; decrypt it") as caught:
@@ -326,7 +328,7 @@ def as_nobody(home: Path, *arguments: object) -> subprocess.CompletedProcess[str
 @pytest.mark.slow
 def test_a_user_who_is_not_root(home: Path) -> None:
     """No fault: everything is theirs, and nobody else's."""
-    flow = write_flow(home)
+    flow = write_flow(home, publish=REPORTED)
     give(home, flow, home / "people.csv")
     done = as_nobody(home, "run", flow, "--quiet")
     assert done.returncode == 0, done.stderr
@@ -352,7 +354,7 @@ def test_a_user_who_is_not_root(home: Path) -> None:
 )
 def test_a_user_who_may_not(home: Path, closed: str, says: str) -> None:
     """Fault: something is somebody else's. Said: what, and what to do, status 2. On disk: nothing."""
-    flow = write_flow(home)
+    flow = write_flow(home, publish=REPORTED)
     (home / "owner" / "test").mkdir(parents=True, mode=0o700)
     give(home, home / "owner", home / "owner" / "test", flow, home / "people.csv")
     if closed == "home":

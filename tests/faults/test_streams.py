@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases.flow_files import write_flow
+from tests.cases.flow_files import REPORTED, write_flow
 from tests.faults.processes import COMMAND, EVERYTHING, anonflow, changed, environment, published
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def in_shell(folder: Path, ending: str, *arguments: str) -> subprocess.Completed
 @pytest.mark.parametrize("ending", ["2>&-", "2>/dev/full", "2> >(exec true)", "--json 2>&-"])
 def test_a_closed_stderr_changes_nothing(tmp_path: Path, ending: str) -> None:
     """Fault: nobody can be told. The status: 0. On disk: everything, and no word in it."""
-    write_flow(tmp_path)
+    write_flow(tmp_path, publish=REPORTED)
     done = in_shell(tmp_path, ending)
     assert done.returncode == 0
     assert "published" in done.stdout
@@ -36,7 +36,7 @@ def test_a_closed_stderr_changes_nothing(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_closed_stderr_leaves_a_wrong_status(tmp_path: Path) -> None:
-    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}")
+    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}", publish=REPORTED)
     assert in_shell(tmp_path, "2>&-").returncode == 2
 
 
@@ -45,7 +45,7 @@ def test_a_closed_stderr_leaves_a_wrong_status(tmp_path: Path) -> None:
 )
 def test_an_incomplete_stdout_is_status_3(tmp_path: Path, ending: str, why: str) -> None:
     """Fault: the results cannot be read. Said: that the work is done all the same. On disk: everything."""
-    write_flow(tmp_path)
+    write_flow(tmp_path, publish=REPORTED)
     done = in_shell(tmp_path, ending)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
@@ -60,7 +60,7 @@ def test_a_reader_that_leaves_is_told_nothing(tmp_path: Path) -> None:
 
 
 def test_nothing_to_write_needs_no_stdout(tmp_path: Path) -> None:
-    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}")
+    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}", publish=REPORTED)
     assert in_shell(tmp_path, ">&-").returncode == 2
 
 
@@ -98,7 +98,7 @@ def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
         '    "ci\\u202Ety": {role: quasi-identifier, kind: categorical}\n'
         '    "in\\acome": {role: sensitive}\n'
     )
-    flow = write_flow(tmp_path, data=data.encode(), columns=columns)
+    flow = write_flow(tmp_path, data=data.encode(), columns=columns, publish=REPORTED)
     table = tmp_path / "people.csv"
     release = tmp_path / "out" / "release.csv"
     runs = [
@@ -152,7 +152,7 @@ runner.load_flow = then
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_warning_is_a_line(tmp_path: Path, as_json: bool) -> None:
     """Fault: kernels can be kept nowhere but in a temporary folder. Said: where, in a line, and no line of source."""
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     done = changed(ELSEWHERE, "run", flow, *(["--json"] if as_json else ["--quiet"]))
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()

@@ -18,7 +18,7 @@ from anonflow import engine
 from anonflow.engine.execution.events import Event, PartitionDone
 from anonflow.engine.owner.lock import Holder, locked
 from anonflow.errors import AnonflowError, FlowError
-from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.faults.processes import EVERYTHING, anonflow, environment, published
 
 HOLD = """
@@ -36,7 +36,7 @@ engine.run(sys.argv[1], on_event=wait)
 @pytest.fixture
 def at_work(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that is in the middle of a run of ``flow.yaml``."""
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     running = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(flow)], stdout=subprocess.PIPE, text=True, env=environment()
     )
@@ -71,7 +71,7 @@ def test_the_second_is_refused_and_a_killed_one_is_no_hindrance(
 
 
 def test_the_lock_is_there_for_the_length_of_a_run(tmp_path: Path) -> None:
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     lock = tmp_path / "owner" / "test" / "lock"
     seen = []
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow.algorithms.freeform.chains import search_of
@@ -21,7 +21,7 @@ from anonflow.kernels.freeform.slot_rows import SlotRows
 from anonflow.kernels.state import Plan, State, take
 from anonflow.table import Table
 from tests.naive import chains as naive
-from tests.strategies import regular_matches, tables
+from tests.strategies import examples, regular_matches, tables
 
 MEASURES = ("ncp", "lm", "entropy", "height", "suppressions")
 BOTH = pytest.mark.parametrize("compiled", [True, False])
@@ -109,7 +109,7 @@ def graphs(draw: st.DrawFn, compiled: bool = True, min_n: int = 3, max_n: int = 
 
 
 @BOTH
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_rows_are_priced_to_the_last_bit(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs(compiled))
@@ -133,7 +133,7 @@ def test_rows_are_priced_to_the_last_bit(data: st.DataObject, compiled: bool) ->
 
 
 @BOTH
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())
@@ -152,7 +152,7 @@ def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compi
 
 
 @BOTH
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())
@@ -172,7 +172,7 @@ def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, co
 
 
 @BOTH
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_what_a_journal_takes_back_leaves_no_trace(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())
@@ -193,7 +193,7 @@ def test_what_a_journal_takes_back_leaves_no_trace(data: st.DataObject, compiled
     assert graph.bits() == bits
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.data())
 def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataObject) -> None:
     graph = data.draw(graphs())
@@ -222,7 +222,7 @@ def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataOb
 
 
 @BOTH
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(table=tables(min_n=4, max_n=9), data=st.data())
 def test_chains_and_kicks_of_links_keep_them_mutual(
     table: Table, data: st.DataObject, compiled: bool
@@ -280,7 +280,7 @@ def test_chains_and_kicks_of_links_keep_them_mutual(
 
 
 @BOTH
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_candidates_are_the_cheapest_of_those_looked_at(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())

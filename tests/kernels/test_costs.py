@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow import loss
@@ -20,6 +20,7 @@ from anonflow.kernels.state import GRID, State, copy_state, on_grid, take
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
+from tests.strategies import examples
 
 NEAR = {"entropy": 1e-6}  # sums of c log2 c are rounded to be exact
 
@@ -88,7 +89,7 @@ def check(
     st.lists(st.sampled_from(cost_cases.KINDS), min_size=1, max_size=5),
     st.sampled_from(loss.MEASURES),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_all_kinds_and_measures(seed: int, kinds: list[str], measure: str) -> None:
     rng = np.random.default_rng(seed)
     records = cost_cases.table(

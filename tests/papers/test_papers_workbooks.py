@@ -238,6 +238,7 @@ def test_curves_are_drawn(curve: dict[float, float]) -> None:
     assert len(circles) == 2 * len(curve)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("messages", "text"), [(["6"], "no paper 6"), (["3", "--only", "Table 9"], "paper 3 has no Table 9")]
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -24,6 +24,7 @@ from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from tests import strategies
 from tests.cases.releases import released_like
 from tests.naive.cells import members, stands_for
+from tests.strategies import examples
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::anonflow.release.ReleaseWarning"
@@ -72,7 +73,7 @@ def description_of(path: Path) -> Any:
 # ------------------------------------------------------------------------------------- write, read, equal
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.data())
 def test_what_is_written_is_read_for_every_kind_of_column(tmp_path_factory: Any, data: st.DataObject) -> None:
     """Cells, description and meaning are the same from either file, whatever columns are called."""

@@ -32,7 +32,7 @@ from anonflow.release import (
 from anonflow.table.texts import text_type
 from anonflow.whole_file import write_whole
 from tests import ROOT
-from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.cases.tables import mixed, sampled
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -311,7 +311,7 @@ def is_keyed(digest: str, content: bytes) -> bool:
 
 
 def test_6_the_owners_folder_is_the_owners(tmp_path: Path) -> None:
-    flow = write_flow(tmp_path)
+    flow = write_flow(tmp_path, publish=REPORTED)
     engine.run(flow, seed=SEED)
     home = tmp_path / "owner" / "test"
     for path in (home.parent, home):
@@ -378,7 +378,9 @@ def test_6_the_owners_folder_is_never_where_something_is_published(tmp_path: Pat
 
 def test_8_what_is_infeasible_publishes_nothing(tmp_path: Path) -> None:
     with pytest.raises(InfeasibleError, match="use a k of at most 60"):
-        engine.run(write_flow(tmp_path, partition="{}", anonymize="{algorithm: greedy, k: 61}"))
+        engine.run(
+            write_flow(tmp_path, partition="{}", anonymize="{algorithm: greedy, k: 61}", publish=REPORTED)
+        )
     assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
 
 
@@ -408,7 +410,7 @@ def test_8_a_failed_check_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
         return Release(frame, release.certificate, release.truth)
 
     monkeypatch.setattr(engine_publishing, "publish", swapped)
-    report = engine.run(write_flow(tmp_path), seed=SEED)
+    report = engine.run(write_flow(tmp_path, publish=REPORTED), seed=SEED)
     assert not report.ok
     assert report.release is None
     assert not (tmp_path / "out").exists()
@@ -429,11 +431,11 @@ def test_9_one_draw_is_made_and_a_failure_is_refused(tmp_path: Path, monkeypatch
     monkeypatch.setattr(engine_publishing, "publish", counting)
     monkeypatch.setattr(flow_attacks, "MOST", 0)
     steps = "  - draw: {}\n  - verify: [covers, {l-diversity: {l: 40, column: income}}]\n"
-    report = engine.run(write_flow(tmp_path, steps=steps), seed=SEED)
+    report = engine.run(write_flow(tmp_path, steps=steps, publish=REPORTED), seed=SEED)
     assert not report.ok
     assert len(drawn) == 1
     assert not (tmp_path / "out").exists()
-    engine.run(write_flow(tmp_path), seed=SEED)
+    engine.run(write_flow(tmp_path, publish=REPORTED), seed=SEED)
     assert len(drawn) == 2
 
 
@@ -455,7 +457,7 @@ LIMITS = (
 
 
 def test_10_limits_are_said_where_the_user_reads(tmp_path: Path) -> None:
-    engine.run(write_flow(tmp_path))
+    engine.run(write_flow(tmp_path, publish=REPORTED))
     page = (tmp_path / "out" / "report.html").read_text().replace("&#39;", "'")
     for limit in LIMITS:
         assert limit in page

@@ -51,11 +51,12 @@ def test_other_columns_travel_together_along_the_matches() -> None:
 
 
 @pytest.mark.usefixtures("telling")
-def test_every_match_is_the_true_one_equally_often_and_nothing_tells_which() -> None:
+@pytest.mark.parametrize("draws", [200, pytest.param(1500, marks=pytest.mark.slow)])
+def test_every_match_is_the_true_one_equally_often_and_nothing_tells_which(draws: int) -> None:
     """In a release, the true original is any of the certificate's k with probability 1/k."""
     anon = with_positions(12, k=4, matches=ring(12, 4))
     places = np.zeros(4, int)
-    for seed in range(1500):
+    for seed in range(draws):
         release = publish(anon, seed, rehearsal=True)
         certificate = release.certificate
         assert certificate is not None
@@ -66,7 +67,8 @@ def test_every_match_is_the_true_one_equally_often_and_nothing_tells_which() -> 
 
 
 @pytest.mark.usefixtures("telling")
-def test_homogeneous_methods_permute_inside_a_class() -> None:
+@pytest.mark.parametrize("draws", [200, pytest.param(900, marks=pytest.mark.slow)])
+def test_homogeneous_methods_permute_inside_a_class(draws: int) -> None:
     classes = np.array([0, 1, 2] * 5)
     anon = with_positions(15, classes=classes)
     release = anon.release(seed=1)
@@ -78,7 +80,7 @@ def test_homogeneous_methods_permute_inside_a_class() -> None:
     # equal rows of a class are told apart by nothing; where they stand is the shuffle's
     first = [
         release.frame["cost"].tolist().index(0)
-        for release in (publish(anon, seed, rehearsal=True) for seed in range(900))
+        for release in (publish(anon, seed, rehearsal=True) for seed in range(draws))
     ]
     assert stats.chisquare(np.bincount(first, minlength=15)).pvalue > CHANCE
 
@@ -138,10 +140,11 @@ def test_fewer_than_k_suppressed_records_hide_their_other_columns(how: str) -> N
 
 
 @pytest.mark.usefixtures("telling")
-def test_where_a_row_stands_says_nothing_of_its_original() -> None:
+@pytest.mark.parametrize("draws", [200, pytest.param(1200, marks=pytest.mark.slow)])
+def test_where_a_row_stands_says_nothing_of_its_original(draws: int) -> None:
     anon = with_positions(30, matches=ring(30, 3))
     counts = np.zeros((6, 6), int)
-    for seed in range(1200):
+    for seed in range(draws):
         cost = publish(anon, seed, rehearsal=True).frame["cost"].to_numpy()
         np.add.at(counts, (np.arange(30) // 5, cost // 5), 1)
     assert stats.chisquare(counts.ravel()).pvalue > CHANCE

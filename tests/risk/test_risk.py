@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -23,6 +23,7 @@ from anonflow.risk.attacker import wilson
 from tests.cases.tables import mixed, sampled
 from tests.checks import SOON, TAKE_EVERY_KIND
 from tests.naive import risk as naive
+from tests.strategies import examples
 
 STRONG = [name for name in TAKE_EVERY_KIND if REGISTRY[name].guarantee in ("k-regular", "k-anonymity")]
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
@@ -127,7 +128,7 @@ def test_a_graph_in_quarters() -> None:
     assert result["linker"]["worst"] <= 0.5
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.booleans(), min_size=n * n, max_size=n * n)))
 def test_counting_agrees_with_every_matching(cells: list[bool]) -> None:
     n = round(len(cells) ** 0.5)
@@ -147,7 +148,7 @@ def test_counting_without_a_matching_and_out_of_reach() -> None:
 # ------------------------------------------------------------------------------------------- insiders
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_what_an_insider_has_left(data: st.DataObject) -> None:
     n = data.draw(st.integers(3, 6))

@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow import strict_yaml
 from anonflow.errors import FlowError, SchemaError
 from anonflow.strict_yaml import dumps, loads, read, suggest, unknown
+from tests.strategies import examples
 
 
 @pytest.mark.parametrize(
@@ -279,7 +280,7 @@ def same(a: object, b: object) -> bool:
 
 
 @given(DATA)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_written_data_read_back(data: object) -> None:
     text = dumps(data)
     assert same(loads(text).data, data), text

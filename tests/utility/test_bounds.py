@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -24,9 +24,9 @@ from anonflow.table import Table
 from anonflow.utility import bounds
 from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
-from tests.cases.flow_files import write_flow
+from tests.cases.flow_files import REPORTED, write_flow
 from tests.naive import bounds as naive
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 NEAR = {"abs": 1e-10}
 
@@ -73,7 +73,7 @@ def test_a_search_that_is_cut_short_still_bounds(measure: str) -> None:
             assert (cut[exact] == whole[exact]).all()
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MONOTONE))
 def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))
@@ -96,7 +96,7 @@ def test_never_above_an_optimum_found_by_trying_everything(measure: str) -> None
             assert bounds.record_bounds(records, k, measure).sum() <= naive.least_regular(cost, n, k) + 1e-10
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(tables(min_n=3, max_n=8), st.data(), st.sampled_from(MONOTONE))
 def test_never_above_the_optimal_method(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))
@@ -248,7 +248,7 @@ def said_below(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[f
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 def test_flows_and_the_shell_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flow = write_flow(tmp_path, steps="  - measure: [gcp, lower-bound]\n")
+    flow = write_flow(tmp_path, steps="  - measure: [gcp, lower-bound]\n", publish=REPORTED)
     report = af.run(flow)
     row = report.runs.iloc[0]
     assert 0 < row["lower-bound"] <= row["gcp"]

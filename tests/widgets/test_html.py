@@ -268,6 +268,7 @@ def test_no_text_of_a_graph_is_cut(label: str) -> None:
         assert (float(x) - long if to_the_left else width - float(x) - long) >= 0, text
 
 
+@pytest.mark.slow
 def test_views_need_the_base_install_only() -> None:
     """No screen library is loaded for a view."""
     code = (

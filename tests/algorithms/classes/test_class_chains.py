@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -28,7 +28,7 @@ from tests.cases import costs as cost_cases
 from tests.cases.freeform import DYADIC, dyadic
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 METHODS = ("k-member", "agglomerative", "mondrian", "greedy-cka")
 
@@ -73,7 +73,7 @@ def test_a_renewed_class_is_the_join_of_its_records(seed: int, kinds: list[str],
         assert classes.most[0] == max(0.0, classes.worth[:n].max())
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.integers(0, 2**32),
     KINDS,
@@ -158,6 +158,7 @@ def optima(count: int, measure: str, kicks: int) -> tuple[int, int]:
     return alone, reached
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["ncp", "height"])
 def test_the_best_classes_of_small_tables(measure: str) -> None:
     alone, reached = optima(60, measure, 100)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -23,6 +23,7 @@ from tests.cases.flow_files import flow_text
 from tests.cases.freeform import DYADIC, dyadic
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
+from tests.strategies import examples
 
 
 def sensitive(rng: np.random.Generator, n: int, needs: list[int]) -> SensitiveValues:
@@ -64,7 +65,7 @@ def test_it_agrees_with_a_plain_implementation(seed: int, n: int, needs: list[in
             assert any(len(set(column)) < need for column, need in zip(values.values.T, needs, strict=True))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(cost_cases.KINDS), min_size=1, max_size=4),

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms.classes.mdav import mdav_labels, squares, standardized
 from tests.naive.mdav import clusters
+from tests.strategies import examples
 
 QI = {"role": "quasi-identifier"}
 
@@ -26,7 +27,7 @@ def table_of(numbers: np.ndarray, texts: list[str] | None = None, **more: Any) -
     return af.Table(pd.DataFrame(columns), schema)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(2, 40), st.integers(1, 5), st.booleans(), st.booleans())
 def test_clusters_as_spelled_out(seed: int, n: int, k: int, mixed: bool, whole: bool) -> None:
     rng = np.random.default_rng(seed)

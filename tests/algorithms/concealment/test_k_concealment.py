@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -34,6 +34,7 @@ from anonflow.release import ReleaseWarning
 from tests.cases.concealment import LOSSES, codes_of, oracle, part_of, small
 from tests.cases.tables import mixed, sampled
 from tests.naive import concealment as naive
+from tests.strategies import examples
 
 
 def costs_of(table: af.Table, sets: list[frozenset[int]], loss: str) -> list[float]:
@@ -117,7 +118,7 @@ def test_both_sides_of_the_two_sided_concealment() -> None:
             assert not originals or matches.sum(axis=1).min() >= 3
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_components_are_the_matches_of_the_definition(seed: int, n: int) -> None:
     """Strong components of the reference against Definition 6: all perfect matchings."""
@@ -196,9 +197,11 @@ def test_a_randomized_release_does_not_warn(recwarn: pytest.WarningsRecorder) ->
 
 def test_a_flow_says_it_too(tmp_path: Any) -> None:
     from anonflow import engine
-    from tests.cases.flow_files import write_flow
+    from tests.cases.flow_files import REPORTED, write_flow
 
-    flow = write_flow(tmp_path, anonymize="{algorithm: k-concealment, k: 3, target: '(k,k)'}")
+    flow = write_flow(
+        tmp_path, publish=REPORTED, anonymize="{algorithm: k-concealment, k: 3, target: '(k,k)'}"
+    )
     report = engine.run(flow)
     assert report.ok
     page = next(path for path in report.published if path.suffix == ".html").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -39,7 +39,7 @@ from tests.cases import costs as cost_cases
 from tests.cases.freeform import dyadic
 from tests.naive import diversify as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import KINDS, WITHOUT_CODES, tables
+from tests.strategies import KINDS, WITHOUT_CODES, examples, tables
 
 SEED = 2**127 + 11
 REQUESTS: list[dict[str, Any]] = [
@@ -253,6 +253,7 @@ def mixed(n: int = 300, values: int = 12) -> Table:
     return Table(frame, columns)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 def test_a_part_of_the_graph_becomes_classes_and_the_draw_rarely_fails() -> None:
     """Of many draws no more fail than was said, and without the step nearly all do."""
@@ -278,6 +279,7 @@ def test_a_part_of_the_graph_becomes_classes_and_the_draw_rarely_fails() -> None
     assert af.verify(table, closed, ["covers", "k-regular", claim], k=5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 @pytest.mark.parametrize("parameters", REQUESTS, ids=lambda request: str(request["criterion"]))
 def test_small_tables_keep_the_risk(parameters: dict[str, Any]) -> None:
@@ -578,7 +580,7 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
-@settings(max_examples=25)
+@examples(25)
 @given(st.sampled_from(["k-concealment", "mondrian", "forest", "pattern-guided"]), st.data())
 def test_any_table_keeps_the_criterion_or_is_refused(algorithm: str, data: st.DataObject) -> None:
     """Whatever its columns: the release keeps the criterion, or what was asked is refused."""

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -15,7 +15,7 @@ from anonflow.errors import ParameterError, VerificationError
 from anonflow.release import assignments
 from anonflow.table import Table
 from tests.naive import draw as naive
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 METHODS = ("greedy", "sort-greedy", "hungarian", "min-cost-flow", "nh", "two-phase")
 
@@ -37,7 +37,7 @@ def assert_apart(matches: np.ndarray, apart: np.ndarray, suppressed: np.ndarray)
         assert set(originals.tolist()) == set(np.flatnonzero(row >= 0).tolist())
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=14), st.data(), st.sampled_from(METHODS))
 def test_assignments_of_every_method_are_disjoint(table: Table, data: st.DataObject, method: str) -> None:
     k = data.draw(st.integers(2, table.n))
@@ -48,7 +48,7 @@ def test_assignments_of_every_method_are_disjoint(table: Table, data: st.DataObj
     assert_apart(anon.matches, apart, anon.suppressed)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=3, max_n=14), st.data(), st.sampled_from(METHODS[:5]))
 def test_assignments_of_reciprocal_graphs_share_no_edge(
     table: Table, data: st.DataObject, method: str
@@ -59,7 +59,7 @@ def test_assignments_of_reciprocal_graphs_share_no_edge(
     assert_apart(anon.matches, anon.assignments(), anon.suppressed)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 99)), min_size=1, max_size=4), st.data())
 def test_of_graphs_side_by_side(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     parts = [naive.shifts(n, data.draw(st.integers(1, n)), seed) for n, seed in sizes]

@@ -84,6 +84,7 @@ def test_who_chooses_next_is_far_away(n: int) -> None:
         assert np.abs(np.diff(order)).min() >= n / 8
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_spread_visits_lose_less(data_folder: Path) -> None:
     for k in (5, 10):
@@ -209,6 +210,7 @@ def test_partitions_threads_and_order_change_no_bits() -> None:
     assert runs[0].loss("gcp") < af.anonymize(table, "greedy", k=10, partition_size=40).loss("gcp")
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_adult_loses_at_most_4_5_percent_without_dead_ends(data_folder: Path) -> None:
     from tests.cases.tables import adult

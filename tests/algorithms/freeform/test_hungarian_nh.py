@@ -17,7 +17,7 @@ from anonflow.algorithms.freeform.nh import halves, nh_matches
 from anonflow.kernels.freeform.auction import auction, auction_jit
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 
 @settings(deadline=None)
@@ -39,7 +39,7 @@ def test_each_assignment_is_optimal(table: Table, data: st.DataObject, measure: 
 
 
 @pytest.mark.parametrize("bid", [auction, auction_jit])
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 12), slack=st.sampled_from([0.01, 0.5, 2.0]))
 def test_an_auction_comes_as_near_as_it_says(bid: Any, seed: int, n: int, slack: float) -> None:
     """A permutation without forbidden edges, at most n bids above the least sum."""
@@ -64,7 +64,7 @@ def test_an_auction_that_comes_to_no_end_says_so(bid: Any) -> None:
     assert not bid(-np.ones((3, 3)), 0.1, 100, to, price)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES), st.booleans())
 def test_nearly_optimal_assignments(table: Table, data: st.DataObject, measure: str, short: bool) -> None:
     """Regular, plain as compiled; without bids they are the optimal ones."""

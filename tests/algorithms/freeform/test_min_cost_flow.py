@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -16,10 +16,10 @@ from anonflow.algorithms.freeform.min_cost_flow import min_cost_flow_matches
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.checks import check_result
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
 def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))
@@ -29,7 +29,7 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
     assert_regular(matches)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=9), st.sampled_from(MEASURES))
 def test_k_of_two_is_optimal(table: Table, measure: str) -> None:
     part = part_of(table, measure)

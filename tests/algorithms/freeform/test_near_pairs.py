@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -20,6 +20,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from tests.cases.freeform import assert_regular, part_of, total
 from tests.naive import two_phase as naive
+from tests.strategies import examples
 
 KINDS = ("suppression", "categorical")
 
@@ -48,7 +49,7 @@ def drawn(draw: st.DrawFn) -> af.Table:
     return table_of(rows, kinds, tuple(draw(st.sampled_from((1.0, 2.0))) for _ in range(q)))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     drawn(), st.data(), st.sampled_from(("ncp", "lm", "suppressions")), st.booleans(), st.sampled_from((0, 2))
 )

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -26,7 +26,7 @@ from tests.cases.bounds import naive_cost, random_records
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.checks import check_result
 from tests.naive import bounds as naive
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 
 def census(n: int, seed: int = 0) -> Table:
@@ -49,7 +49,7 @@ def test_nothing_is_better(measure: str) -> None:
             assert best.facts["cost"] == pytest.approx(naive.least_regular(cost, n, k), abs=1e-6)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
 def test_k_of_two_is_a_minimum_cost_flow(table: Table, data: st.DataObject, measure: str) -> None:
     part = part_of(table, measure)
@@ -60,7 +60,7 @@ def test_k_of_two_is_a_minimum_cost_flow(table: Table, data: st.DataObject, meas
     )
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
 def test_facts_are_those_of_the_result(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))

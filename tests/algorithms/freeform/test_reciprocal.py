@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -46,7 +46,7 @@ from tests.cases.tables import mixed
 from tests.checks import check_release, check_result
 from tests.naive import loss as naive_loss
 from tests.naive import reciprocal as naive
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 METHODS = ("greedy", "sort-greedy", "hungarian")
 EVERY = (*METHODS, "nh", "min-cost-flow", "optimal")
@@ -102,7 +102,7 @@ def assert_mutual(matches: np.ndarray, k: int) -> None:
         assert (matches[matches[:, d], d + 1] == np.arange(n)).all()
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES), st.sampled_from(METHODS))
 def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str, method: Any) -> None:
     k = data.draw(st.integers(2, table.n))
@@ -114,7 +114,7 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
     assert_mutual(matches, k)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 4]), st.integers(3, 13), st.booleans())
 def test_it_agrees_with_a_plain_implementation(seed: int, q: int, n: int, greedy: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -184,7 +184,7 @@ def test_hungarian_is_near_the_least_two_factor() -> None:
     assert value <= 1.05 * least
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(tables(min_n=3, max_n=8), st.data(), st.sampled_from(MEASURES))
 def test_chains_of_links_end_where_no_exchange_lowers_the_loss(
     table: Table, data: st.DataObject, measure: str
@@ -272,7 +272,7 @@ def test_unused_pairs_get_a_direction_each(kernel: Any, n: int) -> None:
     assert (arcs.sum(axis=0) == arcs.sum(axis=1)).all()
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=30), st.data())
 def test_rings_that_reach_both_ways(table: Table, data: st.DataObject) -> None:
     """As spelled out; symmetric, of degree k but for one ring of an odd size; of odd k at the price of other rings."""
@@ -306,7 +306,7 @@ def test_rings_that_reach_both_ways(table: Table, data: st.DataObject) -> None:
         assert total(table, matches, "ncp") == pytest.approx(total(table, nh_matches(part, k)[0], "ncp"))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
 def test_the_halved_flow_in_plain_and_compiled(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(1, table.n))
@@ -536,6 +536,7 @@ def test_a_flow_gives_mutual_matches(tmp_path: Path) -> None:
         af.run(path)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_adult_loses_at_most_5_percent_more(data_folder: Path) -> None:
     from tests.cases.tables import adult

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -22,10 +22,10 @@ from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import adult
 from tests.checks import check_result
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
 def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))
@@ -36,7 +36,7 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
     assert_regular(compiled[0])
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(2, 8), st.integers(0, 10_000), st.integers(1, 20))
 def test_cheapest_free_edges_come_first(n: int, seed: int, values: int) -> None:
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def test_cheapest_free_edges_come_first(n: int, seed: int, values: int) -> None:
         assert dict(enumerate(chosen.tolist())) == took
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=8), st.data(), st.sampled_from(MEASURES), st.booleans())
 def test_the_second_assignment_follows_the_definition(
     table: Table, data: st.DataObject, measure: str, relative: bool
@@ -86,7 +86,7 @@ def test_the_second_assignment_follows_the_definition(
         assert before <= value + 1e-9
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(2, 7), st.integers(0, 10_000))
 def test_unusual_weights_follow_their_definition(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -103,6 +103,7 @@ def test_unusual_weights_follow_their_definition(n: int, seed: int) -> None:
             assert weights[i, j] == pytest.approx(costs[i, j] - np.mean(row) - np.mean(column), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_relative_weights_lose_less(data_folder: Path) -> None:
     table = adult(data_folder)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -32,10 +32,10 @@ from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import random_table
 from tests.checks import check_result
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
 def test_plain_and_compiled_agree_and_start_is_not_beaten(
     table: Table, data: st.DataObject, measure: str
@@ -53,7 +53,7 @@ def test_plain_and_compiled_agree_and_start_is_not_beaten(
     assert total(table, results[0][0], measure) <= total(table, start, measure) + 1e-9
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tables(min_n=3, max_n=6), st.data(), st.sampled_from(MEASURES))
 def test_slot_costs_are_those_of_the_exchange(table: Table, data: st.DataObject, measure: str) -> None:
     n = table.n

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -36,7 +36,7 @@ from tests.cases.freeform import MEASURES, assert_regular, part_of
 from tests.cases.tables import random_table
 from tests.checks import check_result
 from tests.naive import two_phase as naive
-from tests.strategies import tables
+from tests.strategies import examples, tables
 
 
 def ring(n: int, k: int) -> np.ndarray:
@@ -63,7 +63,7 @@ def cost_of(table: Table, measure: str) -> naive.Cost:
     return cost
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tables(min_n=2, max_n=8), st.data(), st.sampled_from(MEASURES))
 def test_near_records_grow_least(table: Table, data: st.DataObject, measure: str) -> None:
     n, part = table.n, part_of(table, measure)
@@ -80,7 +80,7 @@ def test_near_records_grow_least(table: Table, data: st.DataObject, measure: str
         assert growth[i, near[i]].max() <= np.delete(growth[i], near[i]).min(initial=np.inf) + 1e-9
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(st.integers(1, 5), st.integers(0, 2**32))
 def test_a_sparse_assignment_is_the_least_there_is(n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -98,7 +98,7 @@ def test_a_sparse_assignment_is_the_least_there_is(n: int, seed: int) -> None:
     assert sum(by_edge[i, int(j)] for i, j in enumerate(assignment)) == wanted
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tables(min_n=2, max_n=7), st.data(), st.sampled_from(MEASURES))
 def test_sparse_matches_are_regular_and_greedy(table: Table, data: st.DataObject, measure: str) -> None:
     n, part = table.n, part_of(table, measure)
@@ -125,7 +125,7 @@ def test_a_single_candidate_that_all_share_is_enough() -> None:
         assert_regular(sparse_matches(part_of(table), 6, 1, pool)[0])
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(tables(min_n=3, max_n=7), st.data(), st.sampled_from(MEASURES))
 def test_an_exchange_is_priced_as_a_whole(table: Table, data: st.DataObject, measure: str) -> None:
     n, part = table.n, part_of(table, measure)
@@ -159,7 +159,7 @@ def test_an_exchange_is_priced_as_a_whole(table: Table, data: st.DataObject, mea
         assert joined.cost == pytest.approx([cost(row) for row in wanted.tolist()], abs=1e-9)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tables(min_n=3, max_n=8), st.data(), st.sampled_from(MEASURES))
 def test_cycles_only_lower_the_loss_and_keep_the_degrees(
     table: Table, data: st.DataObject, measure: str
@@ -185,6 +185,7 @@ def test_cycles_only_lower_the_loss_and_keep_the_degrees(
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow
 def test_cycles_are_found_where_there_are_some() -> None:
     """A bad start of 36 records: whoever looks long enough finds most of what trades of two would give."""
     table = random_table(36)
@@ -209,7 +210,7 @@ def test_cycles_are_found_where_there_are_some() -> None:
     assert naive.best_trade(matches, cost) > -0.02 * before
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tables(min_n=3, max_n=6), st.data(), st.sampled_from(MEASURES))
 def test_no_negative_cycle_is_left(table: Table, data: st.DataObject, measure: str) -> None:
     n, part = table.n, part_of(table, measure)
@@ -240,7 +241,7 @@ def test_no_negative_cycle_is_left(table: Table, data: st.DataObject, measure: s
         assert naive.best_cycle(matches, lambda row: cost(tuple(sorted(row)))) > -1e-9
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(tables(min_n=4, max_n=7), st.sampled_from(MEASURES), st.integers(0, 99))
 def test_the_default_finishes_on_small_tables(table: Table, measure: str, seed: int) -> None:
     """All simple cycles are enumerated."""
@@ -307,7 +308,7 @@ def test_every_start_and_improvement_keeps_the_guarantee(start: str, improve: st
     np.testing.assert_array_equal(anon.matches, again.matches)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(tables(min_n=4, max_n=9), st.data(), st.sampled_from(MEASURES))
 def test_nearness_compares_the_nearest(table: Table, data: st.DataObject, measure: str) -> None:
     n, part = table.n, part_of(table, measure)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -20,6 +20,7 @@ from anonflow.generalization import Generalization
 from anonflow.partition import limited
 from anonflow.table import Table
 from tests.checks import TAKE_EVERY_KIND
+from tests.strategies import examples
 
 QI = {"role": "quasi-identifier"}
 
@@ -95,7 +96,7 @@ def test_limits_and_boundaries_together(name: str) -> None:
     assert anon.suppressed.sum() < 60
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from("uvwxy")), min_size=4, max_size=24),
     st.sampled_from([0, 1, 3]),

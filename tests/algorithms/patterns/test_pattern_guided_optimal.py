@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -31,9 +31,10 @@ from tests.cases.patterns import (
     scenario,
     table,
 )
+from tests.strategies import examples
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.lists(
         st.tuples(*[st.sampled_from("xy"), st.sampled_from("xyz"), st.sampled_from("xy")]),
@@ -69,7 +70,7 @@ def test_no_solution_is_better(
     assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(
     st.lists(
         st.tuples(*[st.sampled_from("xy"), st.sampled_from("xyz"), st.sampled_from("xy")]),

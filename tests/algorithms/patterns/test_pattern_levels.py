@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms.patterns.language import pattern_grid, pattern_set
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table.level_cells import cells_at
+from tests.strategies import examples
 
 TOWNS = {"north": {"a": ["a1", "a2"], "b": ["b1"]}, "south": ["c", "d"]}
 """c and d are their own nodes of height 0: the branch is shorter."""
@@ -117,7 +118,7 @@ def greedy(
     return out
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(ROWS, st.integers(2, 3), st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=5, unique=True))
 def test_rows_are_placed_as_the_heuristic_says(
     rows: list[tuple[str, int, str]], k: int, patterns: list[tuple[str, ...]]
@@ -150,7 +151,7 @@ def test_rows_are_placed_as_the_heuristic_says(
     assert af.verify(table, anon.release(), ["covers", "k-anonymity"], k=k)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(
     ROWS,
     st.integers(2, 3),

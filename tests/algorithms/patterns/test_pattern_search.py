@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -18,6 +18,7 @@ from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import TABLE_7, best, table
+from tests.strategies import examples
 
 ROWS = st.lists(st.tuples(*[st.sampled_from("xyz")] * 3), min_size=2, max_size=7)
 PATTERNS = st.lists(
@@ -37,7 +38,7 @@ def tried(coded: Table, k: int, patterns: Any, compiled: bool) -> tuple[int, int
     return before, choices.cost_of(amount), amount, choices
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(ROWS, st.integers(2, 3), PATTERNS)
 def test_between_the_optimum_and_the_heuristic(
     rows: list[tuple[str, ...]], k: int, patterns: list[str]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -21,7 +21,7 @@ from anonflow.algorithms.method import Partition
 from anonflow.algorithms.recoding.full_domain import search
 from anonflow.errors import InfeasibleError
 from tests.cases.city_lattice import ROWS, reference
-from tests.strategies import CITIES, city_tree
+from tests.strategies import CITIES, city_tree, examples
 
 QI = {"role": "quasi-identifier"}
 SCHEMA = {
@@ -73,7 +73,7 @@ def as_defined(parameters: dict[str, Any], ill: Sequence[str]) -> Callable[[Sequ
     return diverse
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     ROWS, st.data(), st.integers(2, 4), st.sampled_from([0.0, 0.1, 0.3, 0.6, 1.0]), st.sampled_from(REQUESTS)
 )
@@ -159,7 +159,7 @@ def test_suppressed_records_are_a_class_to_be_diverse() -> None:
 
 
 @pytest.mark.parametrize("method", ["full-domain", "local-recoding"])
-@settings(max_examples=30)
+@examples(30)
 @given(ROWS, st.data(), st.integers(2, 3), st.sampled_from(REQUESTS))
 def test_every_class_is_diverse_within_limits(
     method: str, rows: list[tuple[str, int, str]], data: st.DataObject, k: int, request: dict[str, Any]

@@ -80,6 +80,7 @@ def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:
     assert inside == figures_of_run(PublishModel(done).run.result)
 
 
+@pytest.mark.slow
 def test_the_script_gives_the_same_release(done: Workspace, tmp_path: Path) -> None:
     model = drawn(done)
     for file in ("flow", "script", "seed"):

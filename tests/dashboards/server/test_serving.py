@@ -233,6 +233,7 @@ def test_sessions_are_counted_capped_and_leave_nothing_behind(
     assert item.server.sessions == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opened", [False, True], ids=["never opened", "opened"])
 def test_nothing_of_a_session_stays_in_memory(
     running: Callable[..., Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: bool
@@ -282,6 +283,7 @@ def test_an_address_opens_no_session_of_somebody_else(running: Callable[..., Run
     assert item.websocket(token, Origin=address) == "open"
 
 
+@pytest.mark.slow
 def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     running: Callable[..., Running], stay: None, users: Path, tmp_path: Path
 ) -> None:

@@ -26,6 +26,15 @@ def test_rounds_are_told_and_change_nothing(tmp_path: Path) -> None:
         assert losses == sorted(losses, reverse=True)
         assert 0 < losses[-1] < 1
     first = published(tmp_path)
+    assert engine.run(path, seed=SEED).ok
+    assert published(tmp_path) == first
+
+
+@pytest.mark.slow
+def test_rounds_that_nobody_hears_in_another_process_change_nothing(tmp_path: Path) -> None:
+    path = write_flow(tmp_path, anonymize=CHAINS, partition="{size: 30}")
+    assert engine.run(path, seed=SEED, on_event=lambda event: None).ok
+    first = published(tmp_path)
     assert engine.run(path, seed=SEED, scheduler="processes", workers=1).ok
     assert published(tmp_path) == first
 

@@ -14,7 +14,7 @@ import pytest
 from anonflow import engine
 from anonflow.engine.execution import batches
 from anonflow.errors import AnonflowError
-from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.flow_files import REPORTED, everything_in, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -33,7 +33,13 @@ main(["run", sys.argv[2], "--quiet", "--seed-file", sys.argv[3]])
 def flow_in(folder: Path, pieces: str) -> Path:
     """A flow whose release takes some hundred thousand bytes."""
     folder.mkdir(exist_ok=True)
-    return write_flow(folder, n=6000, source=f"{{csv: people.csv, pieces: {pieces}}}", partition="{size: 60}")
+    return write_flow(
+        folder,
+        n=6000,
+        source=f"{{csv: people.csv, pieces: {pieces}}}",
+        partition="{size: 60}",
+        publish=REPORTED,
+    )
 
 
 def undisturbed(folder: Path) -> bytes:

@@ -305,6 +305,7 @@ engine.run(sys.argv[1], on_event=listen, workers=1, seed=int(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_picked_up(tmp_path: Path, counted: list[int]) -> None:
     quiet = tmp_path / "quiet"
     quiet.mkdir()

@@ -12,7 +12,7 @@ from anonflow import engine
 from anonflow.engine.report import pdf
 from anonflow.engine.report.reviewer import SECTIONS, SIGNERS
 from anonflow.errors import FlowError
-from tests.cases.flow_files import people, write_flow
+from tests.cases.flow_files import REPORTED, people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 EMA = "{table: out/release.csv, report: {template: ema, file: out/report.html}}"
@@ -79,7 +79,7 @@ def test_the_signer_may_set_another_threshold(tmp_path: Path) -> None:
 
 
 def test_checks_never_stand_alone_beside_a_failing_line(tmp_path: Path) -> None:
-    report = engine.run(write_flow(tmp_path, n=60), seed=SEED)
+    report = engine.run(write_flow(tmp_path, n=60, publish=REPORTED), seed=SEED)
     assert report.card is not None
     assert report.ok
     assert not report.card.ok

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -18,6 +18,7 @@ from anonflow.utility import MEASURES, measures_of_analyses
 from anonflow.utility.analyses import association, marginals, questions
 from anonflow.utility.analyses.comparison import Comparison
 from tests.naive import comparison as naive
+from tests.strategies import examples
 
 SEED = 1 << 100
 
@@ -149,7 +150,7 @@ def _usefulness_of_classes(table: af.Table, result: Any, hidden: np.ndarray) -> 
 CODES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=15)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(CODES, CODES, st.sampled_from([0.0, 0.25]), st.sampled_from([2, 3]))
 def test_marginals_are_those_by_hand(original: Any, release: Any, lost: float, ways: int) -> None:
     frames = [
@@ -165,7 +166,7 @@ def test_marginals_are_those_by_hand(original: Any, release: Any, lost: float, w
     )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(-9, 9)), min_size=2, max_size=15))
 def test_associations_are_those_by_hand(rows: Any) -> None:
     a, b, x = (list(column) for column in zip(*rows, strict=True))
