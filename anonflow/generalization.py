@@ -33,6 +33,9 @@ __all__ = ["Generalization", "Layout", "Records", "aggregate_of", "groups_of"]
 
 _ONE = np.uint64(1)
 
+_BLOCK = 1 << 14
+"""Generalized records that are joined at a time, so that what lies between stays small."""
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -131,31 +134,30 @@ class Generalization:
         Returns
         -------
         Generalization
-            m generalized records. O(m d q) time, O(m q) memory.
+            m generalized records. O(m d q) time, O(m q + d) memory.
         """
         layout = Layout.of(records.domains)
         m = len(matches)
         lo = np.empty((len(layout.ranges), m), np.int32)
         hi = np.empty_like(lo)
         bits = np.zeros((int(layout.offset[-1]), m), np.uint64)
-        columns = [np.ascontiguousarray(matches[:, d]) for d in range(matches.shape[1])]
-        first = columns[0]
-        for t, a in enumerate(layout.ranges):
-            low, high = records.ends(a)
-            lo[t], hi[t] = low[first], high[first]
-            for column in columns[1:]:
-                present = column >= 0
-                np.minimum(lo[t], low[column], out=lo[t], where=present)
-                np.maximum(hi[t], high[column], out=hi[t], where=present)
-        rows = np.arange(m)
-        for t, a in enumerate(layout.sets):
-            codes = records.codes[:, a]
-            for column in columns:
-                present = column >= 0
-                member = codes[column[present]]
-                # each record sets one bit for each column, so no two updates change the same cell
-                at = (layout.offset[t] + (member >> 6), rows[present])
-                bits[at] |= _ONE << (member & 63).astype(np.uint64)
+        for start in range(0, m, _BLOCK):
+            rows = slice(start, min(start + _BLOCK, m))
+            # a place without an original repeats another of the row, which joins nothing
+            members = matches[rows]
+            members = np.ascontiguousarray(
+                np.where(members < 0, members.max(axis=1, keepdims=True), members).T
+            )
+            for t, a in enumerate(layout.ranges):
+                low, high = records.ends(a)
+                lo[t, rows] = low[members].min(axis=0)
+                hi[t, rows] = high[members].max(axis=0)
+            for t, a in enumerate(layout.sets):
+                words = bits[layout.offset[t] : layout.offset[t + 1], rows]
+                each = np.arange(words.shape[1])
+                for codes in records.codes[:, a][members]:
+                    # each record sets one bit, so no two updates change the same cell
+                    words[codes >> 6, each] |= _ONE << (codes & 63).astype(np.uint64)
         return cls(records.domains, lo, hi, bits).closure()
 
     @classmethod

@@ -157,11 +157,7 @@ def _generalization_problem(
     """Generalize a sample again from its matches or classes, with whole domains where a pattern hides values, and compare."""
     rows = _sample(kept, SAMPLE)
     if outcome.matches is not None:
-        entered = outcome.matches[rows] >= 0
-        joint = np.repeat(np.arange(len(rows)), entered.sum(axis=1))
-        # as classes: for a few records far quicker than column by column
-        joined = Generalization.join_by_class(records.take(outcome.matches[rows][entered]), joint)
-        anew = joined.take(np.searchsorted(joint, np.arange(len(rows))))
+        anew = Generalization.join_of(records, outcome.matches[rows])
     elif outcome.classes is not None:
         members = np.flatnonzero(~outcome.suppressed & np.isin(outcome.classes, outcome.classes[rows]))
         joined = Generalization.join_by_class(records.take(members), outcome.classes[members])

@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -264,8 +264,12 @@ class _PartitionSubject:
 
 def _bare_table(records: Records) -> Table:
     """Return a table of quasi-identifiers only: all that a partition's task has."""
-    roles = {domain.column: Column(domain.column, "quasi-identifier") for domain in records.domains}
-    return Table.coded(records, Schema(roles), (), {})
+    return Table.coded(records, _bare_schema(tuple(domain.column for domain in records.domains)), (), {})
+
+
+@lru_cache(maxsize=1)
+def _bare_schema(columns: tuple[str, ...]) -> Schema:
+    return Schema({name: Column(name, "quasi-identifier") for name in columns})
 
 
 def given_up(alone: bool) -> Failed:
