@@ -134,12 +134,9 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     for attribute in attributes:
         if attribute.values is not None:
             least, greatest = _ends(attribute, part.records)
-            covered.append(
-                (
-                    np.minimum.reduceat(least[original], starts),
-                    np.maximum.reduceat(greatest[original], starts),
-                )
-            )
+            low = least[original]
+            high = low if greatest is least else greatest[original]
+            covered.append((np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)))
         elif len(attribute.at) == 1 and part.records.domains[attribute.at[0]].size < 64 * _WORDS:
             covered.append(_bits(attribute, part.records, original, starts))
         else:
@@ -252,6 +249,8 @@ def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarra
         )
     number = np.where(codes < 0, np.nan, attribute.values[codes])
     missing = np.isnan(number)
+    if not missing.any():
+        return number, number
     least = np.where(missing, attribute.least, number)
     return least, np.where(missing, attribute.least + attribute.width, number)
 

@@ -124,8 +124,9 @@ class Candidates:
     def components(self, n: int) -> np.ndarray:
         """Return labels of the originals that lists join, directly or through others, shape (n,), int64."""
         lists = len(self.offsets) - 1
-        of_list = np.repeat(np.arange(lists), np.diff(self.offsets)) + n
-        edges = (np.ones(len(of_list), np.int8), (self.originals, of_list))
+        # the lists are the rows after the originals, which have none: as they stand, without a copy of their edges
+        starts = np.concatenate([np.zeros(n, self.offsets.dtype), self.offsets])
+        edges = (np.ones(len(self.originals), np.int8), self.originals, starts)
         labels = connected_components(csr_array(edges, shape=(n + lists, n + lists)), directed=False)[1]
         return np.asarray(labels[:n], np.int64)
 
