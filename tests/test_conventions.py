@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -555,6 +556,43 @@ def test_no_test_module_imports_another() -> None:
             if module and any(part.startswith("test_") for part in module.split(".")):
                 shared.append(f"{path.relative_to(ROOT)}: {module}")
     assert shared == []
+
+
+NO_ROOM = {
+    "attacks": "attacks on releases and servers, each against a claim of ours",
+    "benchmarks": "speed",
+    "browser": "screens in a real browser",
+    "cases": "what tests of several rooms share",
+    "docs": "documentation and the files for installing",
+    "faults": "full disks, killed processes, lost workers",
+    "naive": "slow references that import nothing from anonflow",
+    "papers": "what papers print, and their workbooks",
+}
+"""Folders of tests that mirror no room of the package, and what each holds."""
+TESTED_ELSEWHERE = {"kernels/classes": "algorithms/classes"}
+"""Rooms of three modules or more whose tests stand with the modules that drive them."""
+
+
+def _folders(top: Path, files: list[Path]) -> Iterator[str]:
+    """Folders below `top` that hold one of `files`, and all folders above them."""
+    for file in files:
+        for folder in file.relative_to(top).parents[:-1]:
+            yield folder.as_posix()
+
+
+def test_tests_mirror_the_rooms_of_the_package() -> None:
+    tests = ROOT / "tests"
+    tested = set(_folders(tests, TESTS))
+    rooms = Counter(
+        file.parent.relative_to(PACKAGE).as_posix() for file in MODULES if file.stem != "__init__"
+    )
+    without_room = {name for name in tested if not (PACKAGE / name).is_dir()}
+    assert without_room == set(NO_ROOM)
+    beside = {file.relative_to(tests).with_name(file.stem.removeprefix("test_")).as_posix() for file in TESTS}
+    assert {
+        name for name, number in rooms.items() if number >= 3 and name not in tested | beside | {"."}
+    } == set(TESTED_ELSEWHERE)
+    assert set(TESTED_ELSEWHERE.values()) <= tested
 
 
 def test_papers_are_named_by_author_and_year() -> None:

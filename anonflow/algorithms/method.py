@@ -12,7 +12,8 @@ import numpy as np
 from anonflow.drawing.method_mark import Mark
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.state import Plan
+from anonflow.kernels.costs import load
+from anonflow.kernels.state import Plan, State
 from anonflow.loss import plan
 from anonflow.option import Option, options_of
 from anonflow.table.domain import Domain
@@ -91,6 +92,17 @@ class Partition:
     def plan(self) -> Plan:
         """The information loss in the kernels' form."""
         return plan(self.records.domains, self.loss)
+
+    def originals(self, compiled: bool = True) -> State:
+        """Return each record as its own generalized record, in the kernels' form; O(P q).
+
+        Parameters
+        ----------
+        compiled : bool, optional
+            Whether compiled kernels do it; the plain ones give the same.
+        """
+        own = Generalization.of(self.records)
+        return load(self.plan, own.lo, own.hi, own.bits, compiled)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from anonflow.algorithms.classes.agglomerative import AGGLOMERATIVE
 from anonflow.algorithms.classes.forest import FOREST
@@ -26,9 +26,6 @@ from anonflow.algorithms.recoding.local_recoding import LOCAL_RECODING
 from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["REGISTRY", "algorithm_named", "algorithms", "look_of"]
 
@@ -79,8 +76,6 @@ def look_of(name: str) -> Mark:
 
 def algorithms() -> pd.DataFrame:
     """Return every method: name, family, paper, guarantee, complexity, summary, and the names of its options."""
-    import pandas as pd
-
     fields = ("name", "family", "paper", "guarantee", "complexity", "summary")
     rows = [
         {name: getattr(algorithm, name) for name in fields} | {"options": ", ".join(algorithm.options)}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from anonflow.analysis.conditions import written_numbers
@@ -18,9 +19,6 @@ from anonflow.release.published_column import fits
 from anonflow.table import Schema, equal_columns
 from anonflow.table.domain import WHOLE
 from anonflow.table.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["CandidateColumn", "CandidateTable"]
 
@@ -192,8 +190,6 @@ class CandidateTable:
         ParameterError
             If it is no release, or k is below 1.
         """
-        import pandas as pd
-
         frame = release if isinstance(release, pd.DataFrame) else getattr(release, "frame", None)
         if not isinstance(frame, pd.DataFrame):
             raise ParameterError(
@@ -250,8 +246,6 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
 
 
 def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]) -> CandidateColumn:
-    import pandas as pd
-
     name = str(cells.name)
     column = schema[name] if schema is not None and name in schema else None
     published_as_is = column is not None and column.role != "quasi-identifier"
@@ -282,8 +276,6 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
 
 def _as_it_was(cells: pd.Series) -> CandidateColumn:
     """Return a column that is published as it was: numbers, also where a file has them as text, or categories."""
-    import pandas as pd
-
     if pd.api.types.is_bool_dtype(cells.dtype):
         return _categories(cells, None, exact=True)
     read = written_numbers(cells)
@@ -309,8 +301,6 @@ def _codes_beside_numbers(name: str) -> DataError:
 
 
 def _reads_as_numbers(cells: pd.Series) -> bool:
-    import pandas as pd
-
     distinct = pd.Series(pd.unique(cells))
     if distinct.isna().any():
         return False
@@ -323,8 +313,6 @@ def _reads_as_numbers(cells: pd.Series) -> bool:
 
 def _exact_numbers(cells: pd.Series) -> CandidateColumn:
     """Return numbers as they were: intervals, equally full, and one more for those that are missing."""
-    import pandas as pd
-
     dates = pd.api.types.is_datetime64_any_dtype(cells.dtype)
     numbers = (
         cells.astype("int64").to_numpy(np.float64) if dates else cells.to_numpy(np.float64, na_value=np.nan)
@@ -349,8 +337,6 @@ def _numbers(
     cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False
 ) -> CandidateColumn:
     """Return a column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
-    import pandas as pd
-
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     texts = pd.Series(distinct, name=cells.name)
     ends = ranges(texts, bounds)
@@ -426,8 +412,6 @@ def _categories(
     closed: bool = False,
 ) -> CandidateColumn:
     """Return a column of categories; `declared` are the values that there are, `closed` whether ``*`` is one of these."""
-    import pandas as pd
-
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     texts = np.array(["" if pd.isna(cell) else str(cell) for cell in distinct], object)
     whole = texts == WHOLE
@@ -469,8 +453,6 @@ def _values_of(
     texts: np.ndarray, tree: Hierarchy | None, declared: Sequence[str | None] | None, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return all values that cells name, or that are declared, and which of them each cell may stand for."""
-    import pandas as pd
-
     known = None if declared is None else ["" if value is None else value for value in declared]
     table = shares(pd.Series(texts, name=name), values=known, hierarchy=tree)
     return np.array(table.columns, object), table.to_numpy() > 0
@@ -487,8 +469,6 @@ def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 def _codes(cells: pd.Series) -> CandidateColumn:
     """Return codes with hidden positions: the codes that some row shows in full, where one goes with a pattern."""
-    import pandas as pd
-
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     texts = ["" if pd.isna(cell) else str(cell) for cell in distinct]
     longest = max(map(len, texts))

@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["ColumnCondition", "conditions", "numbers_of", "rows_that_meet", "text_of", "written_numbers"]
 
@@ -47,8 +45,6 @@ class ColumnCondition:
         ParameterError
             If it is a range and the values are not numbers.
         """
-        import pandas as pd
-
         if self.values is not None:
             at, distinct = pd.factorize(cells, use_na_sentinel=False)
             inside = np.array([text_of(cell) in self.values for cell in distinct], bool)
@@ -145,8 +141,6 @@ def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
 
 def numbers_of(cells: pd.Series) -> np.ndarray | None:
     """Return a column as numbers, NaN where one is missing; days since 1970-01-01 of dates; None where it has others."""
-    import pandas as pd
-
     if pd.api.types.is_bool_dtype(cells.dtype):
         return None
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -159,8 +153,6 @@ def numbers_of(cells: pd.Series) -> np.ndarray | None:
 
 def written_numbers(cells: pd.Series) -> pd.Series:
     """Return a column of text as numbers, where all its texts are numbers and no codes (``007``); else as it is."""
-    import pandas as pd
-
     if not (pd.api.types.is_string_dtype(cells.dtype) or pd.api.types.is_object_dtype(cells.dtype)):
         return cells
     distinct = pd.unique(cells.dropna())
@@ -173,8 +165,6 @@ def _end(end: Any) -> float | None:
     number = _number(end)
     if number is not None:
         return number
-    import pandas as pd
-
     try:
         moment = pd.Timestamp(end)
     except (TypeError, ValueError):
@@ -196,8 +186,6 @@ def _number(value: Any) -> float | None:
 
 def text_of(value: Any) -> str:
     """Return a value as text: whole numbers without ``.0``, empty where it is missing."""
-    import pandas as pd
-
     if isinstance(value, str):
         return value
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):

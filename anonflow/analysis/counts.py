@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.certain import rows_meeting, values_meeting
@@ -14,9 +15,6 @@ from anonflow.analysis.conditions import ColumnCondition, conditions
 from anonflow.analysis.mixture import LEAST, Model
 from anonflow.analysis.plausible_tables import default_classes
 from anonflow.table import Schema
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Count", "count"]
 
@@ -46,8 +44,6 @@ class Count:
 
     def frame(self) -> pd.DataFrame:
         """Return counts and shares, a row for each of certain, possible, uniform and fitted."""
-        import pandas as pd
-
         names = ["certain", "possible", "uniform", "fitted"]
         counts = np.array([getattr(self, name) for name in names], np.float64)
         return pd.DataFrame({"count": counts, "share": counts / self.rows}, index=names)

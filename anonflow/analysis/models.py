@@ -7,16 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from anonflow.analysis.conditions import numbers_of, rows_that_meet, text_of
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.schema import did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "Design",
@@ -49,8 +47,6 @@ def quantiles(table: pd.DataFrame, column: str, at: Sequence[float]) -> Estimate
     ParameterError
         If a quantile is not between 0 and 1, there is no such column, or it has no numbers.
     """
-    import pandas as pd
-
     at = [float(each) for each in at]
     if not at or any(not 0 < each < 1 for each in at):
         raise ParameterError("quantiles: give numbers between 0 and 1, such as [0.25, 0.5, 0.75]")
@@ -74,8 +70,6 @@ def share(table: pd.DataFrame, where: Mapping[str, Any] | Callable[[pd.DataFrame
 
 def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, Sequence[str]]) -> Estimate:
     """Return the shares of all pairs of known values, under an index of pairs."""
-    import pandas as pd
-
     n = len(table)
     codes = []
     for name in (rows, columns):
@@ -89,8 +83,6 @@ def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, S
 
 def group_means(table: pd.DataFrame, column: str, by: str, known: list[str]) -> Estimate:
     """Return the means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
-    import pandas as pd
-
     numbers = numbers_of(_column(table, column))
     if numbers is None:
         raise _no_numbers(column)
@@ -118,8 +110,6 @@ def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, li
 
 def texts(cells: pd.Series) -> pd.Series:
     """Return a column as text; what is missing is empty."""
-    import pandas as pd
-
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     words = np.array([text_of(value) for value in distinct], object)
     return pd.Series(words[at], name=cells.name)
@@ -283,8 +273,6 @@ class Design:
             If statsmodels is not installed.
         """
         import warnings
-
-        import pandas as pd
 
         api = statsmodels()
         outcome, matrix, names = self.matrix(table)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from anonflow.analysis import certain, models
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
@@ -17,9 +18,6 @@ from anonflow.analysis.pooling import Target, combine
 from anonflow.errors import ParameterError
 from anonflow.release.tables import write_table
 from anonflow.table import Schema
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["NOTICE", "NUMBER", "PlausibleTables", "default_classes", "plausible", "plausible_of"]
 
@@ -232,8 +230,6 @@ class PlausibleTables:
         DataError, AnonflowError
             If the file cannot be written.
         """
-        import pandas as pd
-
         numbered = []
         for number, table in enumerate(self.tables, 1):
             plain = table.copy()
@@ -334,8 +330,6 @@ def plausible_of(
 
 
 def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFrame:
-    import pandas as pd
-
     n = model.candidates.n
     weights = rng.standard_exponential(n)
     own = model.fit(rng, rounds=RENEWED, weights=weights * (n / weights.sum()), start=fitted)
@@ -354,8 +348,6 @@ def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFr
 
 
 def _values(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
-    import pandas as pd
-
     if column.values is not None:
         return pd.array(column.values[code], dtype="str")
     ends = np.asarray(column.low)[column.at], np.asarray(column.high)[column.at]
@@ -372,8 +364,6 @@ def _values(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator)
 
 
 def _in_unit(column: CandidateColumn, numbers: np.ndarray) -> Any:
-    import pandas as pd
-
     if column.dates:
         return pd.Timestamp("1970-01-01") + pd.to_timedelta(numbers, unit="D")
     return numbers.astype(np.int64) if column.whole_numbers else numbers

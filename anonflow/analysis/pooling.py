@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["MOSTLY_ASSUMPTION", "Target", "combine"]
 
@@ -129,7 +127,6 @@ def _pooled(
     rows: np.ndarray,
     confidence: float,
 ) -> pd.DataFrame:
-    import pandas as pd
     from scipy import stats
 
     m = (~np.isnan(table)).sum(axis=0)  # the tables that have an answer
@@ -178,8 +175,6 @@ def _answer(estimate: Any) -> tuple[Any, Any, Any]:
 
 
 def _series(value: Any) -> pd.Series:
-    import pandas as pd
-
     if value is None:
         return pd.Series([], dtype=np.float64)
     if isinstance(value, pd.DataFrame):

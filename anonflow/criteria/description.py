@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.verification import Finding
 from anonflow.table import Schema
 from anonflow.table.domain import WHOLE, day_number, named_values
 from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells, range_ends
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["description"]
 
@@ -81,8 +79,6 @@ def _as_before(column: ColumnMetadata) -> ColumnMetadata:
 
 def _contradicting(column: ColumnMetadata, cells: pd.Series) -> np.ndarray:
     """Return which cells contradict the description of their column, shape (n,), bool."""
-    import pandas as pd
-
     if column.notation in (EXACT, CODED):  # their type was compared; which texts are codes is not published
         return np.zeros(len(cells), bool)
     at, distinct = pd.factorize(cells, use_na_sentinel=False)

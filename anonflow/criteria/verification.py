@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError, VerificationError
 from anonflow.table.texts import text_array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["POSITIONS", "Finding", "Verification"]
 
@@ -150,8 +148,6 @@ class Verification:
             Columns criterion, holds (missing where it could not be checked), failed, side, positions (text, capped),
             detail; one row for each criterion.
         """
-        import pandas as pd
-
         holds: Any = [finding.holds for finding in self]
 
         return pd.DataFrame(

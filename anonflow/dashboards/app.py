@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import panel as pn
 import param
 from panel.io.resources import get_dist_path
@@ -27,9 +28,6 @@ from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler", "serve_styles", "step_of"]
 
@@ -365,8 +363,6 @@ def dashboard(
     the notebook's user, which is gone when the app is; what a notebook that was killed left is deleted an hour later, when
     the dashboards are used again.
     """
-    import pandas as pd
-
     extension(inline=True)
     with pn.config.set(design=Theme):
         lock = threading.RLock()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import NUMBER, WHOLE, category_text, named_values, set_members
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["ranges", "shares"]
 
@@ -64,8 +61,6 @@ def ranges(
     1  25.0  25.0    25.0
     2  20.0  30.0    25.0
     """
-    import pandas as pd
-
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     texts = [_text(cell) for cell in distinct]
     numbers, parts = _beside_codes(texts, codes)
@@ -139,8 +134,6 @@ def shares(
     1  0.50  0.50  0.00
     2  0.33  0.33  0.33
     """
-    import pandas as pd
-
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     named = [_named(_text(cell), hierarchy) for cell in distinct]
     if values is None:
@@ -185,16 +178,12 @@ def _beside_codes(texts: list[str], codes: Sequence[str] | None) -> tuple[list[s
 
 
 def _text(cell: object) -> str:
-    import pandas as pd
-
     if isinstance(cell, str):
         return cell
     return "" if pd.isna(cell) else str(cell)  # type: ignore[call-overload]
 
 
 def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
-    import pandas as pd
-
     if not dates:
         return np.array(pairs, np.float64).reshape(-1, 2)
     flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.release.certificate import Certificate
@@ -28,7 +29,6 @@ from anonflow.table.spreadsheets import formula_warning, read_published
 from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 __all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
@@ -120,8 +120,6 @@ class Release:
         DataError
             If the release has no description, or cells do not fit it.
         """
-        import pandas as pd
-
         if cells not in ("text", "nullable", "interval"):
             raise ParameterError("to_frame: cells is text, nullable or interval")
         if cells == "text":

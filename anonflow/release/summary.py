@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.table.metadata import AGGREGATED, CODED
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from anonflow.release.published_column import PublishedColumn
     from anonflow.table.metadata import ReleaseMetadata
 
@@ -92,8 +91,6 @@ class ReleaseSummary:
 
     def frame(self) -> pd.DataFrame:
         """Return the columns as a table: column, role, cells, exact, generalized, hidden, domain."""
-        import pandas as pd
-
         names = ("column", "role", "cells", "exact", "generalized", "hidden", "domain")
         return pd.DataFrame([tuple(column.__dict__.values()) for column in self.columns], columns=names)
 

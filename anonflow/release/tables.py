@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.arrow import table_of_frame
@@ -22,7 +23,6 @@ from anonflow.table.texts import text_type
 from anonflow.whole_file import drafted, locked, streamed, write_whole
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 __all__ = ["check_package", "has_returns", "write_described", "write_parts", "write_table"]
@@ -234,8 +234,6 @@ def write_parts(
 
 
 def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: bool = True) -> None:
-    import pandas as pd
-
     columns = {guarded_text(str(name)): _csv_cells(frame[name]) for name in frame.columns}
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     pd.DataFrame(columns).to_csv(
@@ -250,8 +248,6 @@ def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: b
 
 def has_returns(frame: pd.DataFrame) -> bool:
     """Return whether a text has a carriage return: readers take it for the end of a line, but the writer does not quote it."""
-    import pandas as pd
-
     return any("\r" in str(name) for name in frame.columns) or any(
         bool(cells.str.contains("\r", regex=False, na=False).any())
         for _, cells in frame.items()
@@ -261,8 +257,6 @@ def has_returns(frame: pd.DataFrame) -> bool:
 
 def _csv_cells(cells: pd.Series) -> pd.Series:
     """Return floats in their shortest form, whole ones without ``.0``: the same text as a range has."""
-    import pandas as pd
-
     if not pd.api.types.is_float_dtype(cells.dtype):
         return changed_texts(cells, guarded_text)
     at, distinct = pd.factorize(cells)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE, number_text
 from anonflow.table.texts import text_array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["plain_values"]
 
@@ -51,8 +49,6 @@ def plain_values(
     DataError
         If the cells are lists or other values that are no single value, bytes, or text that is no Unicode.
     """
-    import pandas as pd
-
     try:
         at, distinct = pd.factorize(cells)
     except TypeError:

@@ -9,17 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.table.domain import NUMBER, WHOLE
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "AGGREGATED",
@@ -122,8 +119,6 @@ class SeenCells:
         about : ReleaseMetadata
             The declarations of its columns.
         """
-        import pandas as pd
-
         names = [str(name) for name in frame.columns]
         generalized = [column.name for column in about.columns if column.is_generalized]
         as_was = [name for name in names if name not in generalized]
@@ -188,8 +183,6 @@ def _widest(seen: set[str]) -> str | None:
 
 def _exact_type(cells: pd.Series) -> str | None:
     """Return the type of values that are published as they were, from their texts: a CSV file has nothing else."""
-    import pandas as pd
-
     if pd.api.types.is_bool_dtype(cells.dtype):
         return "boolean" if len(cells) else None
     if pd.api.types.is_numeric_dtype(cells.dtype):

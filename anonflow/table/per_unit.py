@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import did_you_mean
 from anonflow.table.texts import text_array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "OF_NUMBERS",
@@ -125,8 +123,6 @@ def number_type(cells: pd.Series) -> str | None:
 
     :func:`joint_number_type` combines those of a column's parts.
     """
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return None
     if not len(cells):
@@ -179,8 +175,6 @@ def combined_rows(
     DataError
         If a column's values do not go with its recipe.
     """
-    import pandas as pd
-
     first = np.unique(label, return_index=True)[1]
     columns: dict[str, Any] = {unit: frame[unit].iloc[first].array}
     several = {}
@@ -287,8 +281,6 @@ def first_labels(cells: Any, unit: str) -> np.ndarray:
     DataError
         If a unit is blank.
     """
-    import pandas as pd
-
     label = np.asarray(pd.factorize(cells)[0], np.int64)
     refuse_blank_units(unit, int(np.count_nonzero(label < 0)))
     return label
@@ -321,8 +313,6 @@ class _Cells:
     """
 
     def __init__(self, cells: pd.Series, label: np.ndarray, units: int, numbers: str | None) -> None:
-        import pandas as pd
-
         self._cells = cells.reset_index(drop=True)
         self._label = label
         self._units = units
@@ -336,8 +326,6 @@ class _Cells:
 
     def combined(self, recipe: str) -> Any:
         """Return a cell for each unit, as an array of the column's type where cells are chosen."""
-        import pandas as pd
-
         if recipe in ("first", "last", "same", "common"):
             return self._at(getattr(self, f"_{recipe}")())
         if recipe in ("min", "max") and self._numbers is not None:
@@ -416,8 +404,6 @@ class _Cells:
 
     def _pairs(self) -> _Pairs:
         """Return each unit's different values."""
-        import pandas as pd
-
         codes, values = pd.factorize(self._cells)
         texts = np.array([*(str(value) for value in values), ""], object)[:-1]
         # equal texts have one rank: 1 and "1" are two values

@@ -6,16 +6,14 @@ import re
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.table.domain import NUMBER
 from anonflow.table.files.read import read_frame
 from anonflow.table.texts import text_type
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "changed_texts",
@@ -79,8 +77,6 @@ def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
 
 def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
     """Return where each cell's text stands among the distinct ones, -1 where it is missing; None of numbers."""
-    import pandas as pd
-
     if not (pd.api.types.is_string_dtype(cells.dtype) or pd.api.types.is_object_dtype(cells.dtype)):
         return np.zeros(0, np.intp), None
     at, distinct = pd.factorize(cells)
@@ -89,8 +85,6 @@ def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
 
 def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
     """Return a column with its texts changed; the same column where none is."""
-    import pandas as pd
-
     at, texts = _distinct_texts(cells)
     if texts is None:
         return cells
@@ -118,8 +112,6 @@ def read_published(
     DataError
         If the file cannot be read.
     """
-    import pandas as pd
-
     frame = read_frame(path, delimiter=delimiter, encoding=encoding)
     if not any(suffix.lower() == _CSV for suffix in Path(path).suffixes):
         return frame

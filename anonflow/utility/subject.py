@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.evidence import spanning_lists
@@ -15,9 +16,6 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
 from anonflow.table.arrow import pandas_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Part", "part_of"]
 
@@ -106,8 +104,6 @@ def part_of(records: Records | Table, subject: Any) -> Part:
     DataError
         If it has another number of rows than the table, or its cells cannot be read.
     """
-    import pandas as pd
-
     subject = pandas_frame(subject)
     own = records.records if isinstance(records, Table) else records
     generalization = (

@@ -373,7 +373,7 @@ def test_6_the_owners_folder_is_never_where_something_is_published(tmp_path: Pat
             engine.load_flow(flow)
 
 
-# ---------------------------------------------------------------- 7. is tests/test_leaks.py; 8. all or nothing
+# ---------------------------------------------------------------- 7. is tests/release/test_leaks.py; 8. all or nothing
 
 
 def test_8_what_is_infeasible_publishes_nothing(tmp_path: Path) -> None:

@@ -18,9 +18,7 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
 from anonflow.kernels.classes.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, agglomerate, agglomerate_jit
-from anonflow.kernels.costs import load
 from anonflow.kernels.state import empty_state
 from anonflow.option import Option
 
@@ -96,8 +94,7 @@ def agglomerative_labels(
     """
     n = part.n
     labels = np.zeros(n, np.int64)
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     clusters = (agglomerate_jit if compiled else agglomerate)(
         part.plan,
         dist,

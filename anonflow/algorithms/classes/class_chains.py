@@ -198,8 +198,7 @@ def improve_labels(
     facts: dict[str, Any] = {"found": int(labels.max(initial=-1)) + 1, "chains": 0, "kicks": 0, "gained": 0.0}
     if k < 2 or part.n < 2 * k:
         return labels, facts
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     labels, fallen = cut_large(part, origin, labels, k, compiled)
     facts["gained"] += fallen
     for turn in range(effort.rounds):

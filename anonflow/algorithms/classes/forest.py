@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
 from anonflow.kernels.classes.forest import grow, grow_jit, split, split_jit
 from anonflow.kernels.concealment import near, near_jit
-from anonflow.kernels.costs import load
 
 __all__ = ["FOREST", "forest", "forest_labels"]
 
@@ -56,8 +54,7 @@ def forest_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.nd
         Whether compiled kernels do it; the plain ones give the same.
     """
     n = part.n
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     nearest = np.empty((n, min(n, k)), np.int32)
     for start in range(0, n, BLOCK):
         stop = min(n, start + BLOCK)

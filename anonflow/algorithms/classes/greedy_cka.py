@@ -22,9 +22,7 @@ from anonflow.algorithms.classes.class_chains import (
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
 from anonflow.kernels.classes.diverse_clusters import diverse_clusters, diverse_clusters_jit
-from anonflow.kernels.costs import load
 from anonflow.kernels.state import empty_state
 from anonflow.option import Option
 from anonflow.partition import boundary_classes
@@ -127,8 +125,7 @@ def diverse_labels(
     """
     targets = sensitive.targets
     labels = np.zeros(part.n, np.int64)
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     clusters = (diverse_clusters_jit if compiled else diverse_clusters)(
         part.plan,
         origin,

@@ -16,9 +16,7 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
 from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
-from anonflow.kernels.costs import load
 from anonflow.kernels.state import empty_state
 
 __all__ = ["K_MEMBER", "k_member", "k_member_labels"]
@@ -80,8 +78,7 @@ def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.
     labels = np.zeros(part.n, np.int64)
     if part.n < k:
         return labels, 1
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     clusters = (k_member_clusters_jit if compiled else k_member_clusters)(
         part.plan,
         origin,

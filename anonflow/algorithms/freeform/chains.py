@@ -10,8 +10,6 @@ import numpy as np
 
 from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import ParameterError
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.chains import Search
 from anonflow.kernels.freeform.descent import block_chains, block_chains_jit
 from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span, renew_span_jit
@@ -122,15 +120,13 @@ def improve_by_chains(
     order = lexicographic_order(part.records)
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
-    records = part.records.take(order)
     rng, plan = part.rng, part.plan
-    own = Generalization.of(records)
-    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.take(order).originals(compiled)
     rows = empty_rows(plan, origin, k)
     search = search_of(rank[matches[order]].astype(np.int32), min(candidates, n))
     renew = renew_span_jit if compiled else renew_span
     list(pool.map(lambda at: renew(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE)))
-    codes = records.codes
+    codes = part.records.codes[order]
     totals = np.zeros(5, np.int64)
     done, chains_only = 0, rounds
     while done < chains_only + kicks:

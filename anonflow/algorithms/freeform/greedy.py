@@ -8,8 +8,6 @@ import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.greedy import greedy_rounds, greedy_rounds_jit
 from anonflow.kernels.state import copy_state, empty_state
 from anonflow.option import Option
@@ -121,8 +119,7 @@ def greedy_matches(
     facts : numpy.ndarray, shape (2,), int64
         Dead ends resolved by backtracking, and by an augmenting path.
     """
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     matches = np.empty((part.n, k), np.int32)
     assigned = np.empty((part.n, k), np.int32)
     facts = np.zeros(2, np.int64)

@@ -7,8 +7,6 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.assignment import (
     increase_matrix,
     increase_matrix_jit,
@@ -73,8 +71,7 @@ def hungarian_matches(part: Partition, k: int, compiled: bool = True, slack: flo
         optimal.
     """
     n = part.n
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     joined = copy_state(origin)
     assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)

@@ -6,8 +6,6 @@ import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import SWEEPS, Reciprocal, mutual_outcome, reciprocal_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.assignment import increase_matrix, increase_matrix_jit
 from anonflow.kernels.freeform.links import (
     complete_links,
@@ -127,8 +125,7 @@ def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple
     i, j = np.nonzero(both)
     near[i, 1 + np.arange(len(i)) - np.repeat(np.cumsum(size - 1) - (size - 1), size - 1)] = j
     (halve_trails_jit if compiled else halve_trails)(taken ^ taken.T, costs, near, size)
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     facts = np.zeros(2, np.int64)
     complete = complete_links_jit if compiled else complete_links
     if not complete(part.plan, origin, origin, near, size, 1, degree - 1, facts):
@@ -141,8 +138,7 @@ def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple
 
 def _edge_costs(part: Partition, compiled: bool) -> np.ndarray:
     """Return what each record alone loses by covering each original, shape (P, P); infinite for itself."""
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     costs = np.empty((part.n, part.n))
     itself = np.arange(part.n, dtype=np.int32)[:, None]
     (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, origin, itself, 1, costs)

@@ -8,8 +8,6 @@ import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.ring import nearest_rings, nearest_rings_jit
 from anonflow.partition import lexicographic_order
 
@@ -134,8 +132,7 @@ class _Rings(NamedTuple):
 
 def _rings(part: Partition, starts: np.ndarray, compiled: bool) -> _Rings:
     """Return runs of the lexicographic order, in each a ring by nearest neighbour."""
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     order = lexicographic_order(part.records)
     (nearest_rings_jit if compiled else nearest_rings)(part.plan, origin, order, starts)
     sizes = np.diff(starts)

@@ -123,8 +123,7 @@ def optimal(
     end = time.monotonic() + time_limit
     if reciprocal:
         return _symmetric(part, k, time_limit, gap, end)
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits)
+    origin = part.originals()
     # this depends on the limit and never on the clock, so that the start is always the same
     each = PATIENT if part.n > SMALL else RESTARTED
     if math.comb(part.n, k) > FEW and time_limit >= each * part.n * k:
@@ -162,8 +161,7 @@ def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: floa
     else:
         matches = reciprocal_matches(part, k, "greedy")[0]
     start = cost = _loss(part, matches)
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits)
+    origin = part.originals()
     every = math.comb(part.n, degree) * degree <= min(SETS, RATE * time_limit)
     room = min(NEAR, int(RATE * time_limit / 10)) // degree
     bound = 0 if every else min(_loose_bound(part, degree, time_limit, end), cost)

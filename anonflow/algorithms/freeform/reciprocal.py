@@ -15,8 +15,6 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.method import Outcome, Partition
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform import links, symmetric
 from anonflow.kernels.freeform.assignment import increase_matrix, increase_matrix_jit
 from anonflow.kernels.state import State, copy_state, empty_state
@@ -129,8 +127,7 @@ def reciprocal_matches(
     near[:, 0] = np.arange(n)
     if aside:
         near[order, 1] = np.roll(order, n // 2)
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     state = copy_state(origin)
     room = (empty_state(part.plan, n), empty_state(part.plan, n)) if method == "greedy" else None
     facts = np.zeros(2, np.int64)

@@ -8,8 +8,6 @@ import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.assignment import (
     increase_matrix,
     increase_matrix_jit,
@@ -122,8 +120,7 @@ def sort_greedy_matches(
     facts : numpy.ndarray, shape (2,), int64
     """
     n = part.n
-    own = Generalization.of(part.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     joined = copy_state(origin)
     assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)

@@ -28,8 +28,6 @@ from anonflow.algorithms.freeform.two_phase_candidates import (
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.errors import ParameterError
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state, take
 from anonflow.option import Option
@@ -305,8 +303,7 @@ def two_phase_matches(
         stretch = Partition(part.records.take(rows), part.loss, part.rng)
         matches[rows] = rows[hungarian_matches(stretch, k, compiled, slack)]
 
-    own = Generalization.of(part.records)
-    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     dense, sources = stretches(order, max(first, k), k), stretches(order, max(STRETCH, k), k)
     if start == "auto":
         far = 2 <= k <= FEW + 1 and nearness(plan, origin, dense, sources, k, part.rng, compiled) <= FARTHER

@@ -11,9 +11,8 @@ import numpy as np
 from anonflow.algorithms.freeform.chains import search_of
 from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.method import Partition, Progress
-from anonflow.generalization import Generalization
 from anonflow.kernels.candidates import nearest, nearest_jit
-from anonflow.kernels.costs import join_pairs, join_pairs_jit, load
+from anonflow.kernels.costs import join_pairs, join_pairs_jit
 from anonflow.kernels.freeform.assignment import take_assignment, take_assignment_jit
 from anonflow.kernels.freeform.cycles import (
     cancel_cycles,
@@ -217,8 +216,7 @@ def sparse_matches(
     """
     n = part.n
     plan = part.plan
-    own = Generalization.of(part.records)
-    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    origin = part.originals(compiled)
     joined = copy_state(origin)
     assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)

@@ -9,8 +9,6 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.method import Partition
 from anonflow.algorithms.near_blocks import near_blocks
-from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.reassign import cover_jit, slot_costs_jit
 from anonflow.kernels.state import empty_state
 from anonflow.partition import limited
@@ -56,8 +54,7 @@ def improve_within(
     inner = place[matches[rows]]
     records = part.records.take(rows)
     plan, n = part.plan, len(rows)
-    own = Generalization.of(records)
-    origin = load(plan, own.lo, own.hi, own.bits)
+    origin = part.take(rows).originals()
     joined = empty_state(plan, n)
     for _ in range(passes):
         cover_jit(plan, origin, inner, 0, n, joined)

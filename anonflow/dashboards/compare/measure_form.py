@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import panel as pn
 
 from anonflow.dashboards.compare import texts
@@ -70,8 +71,6 @@ class ConditionForm:
         return {name: list(values)} if values else None
 
     def _ask(self, *events: Any) -> None:
-        import pandas as pd
-
         name = self.column.value
         cells = self._table.frame[name] if name else None
         numeric = cells is not None and pd.api.types.is_numeric_dtype(cells) and cells.dtype != bool

@@ -6,8 +6,9 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import param
 
 from anonflow.algorithms.registry import look_of
@@ -22,9 +23,6 @@ from anonflow.loss import cell_costs
 from anonflow.risk import attack
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["RISKS", "CompareModel", "column_losses"]
 
@@ -103,8 +101,6 @@ class CompareModel(param.Parameterized):
         search : str
             Only runs with this text in their names or notes.
         """
-        import pandas as pd
-
         best = set(self.best())
         text = search.strip().lower()
         rows = []

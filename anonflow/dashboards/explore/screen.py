@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import panel as pn
 import param
 from markupsafe import Markup
@@ -245,8 +246,6 @@ class ExploreScreen(pn.viewable.Viewer):
         self.matching.object = str(Markup("<p>{}</p>").format(texts.not_searched(problem)))
 
     def _list_records(self, answer: FoundRecords) -> None:
-        import pandas as pd
-
         records = self.model.records()
         if records is None:
             return

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect import texts
 from anonflow.errors import AnonflowError, ParameterError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["FIELDS", "LimitChoice"]
 
@@ -43,8 +41,6 @@ class LimitChoice(DraftForm):
 
     def table(self) -> pd.DataFrame:
         """Return a row for each quasi-identifier; NaN where nothing is said."""
-        import pandas as pd
-
         columns = self.workspace.draft.get(("table", "columns"), {})
         rows = []
         for name in self.quasi_identifiers:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from anonflow.engine.duration import seconds_of
 from anonflow.errors import ParameterError
 from anonflow.strict_yaml import unknown
 from anonflow.utility.frontier import frontier
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from anonflow.algorithms.anonymize import Anonymization
     from anonflow.engine.execution.result import RunResult
 
@@ -302,8 +302,6 @@ class SearchReport:
     @property
     def runs(self) -> pd.DataFrame:
         """A row for each trial: algorithm, k, size, options, loss, risk, disclosure, signs, seconds, expected, frontier, meets, picked, problem."""
-        import pandas as pd
-
         shown = set(frontier_of(self.trials))
         columns = (
             "algorithm", "k", "size", "options", "loss", "risk", "disclosure", "signs", "seconds", "expected",

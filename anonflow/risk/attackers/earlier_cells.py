@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, HierarchyError
 from anonflow.generalization import Generalization
@@ -15,8 +16,6 @@ from anonflow.table.metadata import range_ends
 from anonflow.table.prepare import Preparation, Step
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from anonflow.table import Domain, Table
 
 __all__ = ["prepared_release"]
@@ -81,8 +80,6 @@ def _text(value: Any) -> str:
 
 
 def _coded(cells: pd.Series, steps: list[Step], domains: Sequence[Domain]) -> pd.Series:
-    import pandas as pd
-
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     coded = [value if value == WHOLE else _coded_cell(value, steps, bool(domains)) for value in distinct]
     if domains:
@@ -116,8 +113,6 @@ def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
 
 def _as_published(text: Any, domains: Sequence[Domain]) -> str:
     """Return a cell as a release of the table writes it: ``*`` for the whole domain, and for a cell that covers no value of it."""
-    import pandas as pd
-
     try:
         read = Generalization.parse(pd.DataFrame({domains[0].column: [text]}), domains)
     except (DataError, HierarchyError):
@@ -126,15 +121,11 @@ def _as_published(text: Any, domains: Sequence[Domain]) -> str:
 
 
 def _member(value: Any) -> str | None:
-    import pandas as pd
-
     return None if pd.isna(value) else str(value)
 
 
 def _after(value: Any, steps: list[Step]) -> tuple[Any] | None:
     """Return a value after the steps, in a tuple, or None if a step cannot code it."""
-    import pandas as pd
-
     frame = pd.DataFrame({steps[0].column: [value]})
     try:
         for step in steps:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -257,8 +258,6 @@ class Clerk:
 
 def frame_clues(frame: Any) -> list[str]:
     """Return what a frame reveals besides its cells: unused categories, an index, attributes."""
-    import pandas as pd
-
     clues = []
     if not isinstance(frame.index, pd.RangeIndex):
         clues.append("an index")

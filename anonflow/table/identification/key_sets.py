@@ -6,16 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError
 from anonflow.table.identification.population import intrusion
 from anonflow.table.identification.uniqueness import class_labels, refined
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["MOST_SETS", "KeySets", "key_sets"]
 
@@ -69,8 +66,6 @@ class KeySets:
 
         The average risk is classes / records: that of the marketer who knows these columns.
         """
-        import pandas as pd
-
         n = max(len(self.scores), 1)
         rows = pd.DataFrame(
             {
@@ -106,8 +101,6 @@ class KeySets:
         ParameterError
             If the fraction is not above 0 and at most 1.
         """
-        import pandas as pd
-
         order = np.argsort(-self.scores, kind="stable")[:most]
         order = order[self.scores[order] > 0]
         columns = {
@@ -162,8 +155,6 @@ class KeySets:
 
     def contributions(self) -> pd.DataFrame:
         """Return how many minimal sample uniques each column is part of, and their share of all."""
-        import pandas as pd
-
         part = np.zeros(len(self.columns), np.int64)
         for each, count in zip(self.sets, self.minimal.tolist(), strict=True):
             part[list(each)] += count

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.analysis.conditions import numbers_of
 from anonflow.utility.analyses.comparison import TABLES, Comparison, comparison_of
@@ -59,8 +60,6 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
     1; a column that does not vary has 0. After: the mean over the plausible tables, times the share of rows that are
     not suppressed.
     """
-    import pandas as pd
-
     names = [str(name) for name in comparison.original.columns]
     numeric = [
         numbers_of(comparison.original[name]) is not None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import numpy as np
+import pandas as pd
 
 from anonflow.analysis.candidates import CandidateTable
 from anonflow.analysis.conditions import numbers_of, written_numbers
@@ -21,9 +22,6 @@ from anonflow.release.publish import publish
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "BINS",
@@ -96,8 +94,6 @@ class Comparison:
     @cached_property
     def coded(self) -> ComparedCodes:
         """All columns as codes."""
-        import pandas as pd
-
         columns: list[np.ndarray] = []
         per_table: list[list[np.ndarray]] = [[] for _ in self.tables]
         sizes = []

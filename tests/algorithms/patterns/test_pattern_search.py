@@ -82,7 +82,7 @@ def test_local_search_saves_weighted_cost(k: int) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("k", [5, 10])
 def test_cmc_nearer_to_the_optimum(k: int, data_folder: object) -> None:
-    """Optima from the integer program (tests/test_pattern_optimal.py)."""
+    """Optima from the integer program (test_pattern_guided_optimal.py)."""
     coded = table(datasets.cmc())
     parameters: dict[str, Any] = {"patterns": {"at-most": 2, "fallback": "all"}}
     plain = af.anonymize(coded, "pattern-guided", k=k, **parameters).facts["suppressed_entries"]
