@@ -183,9 +183,14 @@ class KernelCache:
 
     @functools.cached_property
     def _source(self) -> tuple[str, bytes, bytes]:
-        """Return the file of the function and its source."""
-        path = self._function.__code__.co_filename
-        return path, hashlib.sha256(Path(path).read_bytes()).digest(), self._function.__code__.co_code
+        """Return the file of the function and its source.
+
+        A file of this folder is named by its place here: copies of the package, and other ways to write its path, share kernels.
+        """
+        code, home = self._function.__code__, Path(__file__).resolve().parent
+        path = Path(code.co_filename).resolve()
+        place = path.relative_to(home) if path.is_relative_to(home) else path
+        return place.as_posix(), hashlib.sha256(path.read_bytes()).digest(), code.co_code
 
     def _path(self, home: str, key: tuple[Any, ...]) -> Path:
         name = hashlib.sha256(repr(key).encode()).hexdigest()[:32]

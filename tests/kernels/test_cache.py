@@ -392,6 +392,26 @@ def test_a_kernel_is_compiled_once(home: Path) -> None:
     assert (again(0.5), misses(again)) == (1.0, 1)
 
 
+def test_copies_of_the_package_share_kernels(
+    home: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel is known by its place in the package, however the package's path is written."""
+    source = "def triple(x):\n    return 3 * x\n"
+    copies, compiled = tmp_path_factory.mktemp("copies"), []
+    for path in ("first/kernels", "first/other/../kernels", "second/kernels"):
+        room = copies / path
+        room.mkdir(parents=True, exist_ok=True)
+        monkeypatch.setattr(cache, "__file__", str(room / "cache.py"))
+        (room / "triples.py").write_text(source)
+        namespace: dict[str, Any] = {}
+        exec(compile(source, str(room / "triples.py"), "exec"), namespace)
+        kernel = jit(namespace["triple"])
+        assert kernel(5) == 15
+        compiled.append(misses(kernel))
+    assert compiled == [1, 0, 0]
+    assert len(files(home)) == 1
+
+
 def test_every_function_has_a_number_of_its_own(home: Path) -> None:
     numbers = {FunctionIdentity.from_function(double).unique_id for _ in range(1000)}
     assert len(numbers) == 1000
