@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -27,9 +27,85 @@ CONTROLS = re.compile(
 """Characters that no text may bring to a terminal: names of columns and files may hold any."""
 
 
+class Setting(NamedTuple):
+    """A setting that a sentence names.
+
+    Attributes
+    ----------
+    name : str
+        By which a door finds its own words for it.
+    words : str
+        Its words in flow files, the shell and Python.
+    values : tuple of str
+        What fills the ``{}`` in the words of another door.
+    """
+
+    name: str
+    words: str
+    values: tuple[str, ...]
+
+
+class Sentence(str):
+    """A text that names settings in the words of flow files, and can be had in the words of another door.
+
+    It is made by adding texts to a :func:`setting`. A ``+`` keeps the settings, an f-string does not.
+
+    Attributes
+    ----------
+    parts : tuple of str and Setting
+        In their order.
+    """
+
+    parts: tuple[str | Setting, ...]
+
+    def __new__(cls, *parts: str | Setting) -> Sentence:
+        sentence = super().__new__(
+            cls, "".join(part.words if isinstance(part, Setting) else part for part in parts)
+        )
+        sentence.parts = parts
+        return sentence
+
+    def __reduce__(self) -> tuple[type[Sentence], tuple[str | Setting, ...]]:
+        return Sentence, self.parts
+
+    def __add__(self, other: str) -> Sentence:
+        return Sentence(*self.parts, *(other.parts if isinstance(other, Sentence) else (other,)))
+
+    def __radd__(self, other: str) -> Sentence:
+        return Sentence(other, *self.parts)
+
+    def in_words(self, words: Mapping[str, str]) -> str:
+        """Return the sentence for a door with words of its own.
+
+        Parameters
+        ----------
+        words : mapping of str to str
+            Name of a setting -> its words, with ``{}`` for its values. Other settings keep theirs.
+        """
+        return "".join(
+            part
+            if isinstance(part, str)
+            else words[part.name].format(*part.values)
+            if part.name in words
+            else part.words
+            for part in self.parts
+        )
+
+
+def setting(name: str, words: str, *values: object) -> Sentence:
+    """Return a :class:`Setting` as a sentence, to which texts are added."""
+    return Sentence(Setting(name, printable(words), tuple(printable(str(value)) for value in values)))
+
+
 def printable(text: str) -> str:
     """Return a text in one line, with escapes such as ``\\x1b`` where it holds :data:`CONTROLS`."""
-    return CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
+    return _between_settings(text, lambda plain: CONTROLS.sub(lambda match: repr(match[0])[1:-1], plain))
+
+
+def _between_settings(text: str, change: Callable[[str], str]) -> str:
+    if not isinstance(text, Sentence):
+        return change(text)
+    return Sentence(*(part if isinstance(part, Setting) else change(part) for part in text.parts))
 
 
 SHOWN = 10
@@ -63,7 +139,7 @@ class AnonflowError(Exception):
     found : sequence of Problem, optional
         The same problems, each with the path to what it is about, where that is known.
     subject : str, optional
-        The step, method or section that the message is about; the shown message begins with it.
+        The step, method or section that the message is about; the shown message begins with it, as the name of a setting.
 
     Attributes
     ----------
@@ -96,7 +172,7 @@ class AnonflowError(Exception):
         )  # the arguments, so that errors can be pickled
         self.subject = subject
         self.text = (*each, message)[0]
-        self.message = f"{subject}: {message}" if subject else message
+        self.message = setting(subject, subject) + ": " + message if subject else message
         self.problems: tuple[str, ...] = tuple(each) or (self.message,)
 
     def __str__(self) -> str:
@@ -124,12 +200,14 @@ class AnonflowError(Exception):
 
     def in_file(self, name: object) -> AnonflowError:
         """Return the same error, each problem with the name of the file that has it."""
-        problems = [f"{name}: {problem}" for problem in self.problems]
+        problems = [f"{name}: " + problem for problem in self.problems]
         return self.collected(f"{name}: cannot be used", problems)
 
     def renamed(self, path: str, name: str) -> AnonflowError:
         """Return the same error with another name for a file, such as the one by which its user knows it."""
-        problems = [problem.replace(path, name) for problem in self.problems]
+        problems = [
+            _between_settings(problem, lambda plain: plain.replace(path, name)) for problem in self.problems
+        ]
         return self.collected(f"{name}: cannot be used", problems)
 
 

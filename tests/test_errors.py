@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import anonflow as af
-from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.errors import AnonflowError, InfeasibleError, ParameterError, Sentence, setting
 
 
 def test_the_message_begins_with_its_subject() -> None:
@@ -41,3 +41,32 @@ def test_callers_find_the_subject_of_a_step() -> None:
         af.diversify(anon, "l-diversity", l=2, way="sideways")
     assert caught.value.subject == "diversify"
     assert caught.value.text.startswith("way is")
+
+
+def test_a_sentence_names_settings_and_is_the_text_of_flow_files() -> None:
+    sentence = (
+        "no hierarchy; give " + setting("levels", "`hierarchy: {}`", 2) + " or " + setting("k", "k") + "."
+    )
+    assert sentence == f"{sentence}" == "no hierarchy; give `hierarchy: {}` or k."
+    words = {"levels": "the {} levels"}  # a setting without words keeps those of a flow file
+    assert sentence.in_words(words) == "no hierarchy; give the 2 levels or k."
+    assert setting("k", "k").in_words({}) == "k"
+
+
+def test_each_problem_keeps_its_settings_wherever_the_error_goes() -> None:
+    raised = [ParameterError("name\n: " + setting("k", "k", 3)), ParameterError("fewer")]
+    error = AnonflowError.collected("two", [problem for each in raised for problem in each.problems])
+    moved = pickle.loads(pickle.dumps(error.in_file("copy.csv"))).renamed("copy.csv", "people.csv")
+    assert (
+        str(moved) == "people.csv: cannot be used: 2 problems\n  people.csv: name\\n: k\n  people.csv: fewer"
+    )
+    first, second = moved.problems
+    assert isinstance(first, Sentence)
+    assert first.in_words({"k": "the size {}"}) == "people.csv: name\\n: the size 3"
+    assert second == "people.csv: fewer"
+
+
+def test_a_subject_is_a_setting() -> None:
+    error = pickle.loads(pickle.dumps(ParameterError("too few", subject="diversify")))
+    assert isinstance(error.message, Sentence)
+    assert error.message.in_words({"diversify": "diversity"}) == "diversity: too few"

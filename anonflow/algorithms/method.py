@@ -17,6 +17,7 @@ from anonflow.kernels.state import Plan, State
 from anonflow.loss import plan
 from anonflow.option import Option, options_of
 from anonflow.table.domain import Domain
+from anonflow.table.named_settings import LEVELS
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
@@ -304,8 +305,9 @@ class Algorithm:
         if not self.needs_hierarchies:
             return None
         return (
-            f"{self.name}: no hierarchy for {column!r}; give it one under `hierarchy:`, or declare `kind: suppression`, which "
-            "publishes a value or hides it"
+            f"{self.name}: no hierarchy for {column!r}; give it one "
+            + LEVELS
+            + ", which publishes a value or hides it"
         )
 
     def check_options(self, options: Mapping[str, Any]) -> None:

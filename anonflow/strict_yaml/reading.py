@@ -109,7 +109,7 @@ class Problems:
     def __iter__(self) -> Iterator[str]:
         name = self._document.name
         for (line, column), problem in self._in_order():
-            yield f"{name}:{line}:{column}: {problem.text}"
+            yield f"{name}:{line}:{column}: " + problem.text
 
     def _in_order(self) -> list[tuple[Place, Problem]]:
         return sorted(self._problems, key=lambda each: each[0])

@@ -21,6 +21,7 @@ from anonflow.table.domain import (
     missing_cells,
     number_text,
 )
+from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
 
@@ -133,7 +134,9 @@ def check_missing(column: Column, count: int) -> None:
     if count and column.missing == "refuse":
         rules = {"numeric": "suppress, drop or value", "positions": "drop"}
         rest = rules.get(str(column.kind), "value or drop")
-        raise DataError(f"column {column.name!r}: {count} missing values; say missing: {rest} in the schema")
+        raise DataError(
+            f"column {column.name!r}: {count} missing values; " + say_missing(rest, " in the schema")
+        )
 
 
 def _outside(domain: Domain, column: Column) -> int:
@@ -177,7 +180,7 @@ def _numeric(
     if dates and column.aggregate is not None:
         raise DataError(
             f"column {column.name!r}: aggregate goes with numbers, and these are dates; leave it out, or make them numbers "
-            "under prepare"
+            + UNDER_PREPARE
         )
     if not len(distinct):
         raise DataError(f"column {column.name!r}: has no value at all; leave it out of the quasi-identifiers")

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, SchemaError
+from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.files.read import read_frame
+from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.records import Records
 from anonflow.table.sampling_weights import weights_of
 from anonflow.table.schema import UNPUBLISHED, Schema, did_you_mean
@@ -103,7 +105,7 @@ class Table:
             frame = self.preparation.apply(frame)
             self.filtered = before - len(frame)
             if before and not len(frame):
-                raise DataError("the steps under `prepare` leave no row; let the filter keep more")
+                raise DataError(NO_ROW_PREPARED)
         _check_frame(frame, self.schema)
         frame = _without_empty_texts(frame, self.schema)
         columns = self.schema.columns
@@ -113,9 +115,7 @@ class Table:
                 kept &= ~missing_cells(frame[name])
         self.dropped = int(len(frame) - kept.sum())
         if not kept.any():
-            raise DataError(
-                "every record has a missing value that the schema drops; say missing: value or suppress"
-            )
+            raise DataError(NO_ROW_KEPT)
         published = [n for n in frame.columns if n in columns and columns[n].role not in UNPUBLISHED]
         self.unpublished = tuple(str(name) for name in frame.columns if name not in published)
         self.unnamed = tuple(str(name) for name in frame.columns if name not in columns)
@@ -506,17 +506,20 @@ def check_columns(names: list[Any], schema: Schema) -> None:
         repeated = min(name for name, many in times.items() if many > 1)
         raise DataError(f"column {repeated!r} appears {times[repeated]} times; rename them")
     # search the nearest name only for the message: the time grows with the number of names
-    absent = [
-        f"column {name!r}: not in the table{did_you_mean(name, names) if number < SHOWN else ''}"
-        for number, name in enumerate(name for name in schema if name not in times)
-    ]
-    if len(absent) == len(schema) and not any("did you mean" in problem for problem in absent):
+    absent = [name for name in schema if name not in times]
+    if len(absent) == len(schema) and not any(suggest(name, names) for name in absent[:SHOWN]):
         # the message has no names of the table: if the header is missing, they are a person's values
         raise SchemaError(
             "none of the schema's columns is in the table; see that it has a header, and the right delimiter"
         )
     if absent:
-        raise SchemaError.collected("the schema names columns that the table does not have", absent)
+        raise SchemaError.collected(
+            "the schema names columns that the table does not have",
+            [
+                f"column {name!r}: not in the table{did_you_mean(name, names) if number < SHOWN else ''}"
+                for number, name in enumerate(absent)
+            ],
+        )
 
 
 def check_units(schema: Schema, unit: np.ndarray | None, household: np.ndarray | None) -> None:

@@ -12,6 +12,7 @@ from anonflow.errors import DataError
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells, reads_as_number
 from anonflow.table.identification.column_signs import name_says, values_say
+from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.numbers import numbers_of
 
 if TYPE_CHECKING:
@@ -276,7 +277,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
     """Return a column's values that may be codes for a missing value."""
     if dates:
         return []
-    name_it = "if they mean that there is none, name them under 'missing' of the source"
+    name_it = "if they mean that there is none, " + NAME_MISSING
     if numeric:
         numbers = _numbers(values)
         for code in _NUMBER_CODES:
@@ -288,15 +289,15 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
             low, high = float(others.min()), float(others.max())
             gap = low - code if code < low else code - high if code > high else 0.0
             if gap > max(high - low, 1.0) * 0.5 or (code < 0 <= low):
-                return [f"{count:,} values are {code}, far from all others: {name_it}"]
+                return [f"{count:,} values are {code}, far from all others: " + name_it]
         return []
     texts = values.astype(str)
     coded = texts.str.strip().str.lower().isin(_CODES)
     numbers = ~np.isnan(_numbers(texts))
     if numbers.mean() < 0.5:  # among words, such a number is not a code for a missing value
         coded |= texts.str.strip().isin([str(code) for code in _NUMBER_CODES])
-    reasons = (
-        [f"{int(coded.sum()):,} values look like codes (?, N, NA, -9 and the like): {name_it}"]
+    reasons: list[str] = (
+        [f"{int(coded.sum()):,} values look like codes (?, N, NA, -9 and the like): " + name_it]
         if coded.any()
         else []
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
+from anonflow.table.named_settings import NAME_MISSING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +137,7 @@ def _read_numbers(cells: pd.Series, name: str, often: np.ndarray) -> tuple[np.nd
     bad = int(often[wrong[at]].sum())
     if bad:
         raise DataError(
-            f"column {name!r}: {bad} values are not numbers; use kind categorical, or name them under 'missing' of the source"
+            f"column {name!r}: {bad} values are not numbers; use kind categorical, or " + NAME_MISSING
         )
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):

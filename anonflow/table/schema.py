@@ -9,11 +9,12 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from anonflow.errors import SHOWN, Problem, SchemaError
+from anonflow.errors import SHOWN, Problem, SchemaError, setting
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.domain import day_number, reads_as_number
+from anonflow.table.named_settings import MISSING_VALUE, UNDER_PREPARE, say_missing
 from anonflow.table.notation import RANGES, Notation
 from anonflow.table.prepare import Preparation
 
@@ -490,7 +491,7 @@ class _ColumnProblems:
     def add(self, text: str, key: str | None = None) -> None:
         """Note a problem of the column, or of one of its keys."""
         path = (self.name,) if key is None else (self.name, key)
-        self.problems.append(Problem(path, f"column {self.name!r}: {text}"))
+        self.problems.append(Problem(path, f"column {self.name!r}: " + text))
 
 
 def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
@@ -546,21 +547,28 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
     )
     if column.has_codes and (column.boundary is not None or column.limit is not None):
         noted.add(
-            "a boundary or max-width does not go with codes or missing: value; leave one of them out",
+            "a boundary or max-width does not go with codes or " + MISSING_VALUE + "; leave one of them out",
             "boundary" if column.boundary is not None else "max-width",
         )
     if column.has_codes and column.domain is not None:
-        noted.add("a domain does not go with codes or missing: value; leave one of them out", "domain")
+        noted.add("a domain does not go with codes or " + MISSING_VALUE + "; leave one of them out", "domain")
     if column.aggregate is not None and (
         column.has_codes or column.boundary is not None or column.limit is not None
     ):
         noted.add(
-            "aggregate does not go with codes, missing: value, a boundary or max-width: a class mean shows neither codes nor "
-            "how wide its class is; leave one of them out",
+            "aggregate does not go with codes, "
+            + MISSING_VALUE
+            + ", a boundary or max-width: a class mean shows neither codes "
+            "nor how wide its class is; leave one of them out",
             "aggregate",
         )
     if column.codes and column.missing == "suppress":
-        noted.add("missing: suppress does not go with codes; say missing: value, drop or refuse", "missing")
+        noted.add(
+            setting("missing", "missing: suppress", "suppress")
+            + " does not go with codes; "
+            + say_missing("value, drop or refuse"),
+            "missing",
+        )
     return None if noted.problems else column
 
 
@@ -640,13 +648,15 @@ def _codes(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple
     for code in codes:
         if _is_number(code) or (isinstance(code, str) and reads_as_number(code)):
             noted.add(
-                "a code is a number, which a range would cover; recode it to a text first, with a step under prepare",
+                "a code is a number, which a range would cover; recode it to a text first, with a step "
+                + UNDER_PREPARE,
                 "codes",
             )
             return ()
         if not isinstance(code, str) or not code.strip() or code != code.strip():
             noted.add(
-                "a code is a text without outer spaces, and not empty; for blank cells say missing: value",
+                "a code is a text without outer spaces, and not empty; for blank cells "
+                + say_missing("value"),
                 "codes",
             )
             return ()
@@ -661,7 +671,7 @@ def _code_weight(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) ->
     if share is None:
         return CODE_WEIGHT
     if not entry.get("codes") and entry.get("missing") != "value":
-        noted.add("code-weight goes with codes, or with missing: value of kind numeric", "code-weight")
+        noted.add("code-weight goes with codes, or with " + MISSING_VALUE + " of kind numeric", "code-weight")
     elif kind == "numeric" and (not _is_number(share) or not 0 < share < 1):
         noted.add("code-weight must be a number between 0 and 1, both excluded", "code-weight")
     elif kind != "numeric":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonflow.algorithms.method import Partition, Progress
-from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.errors import InfeasibleError, ParameterError, setting
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit, within_jit
 from anonflow.kernels.costs import load, unload
@@ -47,6 +47,8 @@ CHOICES = 20_000_000
 
 STEPS = 1 << 12
 """Records that a search over choices takes before it checks the time: up to a tenth of a second."""
+
+_NOT_EXACT = setting("exact", "exact=False")
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +283,8 @@ def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> St
     n = part.n
     if n * math.comb(n - 1, k - 1) > CHOICES:
         raise ParameterError(
-            f"exact: {n} records have too many choices of {k - 1} others; use smaller partitions, or exact=False"
+            f"exact: {n} records have too many choices of {k - 1} others; use smaller partitions, or "
+            + _NOT_EXACT
         )
     origin = merged.own()
     boxes, work = empty_state(part.plan, n), empty_state(part.plan, k)
@@ -291,8 +294,10 @@ def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> St
         while depth > 0:
             if time.monotonic() > end:
                 raise InfeasibleError(
-                    f"exact: {i} of {n} records were done in {time_limit:g} seconds; raise time_limit, use smaller "
-                    "partitions, or exact=False"
+                    f"exact: {i} of {n} records were done in {time_limit:g} seconds; raise "
+                    + setting("time-limit", "time_limit")
+                    + ", use smaller partitions, or "
+                    + _NOT_EXACT
                 )
             if part.watch is not None:
                 part.watch(Progress(i, n, float(boxes.cost[:i].sum())))

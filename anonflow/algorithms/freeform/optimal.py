@@ -16,7 +16,7 @@ from anonflow.algorithms.freeform.optimal_symmetric import SymmetricSets
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_matches
 from anonflow.algorithms.freeform.two_phase import SMALL, mutual_two_phase_matches, two_phase_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.errors import ParameterError
+from anonflow.errors import ParameterError, setting
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.reassign import slot_costs_jit
@@ -117,8 +117,9 @@ def optimal(
     """
     if part.n > LARGEST:
         raise ParameterError(
-            f"optimal: {part.n} records are too many at once; use a partition_size of {LARGEST} at most "
-            "(14 to 60 for a proof), or the method two-phase"
+            f"optimal: {part.n} records are too many at once; use "
+            + setting("partition-size", f"a partition_size of {LARGEST}", LARGEST)
+            + " at most (14 to 60 for a proof), or the method two-phase"
         )
     end = time.monotonic() + time_limit
     if reciprocal:

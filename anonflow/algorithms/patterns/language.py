@@ -15,6 +15,7 @@ from anonflow.errors import ParameterError
 from anonflow.table import Table
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import CellsAtLevel, RunsAtLevel, cells_at
+from anonflow.table.named_settings import UNDER_PREPARE
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
@@ -184,8 +185,9 @@ def pattern_set(
     coded = next((domain.column for domain in domains if domain.has_codes), None)
     if coded is not None:
         raise ParameterError(
-            f"column {coded!r} has numbers and codes, which cannot be hidden separately; recode it under prepare, "
-            "or use another method",
+            f"column {coded!r} has numbers and codes, which cannot be hidden separately; recode it "
+            + UNDER_PREPARE
+            + ", or use another method",
             subject="pattern-guided",
         )
     whole, unit = whole_costs(domains, weights)

@@ -25,7 +25,7 @@ from anonflow.algorithms.patterns.pattern_guided import (
     within_boundaries,
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
-from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.errors import InfeasibleError, ParameterError, setting
 from anonflow.option import Option
 
 __all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
@@ -149,7 +149,9 @@ def pattern_guided_optimal(
             "lower k, or let rows be suppressed with fallback none or all"
             if bound == NONE
             else "pattern-guided-optimal: no way for every row to follow a pattern was found; allow more patterns, "
-            "raise time_limit, or let rows be suppressed with fallback none or all"
+            "raise "
+            + setting("time-limit", "time_limit")
+            + ", or let rows be suppressed with fallback none or all"
         )
     cost = choices.cost_of(amount)
     labels, used = choices.places(amount)

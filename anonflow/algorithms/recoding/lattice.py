@@ -17,6 +17,7 @@ from anonflow.kernels.lattice import count_groups, count_groups_jit, small_group
 from anonflow.loss import LOSSES, measure_named
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
+from anonflow.table.named_settings import LEVELS, UNDER_PREPARE
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
@@ -91,13 +92,14 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
     if coded is not None:
         raise ParameterError(
             f"full-domain: column {coded!r} has numbers and codes, which have no common levels; give it a hierarchy or recode "
-            "it under prepare, or use another method"
+            "it " + UNDER_PREPARE + ", or use another method"
         )
     without = [d.column for d in records.domains if d.shape == "set"]
     if without:
         raise ParameterError(
-            f"full-domain: no hierarchy for {', '.join(map(repr, without))}; give each one under `hierarchy:`, or "
-            "declare `kind: suppression`, which publishes a value or hides it"
+            f"full-domain: no hierarchy for {', '.join(map(repr, without))}; give each one "
+            + LEVELS
+            + ", which publishes a value or hides it"
         )
     levels = []
     for column, qis in columns.items():

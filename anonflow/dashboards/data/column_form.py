@@ -13,7 +13,7 @@ from anonflow.dashboards.data import texts
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.screen_words import OPEN_FIRST
+from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.table_sources import edited_column
 from anonflow.errors import AnonflowError, DataError, ParameterError
@@ -146,7 +146,7 @@ class ColumnChoice(DraftForm):
             else:
                 raise ParameterError(texts.NO_SUCH_FIELD)
         except AnonflowError as error:
-            self.refusal = error.problems[0]
+            self.refusal = on_screen(error.problems[0])
             self.param.trigger("rows")
             return False
         return True
@@ -181,7 +181,7 @@ class ColumnChoice(DraftForm):
                     (("table", "columns", column), edited_column(before, declared, frame[[column]]) or None)
                 )
         except AnonflowError as error:
-            self.refusal = error.problems[0]
+            self.refusal = on_screen(error.problems[0])
             return False
         draft.set_all(edits)
         return True

@@ -393,7 +393,7 @@ class DataScreen(pn.viewable.Viewer):
         try:
             opening()
         except AnonflowError as error:
-            self._refused(" ".join(error.problems[:3]))
+            self._refused(" ".join(map(on_screen, error.problems[:3])))
             return False
         finally:
             self.open.loading = False
@@ -402,9 +402,7 @@ class DataScreen(pn.viewable.Viewer):
     def _refused(self, sentence: str) -> None:
         open_still = self.workspace.table_name
         still = f" <b>{escape(open_still)}</b> {texts.STILL_OPEN}" if open_still else ""
-        self.wrong.object = (
-            f"<p role='alert'><b>{texts.NOT_OPENED}</b> {escape(on_screen(sentence))}{still}</p>"
-        )
+        self.wrong.object = f"<p role='alert'><b>{texts.NOT_OPENED}</b> {escape(sentence)}{still}</p>"
         self.wrong.visible = bool(sentence)
 
     # ------------------------------------------------------------------------------ what it is like

@@ -11,6 +11,7 @@ import param
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.prepare import texts
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError
@@ -113,14 +114,14 @@ class StepsBefore(pn.viewable.Viewer):
         try:
             edits += self._columns(steps)
         except AnonflowError as error:
-            self._refuse(" ".join(error.problems[:3]))
+            self._refuse(" ".join(map(on_screen, error.problems[:3])))
             return
 
         def work() -> tuple[str, Any]:
             try:
                 changes = Preparation(steps, folder).changes(frame) if steps else None
             except AnonflowError as error:
-                return " ".join(error.problems[:3]), None
+                return " ".join(map(on_screen, error.problems[:3])), None
             return "", changes
 
         def done(result: tuple[str, Any]) -> None:

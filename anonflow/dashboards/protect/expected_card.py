@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import facts, html
 from anonflow.dashboards.protect import texts
-from anonflow.dashboards.session.screen_words import OPEN_FIRST
+from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.validation import running_flow, single_document
 from anonflow.dashboards.session.workspace import Workspace
@@ -68,7 +68,7 @@ class ExpectedRuns(param.Parameterized):
                 for run in workspace.draft.flow().runs
             ]
         except AnonflowError as error:
-            self.problem = error.message
+            self.problem = on_screen(error.message)
             return
         self._of = document
         self.param.update(computing=True, problem="", answers=())

@@ -10,7 +10,7 @@ import param
 
 from anonflow import engine
 from anonflow.dashboards.protect import texts
-from anonflow.dashboards.session.screen_words import OPEN_FIRST
+from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.validation import running_flow, single_document
 from anonflow.dashboards.session.workspace import Workspace
@@ -106,7 +106,7 @@ class TargetChoice(param.Parameterized):
                 flow, target, space, watch=lambda trial: self._heard(work, flow, single)
             )
         except AnonflowError as error:
-            self.problem = error.message
+            self.problem = on_screen(error.message)
             return
         self._work, self._ids = work, []
         self._stopped.clear()

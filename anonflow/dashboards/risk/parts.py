@@ -10,6 +10,7 @@ from markupsafe import Markup
 from anonflow.dashboards.components.html import cards, facts
 from anonflow.dashboards.risk import texts
 from anonflow.dashboards.risk.model import PictureOfRisk
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
 from anonflow.drawing.plots import bars
@@ -274,7 +275,7 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
                 if proposed == role
                 else Markup("<b class='whole'>→ {}</b>").format(proposed),
                 f"{each.distinct:,}",
-                "; ".join(each.reasons),
+                "; ".join(map(on_screen, each.reasons)),
             ]
         )
     return Markup("<div class='reasons'>{}</div>").format(facts(texts.REASONS_HEADER, rows, [3]))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
 __all__ = ["FEW", "Background"]
@@ -61,7 +62,7 @@ class Background:
         try:
             result = work()
         except AnonflowError as error:
-            failed(error.message)
+            failed(on_screen(error.message))
         else:
             done(result)
 
@@ -86,7 +87,7 @@ class Background:
             try:
                 result = work()
             except AnonflowError as error:
-                call, answer = failed, error.message
+                call, answer = failed, on_screen(error.message)
             except MemoryError:
                 call, answer = failed, "there is not enough memory for this; take a smaller table"
             except Exception as error:  # in a thread nobody hears it, and its words may hold a cell

@@ -17,6 +17,7 @@ from anonflow.engine.flows.references import loss_problems, method_problems
 from anonflow.engine.flows.sections import KeyPath, Sections, reworded
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.flows.steps import Steps
+from anonflow.errors import setting
 
 __all__ = ["MAX_RUNS", "Matrix"]
 
@@ -200,7 +201,12 @@ class Matrix:
         if spec is not None and slices is not None and slices.cut is not None and slices.cut < spec.k:
             note(
                 places.get("partition.size", ("partition", "size")),
-                f"partitions of {slices.size} are smaller than k = {spec.k}; use at least {spec.k}",
+                setting(
+                    "partition-below-k",
+                    f"partitions of {slices.size} are smaller than k = {spec.k}; use at least {spec.k}",
+                    slices.size,
+                    spec.k,
+                ),
             )
         if spec is not None and slices is not None:
             self._check_budget(spec, slices, home, places, note)

@@ -580,7 +580,7 @@ class Prices:
                 )  # with the same seed as the remedy, also if the sample has all records
             price = run(few).loss("ncp") - self._few.loss("ncp")
         except InfeasibleError as error:
-            return Remedy(sentence, None, f"not possible: {error.message.splitlines()[0]}")
+            return Remedy(sentence, None, f"not possible: {error.message}")
         except ParameterError:
             return Remedy(sentence, None, "no price: the method has no such option")
         except DataError:

@@ -63,7 +63,5 @@ def held_out(anonymization: Anonymization, release: Release, seed: int) -> tuple
     try:
         of_half = same_way(anonymization, inside, own)
     except InfeasibleError as error:
-        raise ParameterError(
-            f"half of the people cannot be released alike: {error.message.splitlines()[0]}"
-        ) from None
+        raise ParameterError(f"half of the people cannot be released alike: {error.message}") from None
     return three_questions(inside, publish(of_half, own, rehearsal=True).frame, outside, rng)

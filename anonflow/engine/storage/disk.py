@@ -57,6 +57,7 @@ from anonflow.release import Earlier
 from anonflow.release.draw import bucket_count
 from anonflow.table import Records, Schema
 from anonflow.table.frame import check_columns
+from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.prepare import Preparation
 from anonflow.table.row_marks import unit_marks
 from anonflow.table.schema import UNPUBLISHED
@@ -174,11 +175,7 @@ class OnDisk:
             fingerprint,
         )
         if not looks:
-            raise DataError(
-                "the steps under `prepare` leave no row; let the filter keep more"
-                if read
-                else "the table has no rows"
-            )
+            raise DataError(NO_ROW_PREPARED if read else "the table has no rows")
         self._starts = [0]
         whole = looks[0]
         for look in looks[1:]:
@@ -187,9 +184,7 @@ class OnDisk:
         if not whole.rows:
             raise DataError("the table has no rows")
         if not whole.kept:
-            raise DataError(
-                "every record has a missing value that the schema drops; say missing: value or suppress"
-            )
+            raise DataError(NO_ROW_KEPT)
         self._scanned: scan.Scanned = whole
         with fingerprint.others_read():
             self._coders, domains = scan.coders(whole, schema)

@@ -12,7 +12,7 @@ from os import PathLike, fsencode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonflow.errors import DataError
+from anonflow.errors import DataError, setting
 from anonflow.system import total_memory
 from anonflow.table.files.csv_form import AUTO, CsvForm, form_of
 from anonflow.table.files.statistics_files import READERS, read_statistics
@@ -477,20 +477,25 @@ def csv_batches(
                     for batch in reader:
                         yield _blanked(batch, blank)
     except UnicodeError:
-        raise DataError(f"{name}: is not {encoding}; name its encoding in the source") from None
+        raise _not_encoded(name, encoding) from None
     except pa.ArrowInvalid as error:
         text = str(error)
         if "Empty CSV" in text:
             raise DataError(f"{name}: is empty; a CSV file has a header and rows") from None
         if "UTF8" in text or "utf8" in text:
-            raise DataError(f"{name}: is not {encoding}; name its encoding in the source") from None
+            raise _not_encoded(name, encoding) from None
         raise DataError(f"{name}: is not a readable CSV file; check its quotes and delimiter") from None
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
     if ragged:
         raise DataError(
-            f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; check the delimiter and quotes"
+            f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; "
+            + setting("delimiter", "check the delimiter and quotes")
         )
+
+
+def _not_encoded(name: str, encoding: str) -> DataError:
+    return DataError(f"{name}: is not {encoding}; " + setting("encoding", "name its encoding in the source"))
 
 
 def csv_form(

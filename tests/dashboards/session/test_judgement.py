@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.errors import AnonflowError
 from anonflow.partition import too_few
 from anonflow.table import Schema, Table
@@ -93,18 +92,3 @@ def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
     assert "under Without a value" in item.problems[0]
     assert "missing: " not in item.problems[0]
     item.close()
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (
-            "say missing: value or suppress",
-            "choose value or suppress under Without a value, on the screen Data",
-        ),
-        ("use a partition_size of 2000 at most", "use partitions of 2000 records at most"),
-        ("nothing of a file", "nothing of a file"),
-    ],
-)
-def test_messages_name_the_screens_instead_of_keys(text: str, shown: str) -> None:
-    assert on_screen(text) == shown
