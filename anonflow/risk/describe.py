@@ -226,8 +226,10 @@ def _of_register(counts: RegisterCounts, threshold: float) -> list[Figure]:
     if counts.is_of_classes:
         absent = int((counts.of_person == 0).sum())
         low = 0.0 if absent else float(counts.presence.min())
-        figures.append(Figure("lowest delta-presence", low, unseen=outside))
-        figures.append(Figure("highest delta-presence", float(counts.presence.max()), unseen=outside))
+        figures += [
+            Figure("lowest delta-presence", low, unseen=outside),
+            Figure("highest delta-presence", float(counts.presence.max()), unseen=outside),
+        ]
     else:
         figures.append(
             Figure("people who could not be absent", int((~counts.could_be_absent).sum()), unseen=outside)

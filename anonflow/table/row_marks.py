@@ -123,15 +123,20 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
         Text -> code.
     original, shown : numpy.ndarray, int64
     """
+    texts: dict[str, int] = {}
+    of_original, of_shown = _shared_codes((original, shown), texts)
+    return texts, of_original, of_shown
+
+
+def _shared_codes(columns: Sequence[pd.Series], texts: dict[str, int]) -> list[np.ndarray]:
+    """Return the codes of several columns' cells, as numbers where a column has numbers; unknown texts are added."""
     import pandas as pd
 
     numeric = any(
-        pd.api.types.is_numeric_dtype(c.dtype) and not pd.api.types.is_bool_dtype(c.dtype)
-        for c in (original, shown)
+        pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype)
+        for cells in columns
     )
-    texts: dict[str, int] = {}
-    sides = [coded_texts(cells, texts, numeric) for cells in (original, shown)]
-    return texts, sides[0], sides[1]
+    return [coded_texts(cells, texts, numeric) for cells in columns]
 
 
 def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.ndarray]:
@@ -142,17 +147,7 @@ def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.
     list of numpy.ndarray, int64
         One for each frame. Numbers are compared as numbers also where a frame has them as text.
     """
-    import pandas as pd
-
-    columns = []
-    for name in names:
-        texts: dict[str, int] = {}
-        numeric = any(
-            pd.api.types.is_numeric_dtype(frame[name].dtype)
-            and not pd.api.types.is_bool_dtype(frame[name].dtype)
-            for frame in frames
-        )
-        columns.append(np.concatenate([coded_texts(frame[name], texts, numeric) for frame in frames]))
+    columns = [np.concatenate(_shared_codes([frame[name] for frame in frames], {})) for name in names]
     ends = np.cumsum([len(frame) for frame in frames])
     return np.split(equal_columns(columns, int(ends[-1])), ends[:-1])
 

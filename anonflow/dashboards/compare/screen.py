@@ -20,6 +20,7 @@ from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.direction import arrow, better
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs, zipped
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled, sheet
+from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
 from anonflow.errors import AnonflowError
@@ -74,7 +75,7 @@ class CompareScreen(pn.viewable.Viewer):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.model = CompareModel(workspace)
-        self._filling = False
+        self._filling = Filling()
         self._make_controls()
         self._make_results()
         self._make_pair()
@@ -151,12 +152,9 @@ class CompareScreen(pn.viewable.Viewer):
 
     def _show_controls(self, *events: Any) -> None:
         workspace = self.workspace
-        self._filling = True
-        try:
+        with self._filling:
             self.methods.value = [name for name in REGISTRY if name in workspace.algorithms]
             self.ks.value = ", ".join(map(str, workspace.ks))
-        finally:
-            self._filling = False
         opened = workspace.frame is not None
         can = opened and not workspace.running and not workspace.problems
         number, missing = workspace.possible, workspace.missing
@@ -303,12 +301,9 @@ class CompareScreen(pn.viewable.Viewer):
 
     def _show_rows(self) -> None:
         """Show the runs that the filter leaves."""
-        self._filling = True
-        try:
+        with self._filling:
             self.table.selection = []
             self.table.value = self.model.rows(self.filter.value)
-        finally:
-            self._filling = False
         self._show_chosen()
 
     def _row_chosen(self, event: Any) -> None:
@@ -337,13 +332,10 @@ class CompareScreen(pn.viewable.Viewer):
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
         rows = self.model.rows(self.filter.value)
-        self._filling = True
-        try:
+        with self._filling:
             self.table.selection = []
             self.table.value = rows
             self.shown.options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
-        finally:
-            self._filling = False
         failed = [run for run in runs if run.result.problem is not None]
         self.failures.visible = bool(failed)
         self.failures.object = str(
@@ -365,8 +357,7 @@ class CompareScreen(pn.viewable.Viewer):
     def _show_chosen(self, *events: Any) -> None:
         """Mark the chosen run: a ring in the figures, a row in the table."""
         chosen = self.workspace.chosen
-        self._filling = True
-        try:
+        with self._filling:
             if chosen in self.shown.options.values():
                 self.shown.value = chosen
             run = next((candidate for candidate in self.workspace.runs if candidate.id == chosen), None)
@@ -379,8 +370,6 @@ class CompareScreen(pn.viewable.Viewer):
             rows = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
             if self.table.selection != rows:
                 self.table.selection = rows
-        finally:
-            self._filling = False
         self._offer_measures()
         self._draw_figures()
         self._show_frontier()
@@ -393,14 +382,11 @@ class CompareScreen(pn.viewable.Viewer):
             return
         kept = [name for name in self.drawn.value if name in labels]
         first = [name for name in labels if name != "seconds"][: DRAWN - 1]
-        self._filling = True
-        try:
+        with self._filling:
             # labels stand at the axes; here the names are enough
             self.drawn.options = options
             self.drawn.value = kept if len(kept) >= DRAWN else [*first, "seconds"]
             self.drawn_box.visible = len(labels) > DRAWN
-        finally:
-            self._filling = False
 
     def _draw_figures(self, *events: Any) -> None:
         """Draw the ticked measures of all runs against k, the chosen run with a ring."""

@@ -8,7 +8,23 @@ from typing import Any
 import panel as pn
 import param
 
-__all__ = ["LatePart", "ShownPart"]
+__all__ = ["Filling", "LatePart", "ShownPart"]
+
+
+class Filling:
+    """Whether a part of a page sets its own widgets: true inside ``with filling:``, where no change is its user's."""
+
+    def __init__(self) -> None:
+        self._is_on = False
+
+    def __enter__(self) -> None:
+        self._is_on = True
+
+    def __exit__(self, *error: object) -> None:
+        self._is_on = False
+
+    def __bool__(self) -> bool:
+        return self._is_on
 
 
 class ShownPart(pn.viewable.Viewer):

@@ -27,6 +27,7 @@ from anonflow.dashboards.components.html import (
     verdict_of,
 )
 from anonflow.dashboards.components.release_card import card_lines
+from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.explore import texts
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
@@ -58,7 +59,7 @@ class ExploreScreen(pn.viewable.Viewer):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.model = ExploreModel(workspace)
-        self._filling = False
+        self._filling = Filling()
         self._shown: Any = None
         self._make_loss()
         self._make_lattice()
@@ -103,13 +104,10 @@ class ExploreScreen(pn.viewable.Viewer):
             for candidate in self.workspace.runs
             if candidate.result.anonymization is not None
         }
-        self._filling = True
-        try:
+        with self._filling:
             self.chosen.options = options
             if run is not None:
                 self.chosen.value = run.id
-        finally:
-            self._filling = False
         names, runs, values = self.model.heat()
         self.losses.object = str(heat(names, runs, values))
         if run is None or run is self._shown:
@@ -156,14 +154,11 @@ class ExploreScreen(pn.viewable.Viewer):
                     Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in lost),
                 )
             )
-        self._filling = True
-        try:
+        with self._filling:
             self.column.options = self.model.columns
             self.column.value = self.model.column
             self.record.end = result.records - 1
             self.record.value = self.model.record
-        finally:
-            self._filling = False
         self._show_lattice()
         self._show_distribution()
         self._show_records()
@@ -298,11 +293,8 @@ class ExploreScreen(pn.viewable.Viewer):
         anonymization = self.model.anonymization
         if around is None or anonymization is None:
             return
-        self._filling = True
-        try:
+        with self._filling:
             self.record.value = self.model.record
-        finally:
-            self._filling = False
         before, after = around.texts(anonymization)
         left = [
             f"#{at}: {', '.join(row)}"

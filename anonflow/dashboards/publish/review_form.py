@@ -10,6 +10,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import badge, card, html
+from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.screen_work import Background
@@ -45,7 +46,7 @@ class ReviewForm(pn.viewable.Viewer):
         self.model = model
         self.workspace = model.workspace
         self.background = Background(self.workspace)
-        self._filling = False
+        self._filling = Filling()
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.page().encode()),
@@ -129,12 +130,9 @@ class ReviewForm(pn.viewable.Viewer):
         return field
 
     def _review_changed(self, *events: Any) -> None:
-        self._filling = True
-        try:
+        with self._filling:
             for key, field in self.fields.items():
                 field.value = self.workspace.review.get(key, "")
-        finally:
-            self._filling = False
         self._page_changed()
 
     def _page_changed(self, *events: Any) -> None:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import card_lines
-from anonflow.dashboards.components.shown_part import ShownPart
+from anonflow.dashboards.components.shown_part import Filling, ShownPart
 from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
@@ -49,7 +49,7 @@ class PublishScreen(ShownPart):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.model = PublishModel(workspace)
-        self._filling = False
+        self._filling = Filling()
         self._make_draw()
         self._make_files()
         self._make_link()
@@ -82,8 +82,7 @@ class PublishScreen(ShownPart):
     def _show(self, *events: Any) -> None:
         model, run = self.model, self.model.run
         self.nothing.visible, self.inside.visible = run is None, run is not None
-        self._filling = True
-        try:
+        with self._filling:
             self.chosen.options = {
                 f"{candidate.name} (#{candidate.id})": candidate.id
                 for candidate in self.workspace.runs
@@ -91,8 +90,6 @@ class PublishScreen(ShownPart):
             }
             if run is not None:
                 self.chosen.value = run.id
-        finally:
-            self._filling = False
         if run is None:
             return
         result = run.result

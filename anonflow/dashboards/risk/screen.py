@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
+from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.risk import parts, texts
 from anonflow.dashboards.risk.model import RiskModel
@@ -39,7 +40,7 @@ class RiskScreen(pn.viewable.Viewer):
         super().__init__(workspace=workspace, **settings)
         self.model = RiskModel(workspace)
         self.register = RegisterModel(workspace)
-        self._filling = False
+        self._filling = Filling()
         self._drawn: Any = None
         self.nothing = empty(NO_TABLE)
         self._make_settings()
@@ -103,15 +104,12 @@ class RiskScreen(pn.viewable.Viewer):
             return
         assert table is not None
         sizes = self.model.sizes()
-        self._filling = True
-        try:
+        with self._filling:
             options = {texts.combinations(m, number): m for m, number in sizes.items()}
             if self.most.options != options:
                 self.most.options = options
             self.most.value = min(self.model.most, max(sizes))
             self.fraction.visible = not self.model.weighted
-        finally:
-            self._filling = False
         weight = table.schema.weight_column
         self.sampled.object = "" if weight is None else str(
             Markup("<p class='soft'>{}</p>").format(Markup(texts.WEIGHTED).format(column=Markup("<b>{}</b>").format(weight)))
@@ -225,13 +223,10 @@ class RiskScreen(pn.viewable.Viewer):
         self._drawn = picture
         risk = picture.risk
         sizes = {texts.ALL_SIZES: 0} | {texts.of_columns(s): s for s in range(1, risk.sets.most + 1)}
-        self._filling = True
-        try:
+        with self._filling:
             if self.size.options != sizes:
                 self.size.options = sizes
                 self.size.value = 0
-        finally:
-            self._filling = False
         part = self.parts
         part["alone"].object = str(parts.alone(risk))
         part["pairs"].object = str(parts.pairs_of(risk))

@@ -204,9 +204,9 @@ def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, A
         if getattr(spec, key) is not None:
             settings[key] = getattr(spec, key)
     settings |= spec.options
-    steps = []
-    for step in document["steps"]:
-        steps.append({"anonymize": settings} if "anonymize" in step else copy.deepcopy(step))
+    steps = [
+        {"anonymize": settings} if "anonymize" in step else copy.deepcopy(step) for step in document["steps"]
+    ]
     if not any("draw" in step for step in steps):
         after = max(at for at, step in enumerate(steps) if {"anonymize", "diversify"} & set(step))
         steps.insert(after + 1, {"draw": {}})

@@ -312,14 +312,18 @@ class Flow:
         more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
         rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
         criteria = ", ".join(_named(entry) for entry in steps.verify or ("covers", "guarantee"))
-        rows.append(("verify", f"each partition: {criteria}"))
-        rows.append(("measure", f"each partition: {', '.join(self.measures)}"))
+        rows += [
+            ("verify", f"each partition: {criteria}"),
+            ("measure", f"each partition: {', '.join(self.measures)}"),
+        ]
         if steps.diversify is not None:
             rows.append(("diversify", f"each partition: {_named(steps.diversify.request)}"))
         picked = self.published
         if picked is not None and self.draws(picked):
-            rows.append(("draw", f"an assignment of {picked.name}, and a shuffle"))
-            rows.append(("verify", "the release, before anything is written"))
+            rows += [
+                ("draw", f"an assignment of {picked.name}, and a shuffle"),
+                ("verify", "the release, before anything is written"),
+            ]
             if steps.attack:
                 rows.append(("attack", ", ".join(_named(entry) for entry in steps.attack)))
         written = [

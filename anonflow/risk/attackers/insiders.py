@@ -221,13 +221,11 @@ class Clerk:
         hits = [np.arange(n) == of_row, np.arange(n)[::-1] == of_row]
         index = context.frame.index.to_numpy()
         if index.dtype.kind in "iu" and len(np.unique(index)) == n:
-            hits.append(index == of_row)
-            hits.append(np.argsort(np.argsort(index)) == of_row)
+            hits += [index == of_row, np.argsort(np.argsort(index)) == of_row]
         hits.append(self._nearest(context) == of_row)
         numbers = [int(digits[-1]) for name in self.names if (digits := re.findall(r"\d+", name))]
         if len(numbers) == n:
-            hits.append(np.array(numbers) == of_row)
-            hits.append(np.argsort(np.argsort(numbers)) == of_row)
+            hits += [np.array(numbers) == of_row, np.argsort(np.argsort(numbers)) == of_row]
         best = max(hits, key=lambda hit: int(hit.sum()))
         sure = wilson(float(best.mean()), n, 3.3)[0] > 1 / context.k  # more than chance among k
         right = np.zeros(n)

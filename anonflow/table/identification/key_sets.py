@@ -164,10 +164,10 @@ class KeySets:
     def __repr__(self) -> str:
         n, special = len(self.scores), int((self.counts > 0).sum())
         lines = [f"KeySets of {n} records: {special} are unique on a set of at most {self.most} columns"]
-        for row in self.frame().head(5).to_dict("records"):
-            lines.append(
-                f"  {row['columns']}: {row['uniques']} unique, average risk {row['average risk']:.3g}"
-            )
+        lines += [
+            f"  {row['columns']}: {row['uniques']} unique, average risk {row['average risk']:.3g}"
+            for row in self.frame().head(5).to_dict("records")
+        ]
         return "\n".join(lines)
 
 
