@@ -6,6 +6,7 @@ import ast
 import pickle
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -37,11 +38,18 @@ IN_FILES_ALONE = re.compile(
 """Phrases that send a person to a flow file, or to Python."""
 
 
+@cache
+def modules() -> list[list[ast.AST]]:
+    """The nodes of each module of the package."""
+    paths = sorted((ROOT / "anonflow").rglob("*.py"))
+    return [list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for path in paths]
+
+
 def settings() -> dict[str, set[int]]:
     """The settings that a sentence of the package names -> how many values their words have."""
     names: dict[str, set[int]] = {}
-    for path in sorted((ROOT / "anonflow").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for nodes in modules():
+        for node in nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setting":
                 name = node.args[0]
                 if isinstance(name, ast.Constant):
@@ -60,8 +68,7 @@ def test_every_setting_that_an_error_names_has_words_on_the_screens() -> None:
 
 def test_no_setting_is_put_into_an_f_string_which_would_keep_its_default_words_alone() -> None:
     lost, imported = [], 0
-    for path in sorted((ROOT / "anonflow").rglob("*.py")):
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    for nodes in modules():
         settings_of_module = {
             alias.name
             for node in nodes
@@ -72,7 +79,7 @@ def test_no_setting_is_put_into_an_f_string_which_would_keep_its_default_words_a
         imported += len(settings_of_module)
         inside = (node for text in nodes if isinstance(text, ast.JoinedStr) for node in ast.walk(text))
         lost += [
-            f"{path.name}: {node.id}"
+            f"line {node.lineno}: {node.id}"
             for node in inside
             if isinstance(node, ast.Name) and node.id in settings_of_module
         ]
