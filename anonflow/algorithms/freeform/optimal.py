@@ -237,7 +237,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
         rounds += 1
         slots = np.argsort(part.rng.random((n, k - 1)), axis=1) + 1
         for turn in range(k - 1):
-            slot = slots[:, turn]
+            slot = np.ascontiguousarray(slots[:, turn])  # as two-phase has it: one compiled kernel
             slot_costs_jit(part.plan, origin, matches, block, slot, rest, freed, costs)
             taken, to = linear_sum_assignment(costs - costs.min(axis=0))
             if costs[taken, to].sum() < costs.diagonal().sum():

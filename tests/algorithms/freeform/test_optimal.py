@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core import types
 
 import anonflow as af
 from anonflow.algorithms.freeform.min_cost_flow import min_cost_flow_matches
@@ -19,6 +20,7 @@ from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
+from anonflow.kernels.freeform.reassign import slot_costs_jit
 from anonflow.kernels.state import GRID
 from anonflow.table import Table
 from tests.cases import costs as cost_cases
@@ -164,6 +166,15 @@ def test_where_nothing_is_proved_no_more_is_lost_than_by_two_phase(n: int, k: in
     two_phase = af.anonymize(table, "two-phase", k=k, seed=5)
     assert ours.facts["start"] == pytest.approx(two_phase.loss() * n)
     assert ours.loss() <= two_phase.loss() + 1e-12
+
+
+def test_its_start_calls_the_kernel_that_two_phase_compiled() -> None:
+    """Views of other layouts would be compiled once more, for seconds."""
+    part = part_of(census(12, seed=2))
+    own = Generalization.of(part.records)
+    start_matches(part, 3, load(part.plan, own.lo, own.hi, own.bits), time.monotonic() + 60)
+    compiled = [each for signature in slot_costs_jit.signatures for each in signature]
+    assert {each.layout for each in compiled if isinstance(each, types.Array)} == {"C"}
 
 
 def test_a_gap_is_enough() -> None:
