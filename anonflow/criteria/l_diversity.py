@@ -235,7 +235,7 @@ def _mixed_enough(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndar
     return entropy >= math.log(parameters["l"]) - SLACK, detail
 
 
-class _Mixture(Target):
+class _EvenShares(Target):
     """Entropy of at least log l."""
 
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -278,7 +278,7 @@ ENTROPY_L_DIVERSITY = DiversityCriterion(
     name="entropy-l-diversity",
     check=entropy_l_diversity,
     judge=_mixed_enough,
-    target=_Mixture,
+    target=_EvenShares,
     sentence="The values on these rows are as mixed as l equally frequent ones.",
 )
 
