@@ -40,6 +40,8 @@ class Option:
         The largest number allowed.
     above, below : float or None
         The number must be above, or below, this bound.
+    start : float or None
+        The number with which a form begins, of an option without a default.
     step : float
         The step by which a form raises and lowers the number.
     whole : bool
@@ -71,6 +73,7 @@ class Option:
     most: float | None = None
     above: float | None = None
     below: float | None = None
+    start: float | None = None
     step: float = 1.0
     whole: bool = False
     in_form: bool = True

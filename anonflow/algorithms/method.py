@@ -208,6 +208,8 @@ class Algorithm:
     slow_or_quick : callable, optional
         k, options -> two mappings of options that the caller leaves open: values with which the time grows with the square
         of the records, and values with which it does not; None where the method takes the second ones anyway.
+    variants : tuple of mapping, optional
+        Options with which a search tries it.
     """
 
     name: str
@@ -236,6 +238,7 @@ class Algorithm:
     slow_or_quick: (
         Callable[[int, Mapping[str, Any]], tuple[Mapping[str, Any], Mapping[str, Any]] | None] | None
     ) = None
+    variants: tuple[Mapping[str, Any], ...] = field(default=({},), hash=False)
 
     @property
     def options(self) -> Mapping[str, Option]:

@@ -191,4 +191,5 @@ K_CONCEALMENT = Criterion(
     warning="The matches of a k-concealed record are not equally likely. An attacker who ran the method with other seeds, in "
     "polynomial time, named the right row for 0.22 of the people at k = 5 from an even start, which allows at most 5/(4k), "
     "and for 0.36 from the paper's, where 1/k is 0.20.",
+    of_covers=True,
 )

@@ -38,6 +38,14 @@ class Criterion:
     needs : {"rows", "originals", "everybody"}, optional
         The data that it needs: published rows alone; the originals, too; or a row of every original, so that no row may
         be missing from the release.
+    of_method : bool, optional
+        Whether its options, where a request has none, are those of the method's call.
+    each_row : bool, optional
+        Whether a suppressed row may fail it although there are k of them.
+    of_units : bool, optional
+        Whether it counts units: the verifier then needs no request for a table with several rows a unit.
+    of_covers : bool, optional
+        Whether a method that guarantees it gives neither classes nor lists: whatever covers a person may be theirs.
     also : mapping, optional
         Its other names, each with the other names of its options there.
     """
@@ -51,6 +59,10 @@ class Criterion:
     adds_up: bool = True
     by_batch: bool = False
     needs: Literal["rows", "originals", "everybody"] = "everybody"
+    of_method: bool = False
+    each_row: bool = False
+    of_units: bool = False
+    of_covers: bool = False
     also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -67,6 +79,11 @@ class Criterion:
     def of_a_column(self) -> bool:
         """Whether it checks the sensitive values of rows that belong together: a diversity criterion."""
         return "per" in self.options
+
+    @property
+    def of_distances(self) -> bool:
+        """Whether it measures how far values are from each other: in their order, or along the column's hierarchy."""
+        return "hierarchy" in self.options
 
     @property
     def in_pieces(self) -> bool:

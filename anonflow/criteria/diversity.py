@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from anonflow.criteria.claim import Listing
 from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
+from anonflow.criteria.diversity_target import Target
 from anonflow.criteria.evidence import Evidence, joint_codes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
@@ -24,16 +24,9 @@ from anonflow.table.domain import WHOLE
 from anonflow.table.schema import Schema
 
 __all__ = [
-    "ALPHA_K_ANONYMITY",
-    "BETA_LIKENESS",
-    "DELTA_DISCLOSURE",
-    "ENHANCED_BETA_LIKENESS",
-    "ENTROPY_L_DIVERSITY",
-    "LIKENESS",
-    "L_DIVERSITY",
-    "P_SENSITIVITY",
-    "RECURSIVE_L_DIVERSITY",
-    "T_CLOSENESS",
+    "Column",
+    "DiversityCriterion",
+    "Per",
     "Spread",
     "along_tree",
     "declared_tree",
@@ -42,12 +35,8 @@ __all__ = [
     "judged",
     "leaves_of",
     "of_one_class",
-    "refuse_delta",
     "spread",
 ]
-
-_SLACK = 1e-12
-"""Tolerance for rounding of entropies and distances."""
 
 _CELLS = 1 << 23
 """Cells of a dense block of distributions."""
@@ -89,20 +78,35 @@ class Spread:
         return sizes
 
 
-def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> list[Finding]:
+@dataclass(frozen=True, kw_only=True)
+class DiversityCriterion(Criterion):
+    """A condition on the sensitive values of rows that belong together, and how methods come to keep it.
+
+    Attributes
+    ----------
+    judge : callable
+        Of the verifier: ``judge(spread, parameters)`` returns which groups, none of them empty, keep the condition, and
+        what is to be said of them.
+    target : type of Target
+        Of methods: how they measure what a group lacks. It shares no computation with `judge`.
+    """
+
+    judge: Callable[[Spread, Mapping[str, Any]], tuple[np.ndarray, str]]
+    target: type[Target]
+    adds_up: bool = False
+    needs: Literal["rows", "originals", "everybody"] = "rows"
+
+
+def diversity(evidence: Evidence, criterion: DiversityCriterion, **parameters: Any) -> list[Finding]:
     """Check one of the diversity criteria on one sensitive column, or on all of them.
 
     Parameters
     ----------
     evidence : Evidence
-    name : str
-        ``p-sensitivity`` (p distinct values), ``l-diversity`` (the most frequent has a share of at most
-        1/l), ``entropy-l-diversity`` (entropy at least log l), ``recursive-l-diversity`` (c, l),
-        ``t-closeness`` (t), ``beta-likeness`` and ``enhanced-beta-likeness`` (beta), ``delta-disclosure`` (delta) or
-        ``alpha-k-anonymity`` (alpha).
-    parameters : mapping
-        ``column``; ``per``: ``class`` or ``matches``, chosen by the release without it; ``distance``:
-        ``numeric``, ``equal`` or ``hierarchy``; ``hierarchy``.
+    criterion : DiversityCriterion
+    **parameters
+        Its own; ``column``; ``per``: ``class`` or ``matches``, chosen by the release without it; ``distance``:
+        ``numeric``, ``equal`` or ``hierarchy``; ``hierarchy``. None is as if it were not there.
 
     Returns
     -------
@@ -120,6 +124,8 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     -----
     Machanavajjhala 2006 (l-diversity), Truta 2006 (p-sensitivity), Li 2007 (t-closeness): docs/reference/departures.md, Diversity.
     """
+    name = criterion.name
+    parameters = {key: value for key, value in parameters.items() if value is not None}
     column = parameters.get("column")
     if column is not None and column not in evidence.table.other_columns:
         raise ParameterError(
@@ -132,7 +138,7 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     for each in columns:
         shown = spread(evidence, str(each), parameters.get("per"))
         good, detail = judged(
-            shown, name, _with_declared(evidence.table.schema, str(each), shown, name, parameters)
+            shown, criterion, _with_declared(evidence.table.schema, str(each), shown, criterion, parameters)
         )
         failing = np.zeros(len(shown.members), bool)
         member = shown.members >= 0
@@ -149,10 +155,10 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
 
 
 def _with_declared(
-    schema: Schema, column: str, shown: Spread, name: str, parameters: Mapping[str, Any]
+    schema: Schema, column: str, shown: Spread, criterion: DiversityCriterion, parameters: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return the parameters with the hierarchy that the schema has for the column, where its distance is wanted."""
-    if name != "t-closeness" or parameters.get("hierarchy") is not None:
+    if not criterion.of_distances or parameters.get("hierarchy") is not None:
         return parameters
     if parameters.get("distance") not in (None, "hierarchy"):
         return parameters
@@ -263,7 +269,7 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
 
 
 def of_one_class(
-    name: str,
+    criterion: DiversityCriterion,
     parameters: Mapping[str, Any],
     column: str,
     shown: Mapping[str, int],
@@ -273,7 +279,7 @@ def of_one_class(
 
     Parameters
     ----------
-    name : str
+    criterion : DiversityCriterion
     parameters : mapping
         As :func:`diversity` takes them.
     column : str
@@ -290,9 +296,9 @@ def of_one_class(
     everywhere = np.array([overall.get(text, 0) for text in texts], np.int64)
     rows = int(counts.sum())
     spread = Spread(csr_array(counts), np.zeros(rows, np.int64), "published", texts, everywhere)
-    good, detail = judged(spread, name, parameters)
+    good, detail = judged(spread, criterion, parameters)
     failing = np.full(rows, not good.all())
-    return Finding.of(name, failing, "published", detail, {**parameters, "column": column})
+    return Finding.of(criterion.name, failing, "published", detail, {**parameters, "column": column})
 
 
 def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
@@ -332,15 +338,16 @@ def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_
     return csr_array((count.astype(np.int64), (key // shape[1], key % shape[1])), shape=shape)
 
 
-def judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+def judged(
+    shown: Spread, criterion: DiversityCriterion, parameters: Mapping[str, Any]
+) -> tuple[np.ndarray, str]:
     """Return which groups are diverse enough, shape (g,), bool, and what is to be said of them.
 
     Parameters
     ----------
     shown : Spread
         Groups without rows show nothing, and are diverse.
-    name : str
-        One of the criteria of :func:`diversity`.
+    criterion : DiversityCriterion
     parameters : mapping
         What it needs.
 
@@ -353,50 +360,12 @@ def judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.
     full = sizes > 0
     counts = shown.counts.tocsr()[np.flatnonzero(full)]
     counts.sort_indices()
-    starts, data, size = counts.indptr[:-1], counts.data, sizes[full]
-    if not len(size):
+    if not full.any():
         return np.ones(len(sizes), bool), "no rows"
-    if name == "p-sensitivity":
-        distinct = np.diff(counts.indptr)
-        good, detail = distinct >= parameters["p"], f"at least {int(distinct.min())} distinct values"
-    elif name == "l-diversity":
-        top = np.maximum.reduceat(data, starts)
-        good = top * parameters["l"] <= size * (1 + _SLACK)
-        detail = f"the most frequent has a share of at most {float((top / size).max()):.4g}"
-    elif name == "entropy-l-diversity":
-        share = data / np.repeat(size, np.diff(counts.indptr))
-        entropy = -np.add.reduceat(share * np.log(share), starts)
-        good = entropy >= math.log(parameters["l"]) - _SLACK
-        detail = f"entropy of at least log {math.exp(max(float(entropy.min()), 0.0)):.4g}"
-    elif name == "recursive-l-diversity":
-        good = _recursive(counts, size, int(parameters["l"]), float(parameters["c"]))
-        detail = f"{int((~good).sum())} groups are not recursively diverse"
-    elif name == "alpha-k-anonymity":
-        top = np.maximum.reduceat(data, starts)
-        good = (top <= parameters["alpha"] * size * (1 + _SLACK)) & (size >= parameters.get("k", 1))
-        detail = f"the most frequent has a share of at most {float((top / size).max()):.4g} of at least {int(size.min())} rows"
-    elif name in LIKENESS:
-        good, detail = LIKENESS[name](counts, size, shown.overall, parameters)
-    else:
-        distance = earth_mover(shown, parameters.get("distance"), parameters.get("hierarchy"))[full]
-        good = distance <= parameters["t"] + _SLACK
-        detail = f"distance from the whole table of at most {float(distance.max()):.4g}"
+    good, detail = criterion.judge(replace(shown, counts=counts), parameters)
     all_good = np.ones(len(sizes), bool)
     all_good[full] = good
     return all_good, detail
-
-
-def _recursive(counts: csr_array, size: np.ndarray, l: int, c: float) -> np.ndarray:
-    """r_1 < c (r_l + ... + r_m), counts falling; false where there are fewer than l values."""
-    length = np.diff(counts.indptr)
-    group = np.repeat(np.arange(len(length)), length)
-    falling = counts.data[np.lexsort((-counts.data, group))]
-    starts = counts.indptr[:-1]
-    rank = np.arange(len(falling)) - starts[group]
-    head = np.add.reduceat(np.where(rank < l - 1, falling, 0), starts)
-    top = falling[starts]
-    good: np.ndarray = (length >= l) & (top < c * (size - head))
-    return good
 
 
 def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = None) -> np.ndarray:
@@ -533,272 +502,5 @@ def along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndarr
     return cost
 
 
-def _shares(counts: csr_array, size: np.ndarray, overall: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for every value of a group, its share there divided by that of the whole table, and the latter."""
-    whole = overall / max(int(overall.sum()), 1)
-    usual = whole[counts.indices]
-    share = counts.data / np.repeat(size, np.diff(counts.indptr))
-    # the ratio is infinite for a value that the table does not have
-    return np.divide(share, usual, out=np.full(len(share), np.inf), where=usual > 0), usual
-
-
-def _beta_like(
-    counts: csr_array,
-    size: np.ndarray,
-    overall: np.ndarray,
-    parameters: Mapping[str, Any],
-    enhanced: bool = False,
-) -> tuple[np.ndarray, str]:
-    """(p - q) / q <= beta of every value; enhanced: also <= -ln q."""
-    ratio, usual = _shares(counts, size, overall)
-    most = np.full(len(ratio), float(parameters["beta"]))
-    if enhanced:
-        with np.errstate(divide="ignore"):
-            most = np.minimum(most, -np.log(usual))
-    over = np.maximum.reduceat(np.where(ratio > 1, ratio - 1 - most * (1 + _SLACK), -1.0), counts.indptr[:-1])
-    highest = max(float(ratio.max()) - 1, 0.0)
-    return over <= _SLACK, f"no value is more than {highest:.4g} times its share of the table more frequent"
-
-
-def _delta_disclosed(
-    counts: csr_array, size: np.ndarray, overall: np.ndarray, parameters: Mapping[str, Any]
-) -> tuple[np.ndarray, str]:
-    """|ln(p / q)| < delta of every value of the table; a value that a group lacks is infinitely far."""
-    ratio, _ = _shares(counts, size, overall)
-    far = np.maximum.reduceat(np.abs(np.log(ratio)), counts.indptr[:-1])
-    lacking = np.diff(counts.indptr) < int((overall > 0).sum())
-    far[lacking] = np.inf
-    detail = f"the log of a share against the whole table's is at most {float(far.max()):.4g}"
-    if lacking.any():
-        detail = f"{int(lacking.sum())} groups lack a value of the table"
-    return far < parameters["delta"], detail
-
-
-LIKENESS: Mapping[str, Callable[..., tuple[np.ndarray, str]]] = {
-    "beta-likeness": _beta_like,
-    "enhanced-beta-likeness": partial(_beta_like, enhanced=True),
-    "delta-disclosure": _delta_disclosed,
-}
-"""The criteria that compare a value's share with that of the whole table, value by value."""
-
-
 Column = Annotated[str | None, Option("Sensitive column")]
 Per = Annotated[Literal["class", "matches"] | None, Option("Rows that belong together")]
-
-
-def _without_none(**parameters: Any) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if value is not None}
-
-
-def p_sensitivity(
-    evidence: Evidence,
-    *,
-    p: Annotated[float, Option("p: distinct values", least=1, whole=True)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by the number of distinct values."""
-    return diversity(evidence, "p-sensitivity", _without_none(p=p, column=column, per=per))
-
-
-def l_diversity(
-    evidence: Evidence,
-    *,
-    l: Annotated[float, Option("l", least=1, step=0.5)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by the share of the most frequent value."""
-    return diversity(evidence, "l-diversity", _without_none(l=l, column=column, per=per))
-
-
-def entropy_l_diversity(
-    evidence: Evidence,
-    *,
-    l: Annotated[float, Option("l", least=1, step=0.5)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by the entropy of the values."""
-    return diversity(evidence, "entropy-l-diversity", _without_none(l=l, column=column, per=per))
-
-
-def recursive_l_diversity(
-    evidence: Evidence,
-    *,
-    l: Annotated[float, Option("l", least=1, whole=True)],
-    c: Annotated[float, Option("c", least=0, step=0.5)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by the most frequent value against the rare ones."""
-    return diversity(evidence, "recursive-l-diversity", _without_none(l=l, c=c, column=column, per=per))
-
-
-def t_closeness(
-    evidence: Evidence,
-    *,
-    t: Annotated[float, Option("t: distance", least=0, step=0.05)],
-    column: Column = None,
-    per: Per = None,
-    distance: Annotated[Literal["numeric", "equal", "hierarchy"] | None, Option("Distance of values")] = None,
-    hierarchy: Any = None,
-) -> list[Finding]:
-    """:func:`diversity` by the distance from the whole table."""
-    parameters = _without_none(t=t, column=column, per=per, distance=distance, hierarchy=hierarchy)
-    return diversity(evidence, "t-closeness", parameters)
-
-
-def beta_likeness(
-    evidence: Evidence,
-    *,
-    beta: Annotated[float, Option("beta", least=0, step=0.5)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by how much more frequent a value is than in the whole table (Cao, Karras 2012, Definition 2)."""
-    return diversity(evidence, "beta-likeness", _without_none(beta=beta, column=column, per=per))
-
-
-def enhanced_beta_likeness(
-    evidence: Evidence,
-    *,
-    beta: Annotated[float, Option("beta", least=0, step=0.5)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by the same, at most -ln q for a value of share q (Cao, Karras 2012, Definition 3)."""
-    return diversity(evidence, "enhanced-beta-likeness", _without_none(beta=beta, column=column, per=per))
-
-
-def delta_disclosure(
-    evidence: Evidence,
-    *,
-    delta: Annotated[float, Option("delta", least=0, step=0.1)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by the log of a value's share against the whole table's (Brickell, Shmatikov 2008, Definition 3).
-
-    Raises
-    ------
-    ParameterError
-        If the table has more values than k: the criterion wants every value in every class.
-    """
-    parameters = _without_none(delta=delta, column=column, per=per)
-    for name in [column] if column is not None else evidence.table.sensitive:
-        if evidence.k is not None and name in evidence.table.frame.columns:
-            values = int(evidence.table.frame[name].nunique(dropna=False))
-            refuse_delta(name, values, evidence.k)
-    return diversity(evidence, "delta-disclosure", parameters)
-
-
-def refuse_delta(column: str, values: int, k: int) -> None:
-    """Refuse delta-disclosure where classes of k cannot hold every value.
-
-    Raises
-    ------
-    ParameterError
-        With what to do.
-    """
-    if values > k:
-        raise ParameterError(
-            f"delta-disclosure requires every value in every class: column {column!r} has {values} values, more than "
-            f"k = {k}; use a larger k, fewer values, or beta-likeness"
-        )
-
-
-def alpha_k_anonymity(
-    evidence: Evidence,
-    *,
-    alpha: Annotated[float, Option("alpha", least=0, most=1, step=0.05)],
-    column: Column = None,
-    per: Per = None,
-) -> list[Finding]:
-    """:func:`diversity` by the share of the most frequent value, among at least k rows (Wong 2006, Definition 2).
-
-    Raises
-    ------
-    ParameterError
-        If k is not known.
-    """
-    k = evidence.need_k("alpha-k-anonymity")
-    return diversity(evidence, "alpha-k-anonymity", _without_none(alpha=alpha, column=column, per=per, k=k))
-
-
-P_SENSITIVITY = Criterion(
-    name="p-sensitivity",
-    check=p_sensitivity,
-    sentence="The rows that may be a person's show at least p different values.",
-    adds_up=False,
-    needs="rows",
-    also={"distinct-l-diversity": {"l": "p"}},
-)
-
-L_DIVERSITY = Criterion(
-    name="l-diversity",
-    check=l_diversity,
-    sentence="No value is on more than one in l of the rows that may be a person's.",
-    adds_up=False,
-    needs="rows",
-    also={"frequency-l-diversity": {}},
-)
-
-ENTROPY_L_DIVERSITY = Criterion(
-    name="entropy-l-diversity",
-    check=entropy_l_diversity,
-    sentence="The values on these rows are as mixed as l equally frequent ones.",
-    adds_up=False,
-    needs="rows",
-)
-
-RECURSIVE_L_DIVERSITY = Criterion(
-    name="recursive-l-diversity",
-    check=recursive_l_diversity,
-    sentence="The most frequent value is rarer than c times the l-th and rarer ones together.",
-    adds_up=False,
-    needs="rows",
-)
-
-T_CLOSENESS = Criterion(
-    name="t-closeness",
-    check=t_closeness,
-    sentence="The values on these rows are distributed as in the whole table, within a distance of t.",
-    adds_up=False,
-    needs="rows",
-)
-
-BETA_LIKENESS = Criterion(
-    name="beta-likeness",
-    check=beta_likeness,
-    sentence="No value is, on these rows, more than 1 + beta times as frequent as in the whole table.",
-    adds_up=False,
-    needs="rows",
-    also={"basic-beta-likeness": {}},
-)
-
-ENHANCED_BETA_LIKENESS = Criterion(
-    name="enhanced-beta-likeness",
-    check=enhanced_beta_likeness,
-    sentence="As beta-likeness, and a frequent value gains less: at most -ln of its share of the whole table.",
-    adds_up=False,
-    needs="rows",
-)
-
-DELTA_DISCLOSURE = Criterion(
-    name="delta-disclosure",
-    check=delta_disclosure,
-    sentence="Every value of the table is on these rows, as frequent as there up to a factor below e to the delta.",
-    adds_up=False,
-    needs="rows",
-    also={"delta-disclosure-privacy": {}},
-)
-
-ALPHA_K_ANONYMITY = Criterion(
-    name="alpha-k-anonymity",
-    check=alpha_k_anonymity,
-    sentence="At least k rows may be a person's, and no value is on more than a share of alpha of them.",
-    adds_up=False,
-    needs="rows",
-    also={"(alpha,k)-anonymity": {}},
-)

@@ -8,19 +8,17 @@ from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE
 from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
-from anonflow.criteria.diversity import (
+from anonflow.criteria.l_diversity import (
     ALPHA_K_ANONYMITY,
-    BETA_LIKENESS,
-    DELTA_DISCLOSURE,
-    ENHANCED_BETA_LIKENESS,
     ENTROPY_L_DIVERSITY,
     L_DIVERSITY,
     P_SENSITIVITY,
     RECURSIVE_L_DIVERSITY,
-    T_CLOSENESS,
 )
+from anonflow.criteria.likeness import BETA_LIKENESS, DELTA_DISCLOSURE, ENHANCED_BETA_LIKENESS
 from anonflow.criteria.linkable import LINKABLE_COLUMNS
 from anonflow.criteria.regular import K_REGULAR
+from anonflow.criteria.t_closeness import T_CLOSENESS
 from anonflow.criteria.units import UNITS
 
 __all__ = ["CRITERIA", "promise_of"]

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import given_patterns
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.option import NEEDED
 
-__all__ = ["DIVERSITY", "CriterionRequest", "read_criteria", "with_patterns"]
-
-DIVERSITY = tuple(name for name, criterion in CRITERIA.items() if criterion.of_a_column)
+__all__ = ["CriterionRequest", "read_criteria", "with_patterns"]
 
 _CALL = re.compile(r"(?P<name>.+?)\((?P<values>[^()]*=[^()]*)\)")
 
@@ -26,6 +25,11 @@ class CriterionRequest:
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def declared(self) -> Criterion:
+        """The criterion."""
+        return CRITERIA[self.name]
 
 
 def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest]:
@@ -75,7 +79,7 @@ def with_patterns(
     """
     return [
         CriterionRequest(each.name, given_patterns(parameters))
-        if each.name == "pattern" and not each.parameters
+        if each.declared.of_method and not each.parameters
         else each
         for each in requests
     ]

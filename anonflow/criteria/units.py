@@ -117,4 +117,5 @@ UNITS = Criterion(
     adds_up=False,
     by_batch=True,
     needs="everybody",
+    of_units=True,
 )

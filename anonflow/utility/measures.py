@@ -74,6 +74,10 @@ class Measure:
         An option that must be given.
     instead : str
         The measure to take in its place if the table is in pieces.
+    of_covers : bool
+        Whether, of results without classes, it counts the records of the whole table that generalized records cover.
+    of_sensitive : bool
+        Whether, without an option that says otherwise, it is about a sensitive column.
     parts : tuple of str
         Suffixes of further numbers that it gives, as ``NAME-SUFFIX``.
     rows : callable or None
@@ -93,6 +97,8 @@ class Measure:
     needs: str = ""
     instead: str = ""
     parts: tuple[str, ...] = ()
+    of_covers: bool = False
+    of_sensitive: bool = False
 
     @property
     def in_pieces(self) -> bool:
@@ -819,6 +825,7 @@ def _of_analysis(
     parts: tuple[str, ...] = (),
     extra: str = "",
     needs: str = "",
+    of_sensitive: bool = False,
     prepare: Callable[..., _AnalysisRequest] | None = None,
 ) -> Measure:
     """Return a measure that compares originals and plausible tables: it needs all rows at once."""
@@ -836,6 +843,7 @@ def _of_analysis(
         cost=cost,
         extra=extra,
         needs=needs,
+        of_sensitive=of_sensitive,
         parts=parts,
     )
 
@@ -900,6 +908,7 @@ MEASURES: dict[str, Measure] = {
         _discernibility_chunk,
         _discernibility,
         "Sum over the classes of their size squared; smaller ones than k count with all records.",
+        of_covers=True,
         sums=_discernible_sums,
         of_sums=_discernible,
     ),
@@ -1010,6 +1019,7 @@ MEASURES: dict[str, Measure] = {
         cost=_MODEL + ", and a random forest for each of three tables",
         parts=("originals", "majority"),
         extra="scikit-learn",
+        of_sensitive=True,
         prepare=_classification_asked,
     ),
     "question": _of_analysis(

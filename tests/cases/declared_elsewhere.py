@@ -1,9 +1,10 @@
-"""A method, a criterion and a loss of somebody else, each declared once; run as a program, it finds them everywhere."""
+"""A method, two criteria and a loss of somebody else, each declared once; run as a program, it finds them everywhere."""
 
 from __future__ import annotations
 
 # isort: off
-import tests.cases.loss_elsewhere  # noqa: F401  first, as a line of the registry would be
+import tests.cases.diversity_elsewhere  # first, as lines of the registries would be
+import tests.cases.loss_elsewhere  # noqa: F401
 
 # isort: on
 import importlib.util
@@ -76,11 +77,13 @@ HERD = Criterion(name="herd", check=herd, sentence="No herd is larger than most.
 
 
 def places() -> list[str]:
-    """Where all three are found; an AssertionError says where one is not."""
+    """Where all of them are found; an AssertionError says where one is not."""
     from typer.testing import CliRunner
 
     from anonflow.cli.command_line import app
     from anonflow.dashboards.components.markup import methods_list
+    from anonflow.dashboards.protect.diversity import DiversityChoice
+    from anonflow.dashboards.protect.screen import ProtectScreen
     from anonflow.dashboards.protect.settings import Protection
     from anonflow.dashboards.session.share_link import configuration, link
     from anonflow.dashboards.session.workspace import Workspace
@@ -101,6 +104,20 @@ def places() -> list[str]:
     for wrong in ({"stripe": "red"}, {"width": 0}, {"stripes": 1}):
         with pytest.raises(ParameterError, match="zebra"):
             af.anonymize(table, "zebra", k=3, **wrong)
+    illness = table.sensitive[0]
+    plain = af.anonymize(table, "mondrian", k=6)
+    want = {"small-lead": {"lead": 1, "column": illness}}
+    assert not af.verify(table, plain, want)
+    diverse = af.diversify(plain, "small-lead", column=illness, lead=1, seed=1)
+    tops = (
+        table.frame[illness]
+        .groupby(diverse.classes)
+        .agg(lambda shown: 2 * shown.value_counts().max() - len(shown))
+    )
+    assert tops.max() <= 1
+    assert af.verify(table, diverse, ["guarantee", want])
+    with pytest.raises(ParameterError, match="small-lead takes lead, not l"):
+        af.diversify(plain, "small-lead", column=illness, l=2)
     results.append("library")
 
     row = af.algorithms().set_index("name").loc["zebra"]
@@ -117,7 +134,8 @@ def places() -> list[str]:
         },
         "steps": [
             {"anonymize": {"algorithm": "zebra", "k": 3, "stripe": "white", "loss": "half-lm"}},
-            {"verify": ["guarantee", {"herd": {"most": 9}}]},
+            {"diversify": {"criterion": "small-lead", "column": illness, "lead": 2}},
+            {"verify": ["guarantee", {"herd": {"most": 200}}]},
             {"measure": ["gcp", "half-lm"]},
         ],
     }
@@ -139,7 +157,17 @@ def places() -> list[str]:
     results.append("loader")
 
     text = json.dumps(flow_schema())
-    for word in ("zebra", "White begins at the end.", '"white"', "herd", "most", "half-lm", "hlm"):
+    for word in (
+        "small-lead",
+        "Of small-lead: records.",
+        "zebra",
+        "White begins at the end.",
+        '"white"',
+        "herd",
+        "most",
+        "half-lm",
+        "hlm",
+    ):
         assert word in text, word
     results.append("JSON Schema")
 
@@ -156,6 +184,18 @@ def places() -> list[str]:
     assert "small tables" in methods_list(["zebra"])
     results.append("form")
 
+    diversity = DiversityChoice(workspace)
+    diversity.param.update(criterion="small-lead", column=illness)
+    assert (diversity.lead, diversity.needed, diversity.problem) == (3, ("lead",), "")
+    diversity.lead = 2
+    diversify = {"criterion": "small-lead", "column": illness, "lead": 2}
+    assert workspace.draft.get(("steps", "diversify")) == diversify
+    screen = ProtectScreen(workspace=workspace)
+    screen._diversity_part()
+    assert screen.numbers["lead"].visible
+    assert screen.numbers["lead"].name == "Largest lead"
+    assert not screen.numbers["l"].visible
+
     choice.set_option("zebra", "stripe", "white")
     choice.loss = "half-lm"
     workspace.draft.set(("steps", "verify"), ["covers", {"herd": {"most": 9}}])
@@ -163,6 +203,7 @@ def places() -> list[str]:
     assert steps[0]["anonymize"]["options"] == {"zebra": {"stripe": "white"}}
     assert steps[0]["anonymize"]["loss"] == "half-lm"
     assert {"verify": ["covers", {"herd": {"most": 9}}]} in steps
+    assert {"diversify": diversify} in steps
     workspace.close()
     results.append("link")
 

@@ -101,5 +101,6 @@ K_MEMBER = Algorithm(
     summary="equal records by clustering: less loss than cuts, quadratic time",
     colour="#8a8a8a",
     shape="star",
+    variants=({}, {"improve": "chains", "kicks": 0}),
     **IMPROVED,
 )

@@ -153,5 +153,6 @@ MONDRIAN = Algorithm(
     summary="the classical baseline: equal records, very fast, much loss",
     colour="#a08a00",
     shape="inverted_triangle",
+    variants=({}, {"improve": "chains", "kicks": 0}),
     **IMPROVED,
 )

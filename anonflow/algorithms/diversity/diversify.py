@@ -13,6 +13,7 @@ from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathe
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
+    DIVERSITIES,
     Targets,
     check_parameters,
     sensitive_column,
@@ -29,7 +30,6 @@ from anonflow.algorithms.diversity.within_partition import (
 )
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
-from anonflow.criteria.diversity import refuse_delta
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
@@ -61,17 +61,11 @@ def diversify(
     criterion: str = "l-diversity",
     *,
     column: str | None = None,
-    p: int | None = None,
-    l: float | None = None,
-    c: float | None = None,
-    t: float | None = None,
-    beta: float | None = None,
-    delta: float | None = None,
-    alpha: float | None = None,
     w: float = 0.15,
     risk: float = 0.01,
     seed: int | None = None,
     way: str = "classes",
+    **parameters: float | None,
 ) -> Anonymization:
     """Make the sensitive values on the rows that may be a person's diverse, before the draw, partition by partition.
 
@@ -86,8 +80,6 @@ def diversify(
         ``delta-disclosure`` (delta) or ``alpha-k-anonymity`` (alpha).
     column : str, optional
         The sensitive column; the only one without it.
-    p, l, c, t, beta, delta, alpha : number, optional
-        What the criterion needs.
     w : float
         Of classes: weight of the information loss against diversity (Tassa 2012, equation 10).
     risk : float
@@ -98,6 +90,8 @@ def diversify(
     way : {"classes", "blind"}
         Of k-regular results: records that a draw may fail become classes, which looks at their values; or the method
         runs again with more matches for everybody, which looks at nobody's.
+    **parameters
+        What the criterion needs: its p, l, c, t, beta, delta or alpha.
 
     Returns
     -------
@@ -152,12 +146,9 @@ def diversify(
     mine = {
         "criterion": criterion,
         "column": name,
-        **check_parameters(
-            criterion, {"p": p, "l": l, "c": c, "t": t, "beta": beta, "delta": delta, "alpha": alpha}
-        ),
+        **check_parameters(criterion, parameters),
     }
-    if criterion == "delta-disclosure":
-        refuse_delta(name, int(table.frame[name].nunique(dropna=False)), anon.k)
+    DIVERSITIES[criterion].target.check_k(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
     step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
     diverse = step.run()

@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import special
 
-from anonflow.criteria.diversity import LIKENESS, along_tree, declared_tree, leaves_of
+from anonflow.criteria.diversity import DiversityCriterion, declared_tree, leaves_of
+from anonflow.criteria.diversity_target import Target
 from anonflow.criteria.registry import CRITERIA
-from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.errors import ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.option import Option
 from anonflow.table import Schema, Table
 from anonflow.table.row_marks import cell_text
 from anonflow.table.schema import did_you_mean
@@ -32,297 +32,33 @@ __all__ = [
     "sensitive_codes",
     "sensitive_column",
     "sensitive_values",
+    "target_of",
     "target_of_values",
     "targets_of",
 ]
 
-DIVERSITIES: dict[str, tuple[str, ...]] = {
-    name: criterion.needed for name, criterion in CRITERIA.items() if criterion.of_a_column
+DIVERSITIES = {
+    name: criterion for name, criterion in CRITERIA.items() if isinstance(criterion, DiversityCriterion)
 }
-"""The criteria that a result can be diversified for, and what each needs."""
+"""The criteria that a result can be diversified for."""
 
-PARAMETERS = tuple(dict.fromkeys(name for needed in DIVERSITIES.values() for name in needed))
-"""The parameters of all of them."""
+PARAMETERS: dict[str, Option] = {}
+"""The parameters of all of them; one that several have as the first declares it."""
 
-_SLACK = 1e-12
-_SHORT = 1e-9
+for _criterion in DIVERSITIES.values():
+    for _name in _criterion.needed:
+        PARAMETERS.setdefault(_name, _criterion.options[_name])
 
 
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A diversity criterion on one column.
-
-    Attributes
-    ----------
-    criterion : str
-        One of `DIVERSITIES`.
-    parameters : dict
-        ``p``, ``l``, ``c``, ``t``, ``beta``, ``delta``, ``alpha`` as the criterion needs.
-    overall : numpy.ndarray, shape (V,), float64
-        Share of each value in the whole table.
-    numeric : bool
-        Whether values are numbers, in whose order t-closeness measures; `overall` is in that order.
-    tree : tuple of Hierarchy and numpy.ndarray, or None
-        The hierarchy that the schema has for the column, along which t-closeness measures, and the leaf of each value.
-    """
-
-    criterion: str
-    parameters: Mapping[str, float]
-    overall: np.ndarray
-    numeric: bool = False
-    tree: tuple[Hierarchy, np.ndarray] | None = None
-
-    @property
-    def distinct(self) -> int:
-        """How many different values a diverse group has at least: p of p-sensitivity, l of l-diversity."""
-        parameter = "p" if self.criterion == "p-sensitivity" else "l"
-        return max(1, math.ceil(self.parameters.get(parameter, 1.0) - _SLACK))
-
-    def gaps(self, counts: np.ndarray) -> np.ndarray:
-        """Return how much diversity groups of values lack.
-
-        Parameters
-        ----------
-        counts : numpy.ndarray, shape (g, V), float64 or int64
-            How often each value occurs in each group.
-
-        Returns
-        -------
-        numpy.ndarray, shape (g,), float64
-            0 exactly where the criterion holds, and for groups without values; else the parameter less the group's
-            own diversity (t-closeness: the other way round), at least 1e-9. O(g V log V).
-        """
-        size = counts.sum(axis=1)
-        filled = np.maximum(size, 1e-300)
-        lacking, good = self._gap(np.asarray(counts, np.float64), filled)
-        gap: np.ndarray = np.where(good | (size <= 0), 0.0, np.maximum(lacking, _SHORT))
-        return gap
-
-    def _gap(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.criterion == "p-sensitivity":
-            distinct = (counts > 0).sum(axis=1)
-            return self.parameters["p"] - distinct, distinct >= self.parameters["p"]
-        if self.criterion == "l-diversity":
-            top, l = counts.max(axis=1), self.parameters["l"]
-            return l - size / np.maximum(top, 1e-300), top * l <= size * (1 + _SLACK)
-        if self.criterion == "entropy-l-diversity":
-            entropy = _entropy(counts / size[:, None])
-            l = self.parameters["l"]
-            return l - np.exp(entropy), entropy >= math.log(l) - _SLACK
-        if self.criterion == "recursive-l-diversity":
-            falling = -np.sort(-counts, axis=1)
-            at = int(self.parameters["l"]) - 1
-            lacking = falling[:, 0] - self.parameters["c"] * falling[:, at:].sum(axis=1)
-            enough = (counts > 0).sum(axis=1) > at
-            # groups with too few values are furthest off
-            missing = np.maximum(at + 1 - (counts > 0).sum(axis=1), 0)
-            return lacking / size + missing, enough & (lacking < 0)
-        if self.criterion == "alpha-k-anonymity":
-            top = counts.max(axis=1) / size
-            return top - self.parameters["alpha"], top <= self.parameters["alpha"] * (1 + _SLACK)
-        if self.criterion in LIKENESS:
-            return self._unlike(counts / size[:, None])
-        moved = counts / size[:, None] - self.overall
-        if self.tree is not None:
-            far = along_tree(moved, *self.tree)
-        elif self.numeric:
-            far = np.abs(np.cumsum(moved, axis=1)[:, :-1]).sum(axis=1) / max(moved.shape[1] - 1, 1)
-        else:
-            far = np.abs(moved).sum(axis=1) / 2
-        return far - self.parameters["t"], far <= self.parameters["t"] + _SLACK
-
-    def _unlike(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far shares of values, shape (g, V), are from being as frequent as in the whole table, and which are not."""
-        known = self.overall > 0
-        usual = self.overall[known]
-        ratio = share[:, known] / usual
-        if self.criterion == "delta-disclosure":
-            lacking = (ratio <= 0).sum(axis=1)
-            far = np.abs(np.log(np.where(ratio > 0, ratio, 1.0))).max(axis=1)
-            # groups that lack most values are furthest off
-            delta = self.parameters["delta"]
-            return np.maximum(far - delta, 0.0) + lacking, (far < delta) & (lacking == 0)
-        most = np.full(len(usual), self.parameters["beta"])
-        if self.criterion == "enhanced-beta-likeness":
-            most = np.minimum(most, -np.log(usual))
-        over = np.where(ratio > 1, ratio - 1 - most * (1 + _SLACK), -1.0).max(axis=1)
-        return over, over <= _SLACK
-
-    def least_removed(self, counts: np.ndarray) -> np.ndarray:
-        """Return the least number of records that groups must lose before the remaining ones keep the criterion.
-
-        Parameters
-        ----------
-        counts : numpy.ndarray, shape (g, V), int64
-            Groups that lack it.
-
-        Returns
-        -------
-        numpy.ndarray, shape (g,), int64
-            A lower bound, at least 1, at most the group's records: exact for p-sensitivity, l-diversity by frequency and
-            (alpha, k)-anonymity, of which the most frequent value goes. O(g V).
-        """
-        size = counts.sum(axis=1)
-        least = np.ones(len(counts), np.int64)
-        top = counts.max(axis=1, initial=0)
-        if self.criterion == "p-sensitivity":
-            return np.asarray(size)
-        if self.criterion in ("l-diversity", "alpha-k-anonymity"):
-            share = self.parameters.get("alpha", 1 / self.parameters.get("l", 1.0))
-            # the others stay, with as many records of the most frequent value as they allow
-            stay = (size - top) * share / max(1 - share, _SLACK)
-            least = np.ceil(top - stay * (1 + _SLACK) - _SHORT).astype(np.int64)
-        elif self.criterion == "t-closeness":
-            # each record that leaves changes the distribution by at most its share of the group
-            least = np.ceil(size * self.gaps(counts) * (1 - _SHORT) - _SHORT).astype(np.int64)
-        return np.clip(least, 1, size)
-
-    def unsafe(self, rows: int, risk: float) -> float:
-        """Return how far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
-
-        Parameters
-        ----------
-        rows : int
-        risk : float
-            The chance of failing that is to be kept.
-
-        Returns
-        -------
-        float
-            0 if the criterion holds but for that chance, else a positive number. O(V log V), p-sensitivity
-            O(V^(p - 1)) while that is small.
-
-        Notes
-        -----
-        p-sensitivity: all rows have one of some p - 1 values, or one of the p most frequent values is absent, added up.
-        l-diversity: binomial tails, over all values. Others: every share within epsilon of its expectation
-        (Hoeffding 1963), then the worst that this allows (entropy: Audenaert's inequality).
-        """
-        share = self.overall[self.overall > 0]
-        if self.criterion == "p-sensitivity":
-            chance = _too_few(share, int(self.parameters["p"]), rows)
-            return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
-        short = float(self.gaps(self.overall[None, :])[0])
-        if short > 0:
-            return short
-        # no share above 1 / l makes an entropy of at least log l, too
-        top = self.parameters.get("alpha", 1 / self.parameters.get("l", math.inf))
-        if top > 0 and self.criterion != "recursive-l-diversity":
-            chance = float(_more_than(math.floor(rows * top * (1 + _SLACK)), rows, share).sum())
-            by_share = max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
-            if self.criterion != "entropy-l-diversity" or by_share == 0.0:
-                return by_share
-        if self.criterion in LIKENESS:
-            return self._unlike_by_chance(share, rows, risk)
-        values = max(len(share), 2)
-        epsilon = math.sqrt(math.log(2 * values / risk) / (2 * rows))
-        return self._worst(share, epsilon, values)
-
-    def _unlike_by_chance(self, share: np.ndarray, rows: int, risk: float) -> float:
-        """Return the same for likeness, by binomial tails of every value."""
-        if self.criterion == "delta-disclosure":
-            delta = self.parameters["delta"]
-            # strictly between: counts at the bounds themselves fail
-            high = np.ceil(rows * share * math.exp(delta) * (1 - _SLACK)) - 1
-            low = np.floor(rows * share * math.exp(-delta) * (1 + _SLACK))
-            chance = float((_more_than(high, rows, share) + special.bdtr(low, rows, share)).sum())
-        else:
-            most = np.full(len(share), self.parameters["beta"])
-            if self.criterion == "enhanced-beta-likeness":
-                most = np.minimum(most, -np.log(share))
-            high = np.floor(rows * share * (1 + most) * (1 + _SLACK))
-            chance = float(_more_than(high, rows, share).sum())
-        return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
-
-    def _worst(self, share: np.ndarray, epsilon: float, values: int) -> float:
-        moved = min(1.0, values * epsilon / 2)
-        if self.criterion == "entropy-l-diversity":
-            mixed = (
-                0.0 if moved in (0.0, 1.0) else -moved * math.log(moved) - (1 - moved) * math.log(1 - moved)
-            )
-            slack = moved * math.log(max(values - 1, 1)) + mixed
-            return max(0.0, math.log(self.parameters["l"]) + slack - float(_entropy(share[None, :])[0]))
-        if self.criterion == "recursive-l-diversity":
-            falling = -np.sort(-share)
-            at = int(self.parameters["l"]) - 1
-            tail = float(np.maximum(falling[at:] - epsilon, 0).sum())
-            return max(0.0, float(falling[0]) + epsilon - self.parameters["c"] * tail + _SHORT)
-        full = np.zeros(len(self.overall))
-        full[self.overall > 0] = share
-        far = self._gap(full[None, :], np.ones(1))[0]
-        return max(0.0, float(far[0]) + moved)
-
-    def wanted(self, counts: np.ndarray) -> np.ndarray:
-        """Return which values bring a group nearer to the criterion: those of which one more lowers the gap.
-
-        Where none does, the values that the group lacks most. O(V^2 log V), for many values O(V log V).
-        """
-        counts = np.asarray(counts, np.float64)
-        known = self.overall > 0
-        if self.criterion == "p-sensitivity":
-            wanted = known & (counts <= 0)
-        elif self.criterion in ("l-diversity", "alpha-k-anonymity"):
-            wanted = known & (counts < counts.max() - 1e-9)
-        elif len(counts) <= 200:
-            gap = self.gaps(counts[None, :])[0]
-            wanted = known & (self.gaps(counts + np.eye(len(counts))) < gap - 1e-15)
-        else:
-            wanted = np.zeros(len(counts), bool)
-        if not wanted.any():
-            if self.criterion == "t-closeness" or self.criterion in LIKENESS:
-                lack = np.where(known, counts / max(counts.sum(), 1e-300) - self.overall, np.inf)
-            else:
-                lack = np.where(known, counts, np.inf)
-            wanted = lack <= lack.min() + 1e-12
-        return wanted
-
-    def refuse(self, counts: np.ndarray, column: str) -> None:
-        """Refuse a diversity that not even all records together have.
-
-        Raises
-        ------
-        InfeasibleError
-            With the largest value that is feasible.
-        """
-        if not self.gaps(np.asarray(counts)[None, :])[0] > 0:
-            return
-        parameters = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
-        raise InfeasibleError(
-            f"{self.criterion} with {parameters} is more than column {column!r} of the whole table has; "
-            f"the largest feasible {self.largest(counts)}"
-        )
-
-    def largest(self, counts: np.ndarray) -> str:
-        """Return the largest parameter that all records together allow, such as ``l is 1.5``.
-
-        Parameters
-        ----------
-        counts : numpy.ndarray, shape (V,)
-            How often each value occurs in the whole table.
-        """
-        present = np.asarray(counts, np.float64)
-        present = present[present > 0]
-        if not len(present):
-            return "value is none: it has no values"
-        if self.criterion == "p-sensitivity":
-            return f"p is {len(present)}"
-        if self.criterion == "t-closeness":
-            return "t is any: the whole table is at distance 0 of itself"
-        if self.criterion == "delta-disclosure":
-            return "delta is any above 0: the whole table is as frequent as itself"
-        if self.criterion in LIKENESS:
-            return "beta is any: the whole table is as frequent as itself"
-        if self.criterion == "alpha-k-anonymity":
-            return f"share is {math.ceil(present.max() / present.sum() * 10000) / 10000:g}: no smaller alpha will do"
-        if self.criterion == "recursive-l-diversity":
-            falling = -np.sort(-present)
-            c = self.parameters["c"]
-            best = [l for l in range(1, len(falling) + 1) if falling[0] < c * falling[l - 1 :].sum()]
-            return f"l is {max(best)}" if best else f"l does not exist for c = {c:g}; use a larger c"
-        most = present.sum() / present.max()
-        if self.criterion == "entropy-l-diversity":
-            most = math.exp(float(_entropy((present / present.sum())[None, :])[0]))
-        return f"l is {math.floor(most * 10000) / 10000:g}"
+def target_of(
+    criterion: str,
+    parameters: Mapping[str, float],
+    overall: np.ndarray,
+    numeric: bool = False,
+    tree: tuple[Hierarchy, np.ndarray] | None = None,
+) -> Target:
+    """Return the target of a diversity criterion, with its parameters and as `Target` takes the rest."""
+    return DIVERSITIES[criterion].target(criterion, parameters, overall, numeric, tree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,35 +218,6 @@ class SensitiveValues:
 _MOST_ROWS = 1 << 20
 
 
-_SUBSETS = 20_000
-"""More sets of values are not tried."""
-
-
-def _more_than(count: np.ndarray | int, rows: int, share: np.ndarray) -> np.ndarray:
-    """Return the chance that a value has more than so many of some independent rows."""
-    # not scipy.stats, which takes 0.4 s to import
-    return np.asarray(special.bdtrc(np.minimum(count, rows), rows, share))
-
-
-def _too_few(share: np.ndarray, p: int, rows: int) -> float:
-    """Return an upper bound of the chance that independent rows show fewer than p values."""
-    if len(share) < p:
-        return 1.0
-    surest = float(np.exp(rows * np.log1p(-np.minimum(-np.sort(-share)[:p], 1 - 1e-16))).sum())
-    if p < 2:
-        return 0.0
-    if math.comb(len(share), p - 1) > _SUBSETS:
-        return surest
-    among = sum(math.fsum(some) ** rows for some in combinations(share.tolist(), p - 1))
-    return min(surest, among)
-
-
-def _entropy(share: np.ndarray) -> np.ndarray:
-    logs = np.log(share, where=share > 0, out=np.zeros_like(share))
-    entropy: np.ndarray = -(share * logs).sum(axis=1)
-    return entropy
-
-
 def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tuple[str, ...]) -> str:
     """Return the column that is to be diverse.
 
@@ -592,14 +299,14 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
             f"unknown criterion {str(criterion)[:40]!r}{did_you_mean(str(criterion), tuple(DIVERSITIES))}",
             subject="diversify",
         )
-    needed = DIVERSITIES[criterion]
+    needed = DIVERSITIES[criterion].needed
     present = {name: value for name, value in parameters.items() if value is not None}
     for name in present:
         if name not in needed:
             raise ParameterError(f"{criterion} takes {' and '.join(needed)}, not {name}", subject="diversify")
     checked = {}
     for name in needed:
-        option = CRITERIA[criterion].options[name]
+        option = DIVERSITIES[criterion].options[name]
         value = present.get(name)
         if value is None or option.problem(value):
             raise ParameterError(f"{criterion} needs {name}, {option.value_words()}", subject="diversify")
@@ -643,13 +350,13 @@ def target_of_values(
     shares = np.zeros(len(places))
     shares[places] = counts / max(float(np.sum(counts)), 1.0)
     tree = None
-    if criterion == "t-closeness":
+    if DIVERSITIES[criterion].of_distances:
         texts = [""] * len(places)
         for value, place in zip(values, places.tolist(), strict=True):
             texts[place] = cell_text(value, False)
         declared = declared_tree(schema, column, texts)
         tree = None if declared is None else leaves_of(declared, texts)
-    return Target(criterion, needed, shares, numeric, tree), places
+    return target_of(criterion, needed, shares, numeric, tree), places
 
 
 def check_diversity(table: Table, criterion: str, column: str | None = None, **parameters: Any) -> Target:

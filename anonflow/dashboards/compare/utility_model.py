@@ -95,7 +95,7 @@ class UtilityModel(param.Parameterized):
         return [
             name
             for name in measures_of_analyses()
-            if not MEASURES[name].needs and (name != "classification" or sensitive)
+            if not MEASURES[name].needs and (sensitive or not MEASURES[name].of_sensitive)
         ]
 
     def measure_runs(self, name: str, settings: Mapping[str, Any]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import param
 
-from anonflow import criteria
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_diversity, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
@@ -21,7 +20,7 @@ NONE = "none"
 
 CRITERIA = {
     NONE: texts.NO_DIVERSITY,
-    **{name: criteria.CRITERIA[name].sentence for name in DIVERSITIES},
+    **{name: criterion.sentence for name, criterion in DIVERSITIES.items()},
 }
 
 
@@ -35,13 +34,6 @@ class DiversityChoice(DraftForm):
 
     criterion = param.Selector(default=NONE, objects=list(CRITERIA))
     column = param.Selector(default=None, objects=[None], check_on_set=False)
-    p = param.Integer(default=2, bounds=(1, None))
-    l = param.Number(default=2.0, bounds=(1, None))
-    c = param.Number(default=2.0, bounds=(0, None))
-    t = param.Number(default=0.2, bounds=(0, 1))
-    beta = param.Number(default=1.0, bounds=(0, None))
-    delta = param.Number(default=1.0, bounds=(0, None))
-    alpha = param.Number(default=0.5, bounds=(0, 1))
     w = param.Number(default=0.15, bounds=(0, 1), doc="Of classes: weight of the loss against diversity.")
     risk = param.Number(
         default=0.01, bounds=(0, 1), inclusive_bounds=(True, False), doc="That the draw is refused."
@@ -59,7 +51,7 @@ class DiversityChoice(DraftForm):
     @property
     def needed(self) -> tuple[str, ...]:
         """The parameters of the criterion."""
-        return DIVERSITIES.get(self.criterion, ())
+        return () if self.criterion == NONE else DIVERSITIES[self.criterion].needed
 
     @property
     def columns(self) -> list[str]:
@@ -73,7 +65,7 @@ class DiversityChoice(DraftForm):
     @property
     def distance(self) -> str:
         """How far values are from each other, where the criterion measures that; else empty."""
-        if self.criterion != "t-closeness":
+        if self.criterion == NONE or not DIVERSITIES[self.criterion].of_distances:
             return ""
         entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
         if isinstance(entry, dict) and entry.get("hierarchy") is not None:
@@ -110,7 +102,8 @@ class DiversityChoice(DraftForm):
             for name in (*PARAMETERS, "w", "risk"):
                 number = settings.get(name)
                 if isinstance(number, int | float) and not isinstance(number, bool):
-                    changes[name] = int(number) if name == "p" else float(number)
+                    whole = name in PARAMETERS and PARAMETERS[name].whole
+                    changes[name] = int(number) if whole else float(number)
         else:
             changes["criterion"] = NONE
             if self.column not in columns:
@@ -151,3 +144,10 @@ class DiversityChoice(DraftForm):
             except AnonflowError as error:
                 problem = error.text
         self.param.update(problem=problem, feasible=feasible)
+
+
+for _name, _option in PARAMETERS.items():
+    _kind = param.Integer if _option.whole else param.Number
+    DiversityChoice.param.add_parameter(
+        _name, _kind(default=_option.start, bounds=(_option.least, _option.most), doc=_option.sentence)
+    )

@@ -212,15 +212,13 @@ class ProtectScreen(pn.viewable.Viewer):
         )
         self.sensitive = pn.widgets.Select(label=texts.SENSITIVE, options=[], width=220)
         self.numbers = {
-            "p": pn.widgets.IntInput.from_param(choice.param.p, label=texts.P, width=150),
-            "l": pn.widgets.FloatInput.from_param(choice.param.l, label="l", step=0.5, width=110),
-            "c": pn.widgets.FloatInput.from_param(choice.param.c, label="c", step=0.5, width=110),
-            "t": pn.widgets.FloatInput.from_param(choice.param.t, label=texts.T, step=0.05, width=130),
-            "beta": pn.widgets.FloatInput.from_param(choice.param.beta, label="beta", step=0.5, width=110),
-            "delta": pn.widgets.FloatInput.from_param(choice.param.delta, label="delta", step=0.1, width=110),
-            "alpha": pn.widgets.FloatInput.from_param(
-                choice.param.alpha, label="alpha", step=0.05, width=110
-            ),
+            name: (pn.widgets.IntInput if option.whole else pn.widgets.FloatInput).from_param(
+                choice.param[name],
+                label=option.label,
+                step=1 if option.whole else option.step,
+                width=max(110, 9 * len(option.label)),
+            )
+            for name, option in PARAMETERS.items()
         }
         self.w = pn.widgets.FloatInput.from_param(
             choice.param.w, label=texts.LOSS_WEIGHT, step=0.05, width=210

@@ -208,7 +208,6 @@ def too_many_to_show(quasi_identifiers: int) -> str:
 CRITERION = "Diversity of the sensitive value"
 NO_DIVERSITY = "No diversity is required."
 SENSITIVE = "Sensitive column"
-P, T = "p: distinct values", "t: distance"
 LOSS_WEIGHT = "Loss against diversity (w)"
 CHANCE = "Chance that the draw is refused"
 WAY = "Where a draw may fail"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import engine
+from anonflow.algorithms.diversity.target import DIVERSITIES
 from anonflow.algorithms.patterns.language import pattern_set
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.request import DIVERSITY
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.plan import refuse_early, why_not
@@ -241,7 +241,7 @@ def running_flow(single: Mapping[str, Any], folder: Path) -> engine.Flow:
         # the diversity of what is not in classes is a property of the release
         criteria = by_name["verify"]["verify"]
         by_name["verify"]["verify"] = [
-            criterion for criterion in criteria if _criterion(criterion) not in DIVERSITY
+            criterion for criterion in criteria if _criterion(criterion) not in DIVERSITIES
         ]
     return Draft(document=left, folder=folder).flow()
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k
-from anonflow.algorithms.diversity.target import check_diversity
+from anonflow.algorithms.diversity.target import DIVERSITIES, check_diversity
 from anonflow.criteria.classes import UNIQUENESS, check_uniqueness
-from anonflow.criteria.diversity import refuse_delta
 from anonflow.criteria.request import read_criteria
 from anonflow.engine.execution.batches import Batch, Rows, batches_of
 from anonflow.engine.execution.tasks import TaskSettings
@@ -284,7 +283,7 @@ def check_weights(flow: Flow, weights: WeightSummary | None) -> None:
 
 
 def refuse_many_values(flow: Flow, column: str, values: int) -> None:
-    """Refuse delta-disclosure of a column with more values than the smallest k of a flow.
+    """Refuse a diversity that classes of a flow's smallest k cannot have in a column with so many values.
 
     Raises
     ------
@@ -292,8 +291,9 @@ def refuse_many_values(flow: Flow, column: str, values: int) -> None:
         The error says what to do.
     """
     more = flow.spec.steps.diversify
-    if more is not None and more.criterion == "delta-disclosure":
-        refuse_delta(column, values, min(run.anonymize.k for run in flow.runs))
+    if more is not None:
+        least = min(run.anonymize.k for run in flow.runs)
+        DIVERSITIES[more.criterion].target.check_k(column, values, least)
 
 
 def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:

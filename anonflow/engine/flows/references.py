@@ -85,8 +85,9 @@ def diversify_problem(
     try:
         check_parameters(criterion, named)
     except AnonflowError as error:
-        strange = [name for name in named if name not in DIVERSITIES[criterion]]
-        return (strange or list(DIVERSITIES[criterion]))[0], error.text
+        needed = DIVERSITIES[criterion].needed
+        strange = [name for name in named if name not in needed]
+        return (*strange, *needed)[0], error.text
     if schema is None:
         return "", None
     roles = {name: column.role for name, column in schema.columns.items()}

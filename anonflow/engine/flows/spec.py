@@ -16,15 +16,17 @@ from pydantic import (
     StrictBool,
     StrictInt,
     StrictStr,
+    create_model,
 )
 from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.budget_choice import first_method
-from anonflow.algorithms.diversity.target import PARAMETERS
+from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
+from anonflow.option import Option
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.table.files.read import DELIMITER
 from anonflow.table.per_unit import Recipe
@@ -282,36 +284,25 @@ class AnonymizeSpec(BaseModel):
         return dict(self.__pydantic_extra__ or {})
 
 
-class DiversifySpec(_Spec):
+def _parameter(option: Option) -> tuple[Any, Any]:
+    """Return the type and the field of a criterion's parameter, which may be left out."""
+    bounds = {"ge": option.least, "le": option.most, "gt": option.above, "lt": option.below}
+    number: Any = StrictInt if option.whole else Annotated[float, Field(allow_inf_nan=False, strict=True)]
+    kind = Annotated[number, Field(**{word: bound for word, bound in bounds.items() if bound is not None})]
+    return kind | None, Field(default=None, description=option.sentence or option.label)
+
+
+_fields: dict[str, Any] = {name: _parameter(option) for name, option in PARAMETERS.items()}
+_Parameters: Any = create_model("_Parameters", __base__=_Spec, **_fields)
+
+
+class DiversifySpec(_Parameters):
     """Making the values on the rows that may be a person's diverse, before the draw and inside partitions."""
 
-    criterion: StrictStr
-    """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity, t-closeness, beta-likeness,
-    enhanced-beta-likeness, delta-disclosure or alpha-k-anonymity."""
+    criterion: StrictStr = Field(description=f"One of {', '.join(DIVERSITIES)}.")
 
     column: StrictStr | None = None
     """The sensitive column; the only one without it."""
-
-    p: Annotated[StrictInt, Field(ge=1)] | None = None
-    """Of p-sensitivity: distinct values."""
-
-    l: Annotated[float, Field(ge=1, allow_inf_nan=False, strict=True)] | None = None
-    """Of the kinds of l-diversity."""
-
-    c: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
-    """Of recursive l-diversity."""
-
-    t: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
-    """Of t-closeness: the largest distance from the whole table."""
-
-    beta: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
-    """Of the kinds of beta-likeness: by how much of its share a value may be more frequent."""
-
-    delta: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
-    """Of delta-disclosure: what the log of a share against the whole table's must stay below."""
-
-    alpha: Annotated[float, Field(ge=0, le=1, strict=True)] | None = None
-    """Of alpha-k-anonymity: the largest share of one value."""
 
     w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
     """Of classes: weight of the information loss against diversity."""

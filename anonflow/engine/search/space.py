@@ -24,12 +24,6 @@ SIZES = (100, 250, 1_000)
 SMALL = 200
 """Records up to which methods for small tables are tried, if none is named; on larger tables they are not expected to finish."""
 
-VARIANTS: dict[str, tuple[Mapping[str, Any], ...]] = {
-    "k-member": ({}, {"improve": "chains", "kicks": 0}),
-    "mondrian": ({}, {"improve": "chains", "kicks": 0}),
-}
-"""Method -> the options that it is tried with; its defaults without an entry."""
-
 BLIND = (("way", "blind"),)
 """With diversity, for k-regular methods: more matches for everybody, besides the flow's setting."""
 
@@ -95,7 +89,7 @@ class Space:
             sizes: Sequence[int | None] = self.sizes or (*SIZES, None)
             if method.whole_table or (method.linear and not self.sizes):
                 sizes = (None,)
-            variants = (self.options[name],) if name in self.options else VARIANTS.get(name, ({},))
+            variants = (self.options[name],) if name in self.options else method.variants
             ways = self._ways(method, diverse)
             for size in sizes:
                 if size is not None and (size >= n or size < least):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from anonflow import utility
 from anonflow.criteria.registry import CRITERIA
-from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.request import read_criteria
 from anonflow.engine.context import Session
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.storage.disk import OnDisk
@@ -102,8 +102,8 @@ def _problems(flow: Flow) -> list[str]:
     """Return everything in the flow that a table in pieces cannot have: quantities that are not sums over partitions."""
     criteria = read_criteria(flow.criteria, "covers")
     methods = [run.anonymize.method for run in flow.runs]
-    of_diversity = [criterion for criterion in criteria if criterion.name in DIVERSITY]
-    covers = any(method.guarantee == "k-concealment" for method in methods)
+    of_diversity = [criterion for criterion in criteria if criterion.declared.of_a_column]
+    covers = any(CRITERIA[method.guarantee].of_covers for method in methods)
     by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
     freeform = any("k-anonymity" not in method.guarantee for method in methods)
     problems = []

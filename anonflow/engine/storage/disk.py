@@ -20,8 +20,9 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
+from anonflow import utility
 from anonflow.algorithms.anonymize import partition_rng
-from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared
@@ -281,7 +282,7 @@ class OnDisk:
         sensitive = [name for name in others if schema[name].role == "sensitive"]
         wanted: list[str] = []
         for criterion in read_criteria(flow.criteria, "covers"):
-            if criterion.name in DIVERSITY:
+            if criterion.declared.of_a_column:
                 column = criterion.parameters.get("column")
                 wanted += sensitive if column is None else [str(column)]
         if flow.spec.steps.diversify is not None:
@@ -440,7 +441,7 @@ class OnDisk:
                 each
                 for each in read_criteria(flow.criteria, totals.guarantee)
                 # the values on a k-regular result's rows are known only after the draw
-                if each.name in OF_THE_WHOLE and not (later and each.name in DIVERSITY)
+                if each.name in OF_THE_WHOLE and not (later and each.declared.of_a_column)
             ]
             if criteria:
                 findings += check_made(
@@ -448,8 +449,9 @@ class OnDisk:
                     self._scanned, criteria, units=self._unit_file,
                 )  # fmt: skip
         measures = dict(result.measures)
-        if "discernibility" in measures and totals.kind != "classes":
-            measures["discernibility"] = self._pairs(run_plan)
+        for name in flow.measures:
+            if name in measures and utility.MEASURES[name].of_covers and totals.kind != "classes":
+                measures[name] = self._pairs(run_plan)
         return replace(
             result, findings=findings, measures=measures, said=self._remarks.get(result.number, ())
         )

@@ -17,7 +17,7 @@ from anonflow.algorithms.anonymize import Anonymization, assemble, partition_rng
 from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
@@ -265,15 +265,16 @@ class InMemory:
             if more is not None:
                 # check everything again; the values on a k-regular result's rows are known only after the draw
                 drawn = anonymization.matches is not None
-                whole = [each for each in whole if not (drawn and each.name in DIVERSITY)]
+                whole = [each for each in whole if not (drawn and each.declared.of_a_column)]
                 findings = ()
             if whole:
                 findings += verify(table, anonymization, whole, run.anonymize.k).findings
         names = flow.measures
-        # without classes it counts covered records of the whole table
-        again = {"discernibility"} if anonymization.classes is None else set()
         others = [
-            {name: options} for name, options in names.items() if name not in result.measures or name in again
+            {name: options}
+            for name, options in names.items()
+            if name not in result.measures
+            or (utility.MEASURES[name].of_covers and anonymization.classes is None)
         ]
         measures = result.measures | (utility.measure(table, anonymization, others) if others else {})
         return replace(

@@ -15,9 +15,9 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.algorithms.seeds import derived_seed
-from anonflow.criteria.diversity import of_one_class
-from anonflow.criteria.request import DIVERSITY, read_criteria, with_patterns
+from anonflow.criteria.diversity import DiversityCriterion, of_one_class
 from anonflow.criteria.request import CriterionRequest as Criterion
+from anonflow.criteria.request import read_criteria, with_patterns
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
@@ -369,20 +369,21 @@ def _with_hidden(
     sensitive = [name for name in context.columns if context.schema[name].role == "sensitive"]
     findings: list[Finding | None] = []
     for criterion in context.criteria:
-        if criterion.name in DIVERSITY:
+        declared = criterion.declared
+        if isinstance(declared, DiversityCriterion):
             column = criterion.parameters.get("column")
             findings += [
-                of_one_class(criterion.name, criterion.parameters, name, shown[name], context.overall[name])
+                of_one_class(declared, criterion.parameters, name, shown[name], context.overall[name])
                 if context.suppressed >= context.k
                 else None
                 for name in (sensitive if column is None else [str(column)])
             ]
-        elif criterion.name == "units":
+        elif declared.of_units:
             findings.append(_units_of_suppressed(context, batches))
         else:
-            alone = criterion.name == "pattern" or not tallies
+            alone = declared.each_row or not tallies
             findings.append(_of_suppressed(context, criterion) if alone else None)
-    if context.units is not None and all(criterion.name != "units" for criterion in context.criteria):
+    if context.units is not None and not any(criterion.declared.of_units for criterion in context.criteria):
         findings.append(_units_of_suppressed(context, batches))  # the verifier checks it without a request
     if not tallies:  # there are no other records
         return tuple(Tally(own, 1, int(own.holds is True), own.failed) for own in findings if own is not None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity import judged, spread
+from anonflow.criteria.l_diversity import P_SENSITIVITY
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
@@ -263,7 +264,7 @@ class Homogeneity:
         """
         column = self._column(context)
         shown = spread(context.evidence, column)
-        mixed, _ = judged(shown, "p-sensitivity", {"p": 2})
+        mixed, _ = judged(shown, P_SENSITIVITY, {"p": 2})
         member = shown.members[shown.members >= 0]
         is_certain = np.zeros(len(shown.members), bool)
         is_certain[shown.members >= 0] = ~mixed[member]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms.classes.greedy_cka import diverse_labels, greedy_cka
-from anonflow.algorithms.diversity.target import SensitiveValues, Target, Targets
+from anonflow.algorithms.diversity.target import SensitiveValues, Targets, target_of
 from anonflow.algorithms.method import Partition
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
@@ -32,7 +32,7 @@ def sensitive(rng: np.random.Generator, n: int, needs: list[int]) -> SensitiveVa
     for need in needs:
         size = int(rng.integers(1, 5))
         columns.append(rng.integers(0, size, n) + sum(len(target.overall) for target in each))
-        each.append(Target("p-sensitivity", {"p": need}, np.full(size, 1 / size)))
+        each.append(target_of("p-sensitivity", {"p": need}, np.full(size, 1 / size)))
     return SensitiveValues(Targets(tuple(each)), np.array(columns, np.int64).T.copy())
 
 

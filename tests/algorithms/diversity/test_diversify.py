@@ -26,7 +26,7 @@ from anonflow.algorithms.diversity.refusal import (
     refusal_at_most,
     throwaway_draws,
 )
-from anonflow.algorithms.diversity.target import Target, Targets, sensitive_codes
+from anonflow.algorithms.diversity.target import DIVERSITIES, Target, Targets, sensitive_codes, target_of
 from anonflow.algorithms.diversity.widen_matches import widened
 from anonflow.algorithms.diversity.within_partition import Request, components, diverse_partition
 from anonflow.algorithms.method import Outcome, Partition
@@ -63,7 +63,7 @@ class Random(np.random.Generator):
 
 def target_for(criterion: str, value: float, values: np.ndarray, size: int) -> Target:
     name = {"p": "p-sensitivity", "l": "l-diversity"}[criterion]
-    return Target(name, {criterion: value}, np.bincount(values, minlength=size) / len(values))
+    return target_of(name, {criterion: value}, np.bincount(values, minlength=size) / len(values))
 
 
 def setting(seed: int, n: int) -> tuple[Any, naive.Cost, naive.Covers, np.random.Generator]:
@@ -129,7 +129,7 @@ def test_algorithm_7_looks_at_suppressed_records_too(seed: int, n: int, criterio
     part = Partition(records, "ncp", Random())
     boxes = load(part.plan, result.lo, result.hi, result.bits)
     request = {"l": 2.0, "c": 1.5} if criterion.startswith("recursive") else {"l": 1.5}
-    target = Target(criterion, request, np.bincount(values, minlength=3) / n)
+    target = target_of(criterion, request, np.bincount(values, minlength=3) / n)
     shown = np.eye(3, dtype=np.int64)[values]
     _, failing = widened(part, boxes, shown, np.zeros(n, np.int64), suppressed, target)
     lo, hi, bits = unload(part.plan, boxes)
@@ -310,7 +310,7 @@ def test_partitions_are_made_diverse_one_by_one() -> None:
     anon = af.anonymize(table, "greedy", 4, partition_size=60, seed=1)
     diverse = af.diversify(anon, "p-sensitivity", p=2, seed=7, risk=0)
     assert anon.partitions is not None
-    target = Target("p-sensitivity", {"p": 2}, np.bincount(codes, minlength=values) / len(codes))
+    target = target_of("p-sensitivity", {"p": 2}, np.bincount(codes, minlength=values) / len(codes))
 
     def never(part: Partition, k: int) -> Any:
         raise AssertionError("nobody is matched anew where everything closes")
@@ -363,13 +363,13 @@ def test_reciprocal_graphs_stay_reciprocal(parameters: dict[str, Any]) -> None:
 
 def test_the_blind_way_needs_as_many_rows_as_the_shares_say() -> None:
     """A value of 75%, 600 people, 1%: 39 rows; and one fewer is too few by the exact chance."""
-    target = Target("p-sensitivity", {"p": 2}, np.array([0.75, 0.25]))
+    target = target_of("p-sensitivity", {"p": 2}, np.array([0.75, 0.25]))
     rows = Targets((target,)).rows_needed(5, 600, 0.01)
     assert rows == 39
     fails = [0.75**many + 0.25**many for many in (rows - 1, rows)]
     assert 600 * fails[0] > 0.01 >= 600 * fails[1]
     assert Targets((target,)).rows_needed(50, 600, 0.01) == 50
-    alike = Target("l-diversity", {"l": 2}, np.array([0.5, 0.5]))
+    alike = target_of("l-diversity", {"l": 2}, np.array([0.5, 0.5]))
     assert Targets((alike,)).rows_needed(5, 600, 0.01) is None
 
 
@@ -418,7 +418,7 @@ def test_the_bound_of_the_refusal_rate() -> None:
 def test_throwaway_draws_are_as_likely_as_all_matchings_say() -> None:
     """A ring of four in twos has two assignments, each with probability one half: 0 and 1 share a value, 2 and 3 do."""
     ring = np.array([[0, 1], [1, 2], [2, 3], [3, 0]], np.int32)
-    target = Targets((Target("p-sensitivity", {"p": 2}, np.array([0.5, 0.5])),))
+    target = Targets((target_of("p-sensitivity", {"p": 2}, np.array([0.5, 0.5])),))
     # original i is listed by rows i and i - 1; either assignment leaves two originals with one value
     for values, chance in (([0, 0, 1, 1], 1.0), ([0, 1, 0, 1], 0.0), ([0, 1, 1, 1], 1.0)):
         failed, often = throwaway_draws(ring, np.array(values)[:, None], target, 400, b"x" * 16)
@@ -574,8 +574,8 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
     spread = Spread(csr_array(group[None, :]), np.zeros(1, np.int64), "published", texts, overall)
     if not group.sum():
         return
-    good, _ = judged(spread, name, request)
-    target = Target(name, request, overall / overall.sum())
+    good, _ = judged(spread, DIVERSITIES[name], request)
+    target = target_of(name, request, overall / overall.sum())
     assert bool(good[0]) == (target.gaps(group[None, :])[0] == 0)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.algorithms.diversity.target import Target, check_diversity
+from anonflow.algorithms.diversity.target import check_diversity, target_of
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.naive import criteria as naive
 
@@ -56,7 +56,7 @@ def test_no_gap_exactly_where_the_criterion_holds(seed: int) -> None:
     whole = rng.choice(list("abc"), 30)
     overall = np.array([np.mean(whole == v) for v in "abc"])
     for criterion, parameters in REQUESTS:
-        target = Target(criterion, parameters, overall)
+        target = target_of(criterion, parameters, overall)
         for _ in range(10):
             shown = rng.choice(list("abc"), int(rng.integers(1, 9))).tolist()
             counts = np.array([[shown.count(v) for v in "abc"]])

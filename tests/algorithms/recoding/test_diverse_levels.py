@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.diversity.target import SensitiveValues, Target, Targets
+from anonflow.algorithms.diversity.target import SensitiveValues, Targets, target_of
 from anonflow.algorithms.method import Partition
 from anonflow.algorithms.recoding.full_domain import search
 from anonflow.errors import InfeasibleError
@@ -109,7 +109,7 @@ def test_no_node_whose_classes_are_diverse_loses_less(
 def test_no_fewer_records_can_go(counts: list[int], wanted: dict[str, Any]) -> None:
     parameters = {name: value for name, value in wanted.items() if name != "criterion"}
     everybody = np.array(counts) + 1
-    target = Target(wanted["criterion"], parameters, everybody / everybody.sum())
+    target = target_of(wanted["criterion"], parameters, everybody / everybody.sum())
     group = np.array([counts])
     if not target.gaps(group)[0] > 0:
         return
@@ -136,7 +136,7 @@ def test_a_higher_node_may_suppress_more() -> None:
     low = af.diversify(af.anonymize(table, "full-domain", k=3, limit=0.7), l=2)
     assert low.facts["levels"] == {"town": "values"}
     assert low.suppressed.sum() == 12
-    target = Target("l-diversity", {"l": 2}, np.array([0.5, 0.5]))
+    target = target_of("l-diversity", {"l": 2}, np.array([0.5, 0.5]))
     values = (table.frame["ill"] == "y").to_numpy(np.int64)[:, None]
     sensitive = SensitiveValues(Targets((target,)), values)
     part = Partition(table.records, "ncp", np.random.default_rng(1), sensitive)
