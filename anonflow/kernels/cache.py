@@ -188,9 +188,11 @@ class KernelCache:
         A file of this folder is named by its place here: copies of the package, and other ways to write its path, share kernels.
         """
         code, home = self._function.__code__, Path(__file__).resolve().parent
-        path = Path(code.co_filename).resolve()
+        named = Path(code.co_filename)
+        path = named.resolve()
         place = path.relative_to(home) if path.is_relative_to(home) else path
-        return place.as_posix(), hashlib.sha256(path.read_bytes()).digest(), code.co_code
+        # read by the path that the process has: another way to the file may be closed to its user
+        return place.as_posix(), hashlib.sha256(named.read_bytes()).digest(), code.co_code
 
     def _path(self, home: str, key: tuple[Any, ...]) -> Path:
         name = hashlib.sha256(repr(key).encode()).hexdigest()[:32]

@@ -226,9 +226,7 @@ def compare() -> Any:
 
 def loaded(names: dict[str, tuple[Any, Callable[..., Any]]]) -> int:
     """Load every file of the cache, and let no kernel be compiled any more; how many there are."""
-    lines = {
-        (plain.__code__.co_filename, plain.__code__.co_firstlineno): twin for twin, plain in names.values()
-    }
+    lines = {(twin._cache._source[0], plain.__code__.co_firstlineno): twin for twin, plain in names.values()}
     files = list(Path(str(cache.folder())).glob(f"*{cache.SUFFIX}"))
     for path in files:
         (signature, (written, *_), line, *_), _ = pickle.loads(path.read_bytes()[32:])

@@ -26,6 +26,9 @@ LOG = logging.getLogger("anonflow.dashboards")
 FEW = 40
 """Records, at least, that a method is compiled with."""
 
+BRIEF = 1.0
+"""Seconds, at most, that a method with a time limit takes while it is compiled."""
+
 _compiled: set[tuple[Any, ...]] = set()
 """The methods whose code this process has compiled."""
 
@@ -205,11 +208,17 @@ class Job:
         progressed()
         try:
             table = Table(self._table.frame.iloc[:few], self._table.schema)
+            limits = {
+                name: min(BRIEF, spec.options.get(name, option.default))
+                for name, option in spec.method.options.items()
+                if option.time_limit
+            }
+            brief = replace(self.run, anonymize=spec.model_copy(update=limits))
             with self._lock:
                 if self.cancelled:
                     return
                 self._handle = handle = engine.start(
-                    replace(self._flow, table=table), seed=0, **self._settings
+                    replace(self._flow, table=table, runs=(brief,)), seed=0, **self._settings
                 )
             handle.result()
         except engine.Cancelled:

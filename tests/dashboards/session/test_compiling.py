@@ -90,3 +90,25 @@ def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -
     workspace.wait(300)
     assert len(started) == 3, "compiled once"
     workspace.close()
+
+
+@pytest.mark.slow
+def test_a_method_with_a_time_limit_is_compiled_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_compiled", set())
+    limits: list[Any] = []
+    start = jobs.engine.start
+
+    def watched(flow: Any, **settings: Any) -> Any:
+        limits.append(flow.runs[0].anonymize.options.get("time_limit"))
+        return start(flow, **settings)
+
+    monkeypatch.setattr(jobs.engine, "start", watched)
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=1_200, seed=3)  # more than the method takes at once
+    workspace.set_algorithms(["optimal"])
+    workspace.draft.set(("partition",), None)
+    workspace.start()
+    workspace.wait(300)
+    assert limits == [jobs.BRIEF, None]
+    assert "too many" in str(workspace.runs[0].result.problem)
+    workspace.close()
