@@ -403,7 +403,7 @@ def test_copies_of_the_package_share_kernels(
         room.mkdir(parents=True, exist_ok=True)
         monkeypatch.setattr(cache, "__file__", str(room / "cache.py"))
         (room / "triples.py").write_text(source)
-        namespace: dict[str, Any] = {}
+        namespace: dict[str, Any] = {"__name__": __name__}
         exec(compile(source, str(room / "triples.py"), "exec"), namespace)
         kernel = jit(namespace["triple"])
         assert kernel(5) == 15
