@@ -42,6 +42,8 @@ class Option:
         The number must be above, or below, this bound.
     start : float or None
         The number with which a form begins, of an option without a default.
+    end : float or None
+        The largest number that a form takes; `most` without it. Larger ones are allowed elsewhere, and mean the same.
     step : float
         The step by which a form raises and lowers the number.
     whole : bool
@@ -74,6 +76,7 @@ class Option:
     above: float | None = None
     below: float | None = None
     start: float | None = None
+    end: float | None = None
     step: float = 1.0
     whole: bool = False
     in_form: bool = True

@@ -20,12 +20,6 @@ settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=T
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
 
-# Byte code is kept, also where the environment forbids it: workers would assert-rewrite all tests, and each of the hundreds of
-# processes that tests start would compile the package again.
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder named by ANONFLOW_DATA; without the variable the test is skipped."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonflow import generalization
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
@@ -31,6 +32,21 @@ def test_a_generalized_record_covers_its_matches_and_is_the_least_to_do_so(
         assert joined.covers(originals).all()
         step = step.join(originals)
     assert same(joined, step)
+
+
+@given(tables(), st.data())
+def test_places_without_an_original_join_nothing(table: Table, data: st.DataObject) -> None:
+    """In blocks of three rows, as in one."""
+    matches = data.draw(regular_matches(table.n, data.draw(st.integers(1, table.n))))
+    gaps = np.array(data.draw(st.lists(st.booleans(), min_size=matches.size, max_size=matches.size)))
+    left = np.where(gaps.reshape(matches.shape), -1, matches)
+    left[(left < 0).all(axis=1), 0] = 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(generalization, "_BLOCK", 3)
+        joined = Generalization.join_of(table.records, left)
+    for row, originals in enumerate(left):
+        alone = Generalization.join_of(table.records, originals[originals >= 0][None, :])
+        assert same(joined.take(np.array([row])), alone)
 
 
 @given(tables(), st.data())

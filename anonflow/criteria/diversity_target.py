@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,7 +24,7 @@ SHORT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class Target(ABC):
     """A diversity criterion on one column. Each criterion has its own class; it must say `lacking` and `best`.
 
     Attributes
@@ -48,6 +49,7 @@ class Target:
     of_shares: ClassVar[bool] = False
     """Whether it compares a group with the shares of the whole table."""
 
+    @abstractmethod
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how much diversity groups lack, in the parameter's unit, and which keep the criterion: shape (g,) each.
 
@@ -58,8 +60,8 @@ class Target:
         size : numpy.ndarray, shape (g,), float64
             Their records, above 0.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def best(self, counts: np.ndarray) -> str:
         """Return the strictest parameter that values occurring so often allow, such as ``l is 1.5``.
 
@@ -68,7 +70,6 @@ class Target:
         counts : numpy.ndarray, shape (V,), float64
             Above 0.
         """
-        raise NotImplementedError
 
     @property
     def distinct(self) -> int:
@@ -99,6 +100,7 @@ class Target:
         ParameterError
             With what to do; only criteria that want every value in every class raise it.
         """
+        return
 
     def gaps(self, counts: np.ndarray) -> np.ndarray:
         """Return how much diversity groups of values lack.

@@ -68,6 +68,7 @@ def t_closeness(
             least=0,
             step=0.05,
             start=0.2,
+            end=1,
             sentence="Of t-closeness: the largest distance from the whole table.",
         ),
     ],

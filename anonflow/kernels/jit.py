@@ -74,7 +74,8 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
         function.__closure__,
     )
     rebound.__doc__ = function.__doc__
-    twin: Any = numba.njit(
+    njit: Any = numba.njit  # its types do not know every option
+    twin = njit(
         nogil=True,
         error_model="numpy",
         boundscheck=False,

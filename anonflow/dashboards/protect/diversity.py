@@ -148,6 +148,7 @@ class DiversityChoice(DraftForm):
 
 for _name, _option in PARAMETERS.items():
     _kind = param.Integer if _option.whole else param.Number
+    _end = _option.most if _option.end is None else _option.end
     DiversityChoice.param.add_parameter(
-        _name, _kind(default=_option.start, bounds=(_option.least, _option.most), doc=_option.sentence)
+        _name, _kind(default=_option.start, bounds=(_option.least, _end), doc=_option.sentence)
     )

@@ -543,6 +543,7 @@ def test_what_the_table_does_not_have_is_refused_with_the_largest_value() -> Non
         ({"criterion": "l-diversity", "l": math.nan}, "needs l, a number"),
         ({"criterion": "l-diversity", "l": 10**400}, "needs l, a number"),
         ({"criterion": "l-diversity", "l": 2, "p": 2}, "takes l, not p"),
+        ({"criterion": "l-diversity", "l": 2, "colum": 2}, "takes l, not colum"),
         ({"criterion": "p-sensitivity", "p": 1.5}, "needs p, a whole number"),
         ({"criterion": "recursive-l-diversity", "l": 2}, "needs c"),
         ({"criterion": "l-diversity", "l": 2, "column": "Salary"}, "did you mean 'Salary-class'"),

@@ -283,6 +283,16 @@ def test_infeasible_diversity_is_refused_with_the_largest_value(
     assert workspace.problems == ()
 
 
+def test_numbers_that_say_nothing_are_not_taken(workspace: Workspace) -> None:
+    choice = DiversityChoice(workspace)
+    for name, least, most in (("p", 1, None), ("l", 1, None), ("c", 0, None), ("t", 0, 1), ("beta", 0, None),
+                              ("delta", 0, None), ("alpha", 0, 1)):  # fmt: skip
+        assert choice.param[name].bounds == (least, most)
+    choice.criterion = "t-closeness"
+    with pytest.raises(ValueError, match="at most 1"):  # every distance is below 1
+        choice.t = 1.5
+
+
 def test_the_step_stands_where_the_loader_wants_it_and_goes_again(workspace: Workspace) -> None:
     choice = DiversityChoice(workspace)
     before = workspace.draft.document

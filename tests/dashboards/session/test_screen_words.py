@@ -253,8 +253,8 @@ def test_each_of_several_problems_keeps_its_settings() -> None:
     item.close()
     with pytest.raises(AnonflowError) as caught:
         Table(frame, Schema({"age": AGE, "size": AGE}))
-    in_file = pickle.loads(pickle.dumps(caught.value.in_file("/tmp/x.csv"))).renamed(
-        "/tmp/x.csv", "people.csv"
+    in_file = pickle.loads(pickle.dumps(caught.value.in_file("uploads/17.csv"))).renamed(
+        "uploads/17.csv", "people.csv"
     )
     assert in_file.problems[1] == (
         "people.csv: column 'size': 5 missing values; say missing: suppress, drop or value in the schema"
