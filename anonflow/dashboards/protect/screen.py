@@ -224,7 +224,7 @@ class ProtectScreen(pn.viewable.Viewer):
             choice.param.w, label=texts.LOSS_WEIGHT, step=0.05, width=210
         )
         self.chance = pn.widgets.FloatInput.from_param(
-            choice.param.risk, label=texts.CHANCE, step=0.01, width=240
+            choice.param.risk, label=texts.CHANCE, step=0.01, width=275
         )
         self.way = pn.widgets.Select.from_param(
             choice.param.way,
