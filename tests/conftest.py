@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +19,22 @@ _ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=10, **_ALWAYS)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_ALWAYS)
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_forced_to_disk() -> Iterator[None]:
+    """A run forces a dozen files to disk, which only a power cut can tell; tests about that put a call of their own here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture
+def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords are hashed at the least cost: what a guess costs has tests of its own."""
+    argon2 = pytest.importorskip("argon2")
+    hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr("anonflow.dashboards.server.accounts._ARGON2", hasher)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,13 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", 
 def versions() -> dict[str, str]:
     """Return the versions of all software that a result may depend on."""
     numbers = {"anonflow": __version__, "python": platform.python_version()}
+    return numbers | _installed_packages()
+
+
+@cache
+def _installed_packages() -> dict[str, str]:
+    """Versions of the packages that a result may depend on; each is read from a file, which does not change while we run."""
+    numbers = {}
     for name in _PACKAGES:
         try:
             numbers[name] = version(name)
