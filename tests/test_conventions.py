@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,6 +48,19 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=_name(path))
 
 
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(_tree(path)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_trees() -> Iterator[None]:
+    """All those nodes: the collector would look at them in every later test of the process."""
+    yield
+    _nodes.cache_clear()
+    _tree.cache_clear()
+
+
 # ------------------------------------------------------------------------------ modules and imports
 
 
@@ -74,7 +87,7 @@ def test_no_room_hides_behind_the_package() -> None:
     for path in MODULES:
         if path == PACKAGE / "__init__.py":
             continue
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             if isinstance(node, ast.Import):
                 bad = [alias.name for alias in node.names if alias.name == "anonflow"]
             elif isinstance(node, ast.ImportFrom) and node.module == "anonflow" and not node.level:
@@ -104,7 +117,7 @@ def test_only_the_switchboard_compiles() -> None:
     for path in MODULES:
         if path == PACKAGE / "kernels" / "jit.py":
             continue
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 raw = node.value.id in {"numba", "nb"} and node.attr in COMPILERS
             elif isinstance(node, ast.ImportFrom):
@@ -118,11 +131,12 @@ def test_only_the_switchboard_compiles() -> None:
     assert results == []
 
 
-def _compiled(tree: ast.Module) -> set[str]:
+@cache
+def _compiled(path: Path) -> set[str]:
     """The functions of a module that have a compiled twin."""
     return {
         node.args[0].id
-        for node in ast.walk(tree)
+        for node in _nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "jit"
@@ -134,10 +148,9 @@ def test_kernels_sort_by_functions_of_their_own() -> None:
     """numba's are closures that differ in nothing but their cells: see anonflow/kernels/cache.py."""
     result, jitted = [], 0
     for path in MODULES:
-        tree = _tree(path)
-        compiled = _compiled(tree)
+        compiled = _compiled(path)
         jitted += len(compiled)
-        for function in tree.body:
+        for function in _tree(path).body:
             if isinstance(function, ast.FunctionDef) and function.name in compiled:
                 result += [f"{_name(path)}:{line} {name}" for line, name in _sorting(function)]
     assert result == []
@@ -167,7 +180,7 @@ def test_nothing_prints() -> None:
     results = [
         f"{_name(path)}:{node.lineno}"
         for path in MODULES
-        for node in ast.walk(_tree(path))
+        for node in _nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert results == []
@@ -190,9 +203,9 @@ PROMISED = {
 """Names that others use: file and name."""
 
 
-def _empty_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _empty_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Lines and names of variables, parameters, attributes and functions that do not say what they hold."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.arg(arg=name) | ast.FunctionDef(name=name):
                 pass
@@ -206,10 +219,9 @@ def _empty_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def test_variables_are_named_for_what_they_hold() -> None:
     wrong = []
-    for path in [*sorted(PACKAGE.rglob("*.py")), *TESTS]:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path in [*MODULES, *TESTS]:
         file = str(path.relative_to(ROOT))
-        for line, name in _empty_names(tree):
+        for line, name in _empty_names(_nodes(path)):
             if (file, name) not in PROMISED:
                 wrong.append(f"{file}:{line}: {name}")
     assert wrong == []
@@ -228,7 +240,7 @@ def test_variables_are_named_for_what_they_hold() -> None:
     ],
 )
 def test_names_that_say_nothing_are_seen(line: str) -> None:
-    assert len(list(_empty_names(ast.parse(line)))) == 1
+    assert len(list(_empty_names(ast.walk(ast.parse(line))))) == 1
 
 
 def test_variables_of_notebooks_are_named_for_what_they_hold() -> None:
@@ -237,8 +249,8 @@ def test_variables_of_notebooks_are_named_for_what_they_hold() -> None:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         for at, cell in enumerate(cells):
             if cell["cell_type"] == "code":
-                tree = ast.parse("".join(cell["source"]))
-                names = [name for _, name in _empty_names(tree)]
+                nodes = ast.walk(ast.parse("".join(cell["source"])))
+                names = [name for _, name in _empty_names(nodes)]
                 wrong += [f"{_name(path)}, cell {at}: {name}" for name in names]
     assert wrong == []
 
@@ -264,7 +276,7 @@ def _dotted(path: Path) -> str:
 def _imported(path: Path, names: set[str]) -> set[str]:
     """The modules that a module imports, wherever in it: inside a function and for type checkers, too."""
     result = set()
-    for node in ast.walk(_tree(path)):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             result |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -289,7 +301,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_a_class_name_stands_for_one_class() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name.lstrip("_"), []).append(f"{_name(path)}:{node.lineno}")
     assert len(places) > 200
@@ -334,9 +346,8 @@ def test_nobody_counts_to_nine_positional_arguments() -> None:
     """A call with so many cannot be read: an object, or names. Compiled kernels have no other way; shell commands have options."""
     results = []
     for path in MODULES:
-        tree = _tree(path)
-        compiled = _compiled(tree)
-        for node in ast.walk(tree):
+        compiled = _compiled(path)
+        for node in _nodes(path):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name in compiled | set(
                 TASKS
             ):
@@ -455,6 +466,7 @@ def test_public_names_resolve() -> None:
         anonflow.anonymise  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["import anonflow.algorithms.registry", "af.anonymize", "af.algorithms"])
 def test_the_algorithms_are_a_room_and_a_call(first: str) -> None:
     """`af.algorithms()` works whoever imported the room before."""
@@ -551,7 +563,7 @@ def test_no_test_module_imports_another() -> None:
     """What several share lies beside them, or in tests/cases."""
     shared = []
     for path in TESTS:
-        for node in ast.walk(_tree(path)):
+        for node in _nodes(path):
             module = node.module if isinstance(node, ast.ImportFrom) else ""
             if module and any(part.startswith("test_") for part in module.split(".")):
                 shared.append(f"{path.relative_to(ROOT)}: {module}")

@@ -116,6 +116,7 @@ def test_every_declaration_is_whole() -> None:
         assert measure.sentence.endswith("."), name
 
 
+@pytest.mark.slow
 def test_a_method_a_criterion_and_a_loss_of_ones_own_are_found_everywhere() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "tests.cases.declared_elsewhere"],

@@ -85,10 +85,10 @@ def written(node: ast.AST) -> str | None:
 
 def literals(path: Path) -> Iterator[tuple[Text, bool]]:
     """The texts of a module without its docstrings, each with whether it documents a parameter (``doc=``)."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    seen = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "doc"}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    seen = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.keyword) and node.arg == "doc"}
+    for node in nodes:
         text = None if id(node) in seen else written(node)
         if text is not None:
             seen |= {id(part) for part in ast.walk(node)}
@@ -133,9 +133,14 @@ def read_by_a_person(path: Path) -> list[Text]:
 
 
 @cache
+def _collected(path: Path) -> list[Text]:
+    return list(texts(path))
+
+
+@cache
 def messages(folder: Path = ROOT / "anonflow") -> list[Text]:
     """Errors, warnings, labels, hints and pages of a folder of the package, in the order of its files."""
-    return [text for path in sorted(folder.rglob("*.py")) for text in texts(path)]
+    return [text for path in sorted(folder.rglob("*.py")) for text in _collected(path)]
 
 
 def repeated(collected: list[Text]) -> list[str]:

@@ -43,13 +43,21 @@ def p_of_pair(first: np.ndarray, second: np.ndarray) -> float:
     return float(stats.chi2_contingency(stats.contingency.crosstab(first, second)[1]).pvalue)
 
 
+def slow_but(k: int, quick: int) -> tuple[pytest.MarkDecorator, ...]:
+    """One degree of each kind of graph is quick."""
+    return () if k == quick else (pytest.mark.slow,)
+
+
 GRAPHS = [
-    *[pytest.param(naive.ring(k + 4, k), id=f"ring-{k}") for k in range(2, 8)],
-    *[pytest.param(naive.shifts(17, k, k), id=f"shifts-{k}") for k in range(2, 8)],
-    *[pytest.param(naive.random_regular(12, k, k), id=f"random-{k}") for k in range(2, 8)],
+    *[pytest.param(naive.ring(k + 4, k), id=f"ring-{k}", marks=slow_but(k, 2)) for k in range(2, 8)],
+    *[pytest.param(naive.shifts(17, k, k), id=f"shifts-{k}", marks=slow_but(k, 3)) for k in range(2, 8)],
+    *[
+        pytest.param(naive.random_regular(12, k, k), id=f"random-{k}", marks=slow_but(k, 5))
+        for k in range(2, 8)
+    ],
     pytest.param(naive.joined_k33(), id="joined-k33"),
-    pytest.param(naive.ring(13, 13), id="complete"),
-    pytest.param(naive.ring(30, 23), id="ring-23"),
+    pytest.param(naive.ring(13, 13), id="complete", marks=pytest.mark.slow),
+    pytest.param(naive.ring(30, 23), id="ring-23", marks=pytest.mark.slow),
 ]
 
 
@@ -61,6 +69,7 @@ def test_every_match_has_the_same_probability(matches: np.ndarray) -> None:
     assert p_of_edges(matches, draws) > CHANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 4, 5, 6, 7])
 def test_an_asymmetric_graph_of_every_degree(width: int) -> None:
     """Complete blocks without an edge, joined: the two joining edges are unlike all others."""
@@ -72,6 +81,7 @@ def test_an_asymmetric_graph_of_every_degree(width: int) -> None:
     assert p_of_edges(rows, many(rows, 60_000)) > CHANCE
 
 
+@pytest.mark.slow
 def test_one_random_walk_alone_would_be_seen() -> None:
     """The test above is sharp enough: a walk's matching alone is not uniform over the joined graph's edges."""
     matches = naive.joined_k33()
@@ -83,6 +93,7 @@ def test_one_random_walk_alone_would_be_seen() -> None:
     assert p_of_edges(matches, matches[np.arange(6), taken.reshape(times, 6)]) < CHANCE
 
 
+@pytest.mark.slow
 def test_far_apart_records_are_independent_and_a_column_draw_is_not() -> None:
     matches = naive.beside(*[naive.ring(9, 3)] * 4)
     draws = np.array([draw_assignment(matches, RandomWords(seed)) for seed in range(4000)])
@@ -261,6 +272,7 @@ def test_wrong_shapes_are_refused() -> None:
 # ------------------------------------------------------------------------------ classes and shuffles
 
 
+@pytest.mark.slow
 def test_classes_are_permuted_uniformly_and_apart() -> None:
     labels = np.tile([5, 2, 5, 2, 5], 1)
     draws = np.array([permute_classes(labels, RandomWords(seed)) for seed in range(6000)])
@@ -276,6 +288,7 @@ def test_classes_are_permuted_uniformly_and_apart() -> None:
     assert (at[permute_classes(labels, RandomWords(1), at)] == expected[at]).all()
 
 
+@pytest.mark.slow
 def test_the_shuffle_is_uniform() -> None:
     draws = np.array([draw_permutation(4, RandomWords(seed)) for seed in range(12_000)])
     orders = np.unique(draws, axis=0, return_counts=True)[1]

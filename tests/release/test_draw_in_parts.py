@@ -53,6 +53,7 @@ def test_classes_do_not_depend_on_how_the_table_is_cut() -> None:
         np.testing.assert_array_equal(some[permute_classes(labels[some], WORDS, some)], whole[some])
 
 
+@pytest.mark.slow
 def test_a_shuffle_over_buckets_is_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draw, "BUCKET", 2)
     assert bucket_count(4) == 2

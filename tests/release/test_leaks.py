@@ -116,33 +116,51 @@ def test_a_run_and_all_it_writes(tmp_path: Path, scheduler: str) -> None:
     clean(record, "the run record")
 
 
-def test_other_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flow = flow_in(tmp_path)
-    engine.run(flow, seed=2**127)
-    original = ["--original", str(tmp_path / "people.csv"), "--schema", str(flow), "--k", "3"]
-    release = ["--release", str(tmp_path / "out" / "r.parquet")]
-    certificate = ["--certificate", str(tmp_path / "owner" / "marked" / "certificate.npz")]
-    for arguments in (
-        ["validate", str(flow)],
-        ["schema", str(tmp_path / "people.csv")],
-        ["schema", "--flow"],
-        ["verify", *original, *release],
-        ["verify", *original, *release, "--json"],
-        ["verify", *original, *release, *certificate],
-        ["verify", *original, *release, "--criterion", "k-anonymity"],
-        ["verify", *original, "--release", str(tmp_path / "people.csv")],
-        ["compare", str(tmp_path / "people.csv"), "--schema", str(flow), "--k", "3,5", "--algorithms", "greedy,mondrian",
-         "--partition-size", "0", "--bounds", "--csv", str(tmp_path / "compared.csv")],
-        ["run", str(flow), "--replay", str(tmp_path / "owner" / "marked")],
-        ["run", str(flow), "--replay", str(tmp_path / "owner" / "marked"), "--json"],
-        ["algorithms"],
-        ["datasets"],
-    ):  # fmt: skip
-        with pytest.raises(SystemExit):
-            cli.main(arguments)
-        out, err = capsys.readouterr()
-        clean(out + err, f"anonflow {arguments[0]}")
-    clean((tmp_path / "compared.csv").read_text(), "the comparison")
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a flow that has run."""
+    folder = tmp_path_factory.mktemp("published")
+    engine.run(flow_in(folder), seed=2**127)
+    return folder
+
+
+ORIGINAL = "--original people.csv --schema flow.yaml --k 3"
+RELEASE = "--release out/r.parquet"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "validate flow.yaml",
+        "schema people.csv",
+        "schema --flow",
+        f"verify {ORIGINAL} {RELEASE}",
+        f"verify {ORIGINAL} {RELEASE} --json",
+        f"verify {ORIGINAL} {RELEASE} --certificate owner/marked/certificate.npz",
+        f"verify {ORIGINAL} {RELEASE} --criterion k-anonymity",
+        f"verify {ORIGINAL} --release people.csv",
+        "compare people.csv --schema flow.yaml --k 3 --algorithms greedy --partition-size 0 --bounds --csv compared.csv",
+        pytest.param(
+            "compare people.csv --schema flow.yaml --k 3,5 --algorithms greedy,mondrian --partition-size 0 --bounds --csv compared.csv",
+            marks=pytest.mark.slow,
+        ),
+        "run flow.yaml --replay owner/marked",
+        "run flow.yaml --replay owner/marked --json",
+        "algorithms",
+        "datasets",
+    ],
+)
+def test_other_commands(
+    published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    monkeypatch.chdir(published)
+    arguments = line.split()
+    with pytest.raises(SystemExit):
+        cli.main(arguments)
+    out, err = capsys.readouterr()
+    clean(out + err, f"anonflow {arguments[0]}")
+    if arguments[0] == "compare":
+        clean((published / "compared.csv").read_text(), "the comparison")
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
