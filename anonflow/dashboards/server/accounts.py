@@ -158,10 +158,11 @@ class SignedIn:
         number = secrets.token_urlsafe(32)
         with self._lock:
             now = self._clock()
-            for key in [key for key, (_, end) in self._users.items() if end <= now]:
-                del self._users[key]
-            while len(self._users) >= self.MOST:
-                del self._users[next(iter(self._users))]
+            while self._users:
+                oldest, (_, end) = next(iter(self._users.items()))
+                if end > now and len(self._users) < self.MOST:
+                    break
+                del self._users[oldest]
             self._users[_hash(number)] = name, now + self._lasts
         return number
 

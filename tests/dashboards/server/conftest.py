@@ -23,6 +23,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
     monkeypatch.setattr(server, "LOST", 0.2)
     monkeypatch.setattr(server, "LOOK", 0.2)
     servers: list[Running] = []
+    gc.freeze()  # the collector looks at what the test left, not at all that is loaded
 
     def start(**settings: Any) -> Running:
         servers.append(Running(**settings))
@@ -34,6 +35,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
     with warnings.catch_warnings():  # tornado leaves sockets to the collector when its loop ends
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+    gc.unfreeze()
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def users(tmp_path: Path) -> Path:
+def users(tmp_path: Path, quick_hashes: None) -> Path:
     path = tmp_path / "users"
     add_account(path, "anna", PASSWORD)
     add_account(path, "bert", PASSWORD)

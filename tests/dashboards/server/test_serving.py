@@ -130,7 +130,9 @@ def test_a_wrong_password_says_nothing_and_makes_one_wait(
     assert PASSWORD not in text
 
 
-def test_spaces_at_its_ends_are_part_of_a_password(running: Callable[..., Running], tmp_path: Path) -> None:
+def test_spaces_at_its_ends_are_part_of_a_password(
+    running: Callable[..., Running], quick_hashes: None, tmp_path: Path
+) -> None:
     add_account(tmp_path / "users", "anna", " two spaces  ")
     item = running(users=tmp_path / "users", workers=0)
     assert sign_in(item, password="two spaces")[0] == 403
@@ -153,7 +155,7 @@ def test_a_request_has_no_large_body(running: Callable[..., Running], users: Pat
     assert item.ask("POST", "/login", "", Content_Length=str(2 << 20))[0] == 400
 
 
-def test_accounts_are_hashes_that_only_their_owner_reads(tmp_path: Path) -> None:
+def test_accounts_are_hashes_that_only_their_owner_reads(quick_hashes: None, tmp_path: Path) -> None:
     path = tmp_path / "users"
     add_account(path, "anna", PASSWORD)
     add_account(path, "ben", "another password")
