@@ -61,7 +61,16 @@ def test_own_rows_are_remarked_on_where_the_method_is_run_again() -> None:
     assert row["baseline"] == seen.expected / 160
 
 
-@pytest.mark.parametrize(("k", "method"), [(2, "greedy"), (3, "nh"), (4, "greedy"), (5, "hungarian")])
+@pytest.mark.parametrize(
+    ("k", "method"),
+    [
+        (4, "greedy"),
+        *(
+            pytest.param(*other, marks=pytest.mark.slow)
+            for other in ((2, "greedy"), (3, "nh"), (5, "hungarian"))
+        ),
+    ],
+)
 def test_real_releases_are_not_suspected(k: int, method: str) -> None:
     for seed in range(10):
         people = table(40, seed)

@@ -131,11 +131,11 @@ def test_a_hierarchy_is_a_drawn_tree(table: af.Table) -> None:
 
 
 def test_a_large_hierarchy_is_abbreviated_with_counts() -> None:
-    wide = af.Hierarchy.from_intervals(range(100_000), step=10, levels=5, fanout=10)
+    wide = af.Hierarchy.from_intervals(range(10_000), step=10, levels=4, fanout=10)
     page = shown(wide)
     assert page.tags.count("text") <= ROWS + 20
     assert len(wide._repr_html_()) < 20_000
-    assert "(10,000 values)" in page.text
+    assert "(1,000 values)" in page.text
     flat = af.Hierarchy.suppression([f"v{number}" for number in range(1_000)])
     assert "… 989 more" in shown(flat).text
     small = af.Hierarchy.suppression([f"v{number}" for number in range(12)])

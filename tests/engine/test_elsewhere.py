@@ -116,11 +116,11 @@ def test_a_packed_csv_at_an_address(tmp_path: Path, bucket: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        lambda frame: dd.from_pandas(frame, npartitions=3),
-        lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+        pytest.param(lambda frame: dd.from_pandas(frame, npartitions=3), marks=pytest.mark.slow),
+        pytest.param(lambda frame: pa.Table.from_pandas(frame, preserve_index=False), marks=pytest.mark.slow),
         lambda frame: pa.Table.from_pandas(frame, preserve_index=False).to_reader(7),
-        lambda frame: pytest.importorskip("polars").from_pandas(frame),
-        lambda frame: pytest.importorskip("duckdb").from_df(frame),
+        pytest.param(lambda frame: pytest.importorskip("polars").from_pandas(frame), marks=pytest.mark.slow),
+        pytest.param(lambda frame: pytest.importorskip("duckdb").from_df(frame), marks=pytest.mark.slow),
         lambda frame: frame,
     ],
     ids=["dask", "arrow", "reader", "polars", "duckdb", "pandas"],

@@ -18,7 +18,7 @@ BUILT_IN = [path for path in FLOWS if path.stem != "adult"]
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 @pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)
 def test_an_example_flow_runs(path: Path, tmp_path: Path) -> None:
-    text = re.sub(r"\bn: \d+", "n: 600", path.read_text(encoding="utf-8"))
+    text = re.sub(r"\bn: \d+", "n: 240", path.read_text(encoding="utf-8"))
     (tmp_path / "flows").mkdir()
     copy = tmp_path / "flows" / path.name
     copy.write_text(text, encoding="utf-8")

@@ -34,12 +34,15 @@ def frame(scale: float, n: int = 60) -> pd.DataFrame:
 HUGE, PLAIN = (af.Table(frame(scale), COLUMNS) for scale in (2.0**1023, 1.0))
 
 
+@pytest.mark.parametrize("analyses", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", ["greedy", "mondrian"])
-def test_they_are_measured_as_smaller_ones_are(method: str) -> None:
+def test_they_are_measured_as_smaller_ones_are(method: str, analyses: bool) -> None:
     huge, plain = (af.anonymize(table, method, k=5, seed=SEED) for table in (HUGE, PLAIN))
     # a question and a regression need one; the others that learn from all columns learn from ranks
     options: dict[str, Any] = {"question": {"where": {"c": "a"}}, "classification": {"target": "c"}}
     for name in MEASURES:
+        if analyses != (name in measures_of_analyses()):
+            continue
         if name == "regression" or (MEASURES[name].extra and importlib.util.find_spec("sklearn") is None):
             continue
         big, small = (
@@ -47,8 +50,8 @@ def test_they_are_measured_as_smaller_ones_are(method: str) -> None:
             for table, result in ((HUGE, huge), (PLAIN, plain))
         )
         # a draw of its own stands for the release, and draws depend on the table: 60 records differ by chance
-        exact = name not in measures_of_analyses()
-        assert big == pytest.approx(small, rel=1e-12 if exact else 0.2, abs=0 if exact else 0.1), name
+        bounds = {"rel": 0.2, "abs": 0.1} if analyses else {"rel": 1e-12, "abs": 0.0}
+        assert big == pytest.approx(small, **bounds), name
 
 
 def test_they_are_verified_and_attacked_as_smaller_ones_are() -> None:

@@ -33,7 +33,7 @@ from anonflow.table.files.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
-N = 200
+N = 160
 
 COLUMNS = """\
     age: {role: quasi-identifier, kind: numeric}
@@ -46,6 +46,27 @@ OTHER_JOBS = "clerk;field_;*\nboss;office;*\nfarmer;field_;*\nhunter;office;*\n"
 
 FORMS = ("csv", "csv.gz", "parquet", "one row group", "folder")
 STORAGES = ("memory", "pieces")
+SLOW = pytest.mark.slow
+SOURCES = [
+    ("csv", "memory"),
+    ("folder", "pieces"),
+    *(
+        pytest.param(form, storage, marks=SLOW)
+        for form in FORMS
+        for storage in STORAGES
+        if (form, storage) not in (("csv", "memory"), ("folder", "pieces"))
+    ),
+]
+"""Forms and storages, of which two are quick: a file in memory, and several in pieces."""
+UNPACKED = [
+    ("csv", "memory"),
+    *(
+        pytest.param(form, storage, marks=SLOW)
+        for form in ("csv", "parquet", "folder")
+        for storage in STORAGES
+        if (form, storage) != ("csv", "memory")
+    ),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -151,9 +172,25 @@ def refused(flow: Path, place: Path, words: str = "has changed since the run beg
 # ------------------------------------------------------------------------------------------ while a run goes on
 
 
-@pytest.mark.parametrize("step", ["cut", "anonymize", "draw"])
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "storage", "step"),
+    [
+        *((form, "memory", "cut") for form in FORMS),
+        *((form, "pieces", "anonymize") for form in FORMS),
+        ("parquet", "pieces", "draw"),
+        *(
+            pytest.param(form, storage, step, marks=SLOW)
+            for form in FORMS
+            for storage, step in (
+                ("memory", "anonymize"),
+                ("memory", "draw"),
+                ("pieces", "cut"),
+                ("pieces", "draw"),
+            )
+            if (form, storage, step) != ("parquet", "pieces", "draw")
+        ),
+    ],
+)
 def test_a_source_that_is_replaced_at_a_step(tmp_path: Path, form: str, storage: str, step: str) -> None:
     flow, place = flow_of(tmp_path, form, storage)
     refused(flow, place, seed=SEED, on_event=at_step(step, lambda: replace_by_rename(place, form)))
@@ -184,8 +221,7 @@ def test_a_source_that_is_replaced_while_it_is_loaded(
     refused(flow, place, seed=SEED)
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "storage"), SOURCES)
 def test_a_source_that_changes_while_it_is_published(
     tmp_path: Path, form: str, storage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,8 +335,7 @@ def test_a_source_that_is_gone_or_longer(tmp_path: Path, storage: str) -> None:
         )
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "storage"), SOURCES)
 def test_a_copy_of_the_same_content_is_the_same_source(tmp_path: Path, form: str, storage: str) -> None:
     flow, place = flow_of(tmp_path, form, storage)
 
@@ -455,8 +490,7 @@ def stopped(flow: Path) -> None:
     assert list((flow.parent / "owner" / "test" / "checkpoints").glob("*.npz"))
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("form", ["csv", "parquet", "folder"])
+@pytest.mark.parametrize(("form", "storage"), UNPACKED)
 def test_a_source_that_changes_between_a_run_and_its_resume(tmp_path: Path, form: str, storage: str) -> None:
     flow, place = flow_of(tmp_path, form, storage)
     stopped(flow)
@@ -467,7 +501,7 @@ def test_a_source_that_changes_between_a_run_and_its_resume(tmp_path: Path, form
     assert OwnerFolder(tmp_path / "owner" / "test").seed() == SEED
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", ["memory", pytest.param("pieces", marks=SLOW)])
 def test_fresh_starts_over_with_the_changed_source(tmp_path: Path, storage: str) -> None:
     flow, place = flow_of(tmp_path, "parquet", storage)
     stopped(flow)
@@ -477,7 +511,7 @@ def test_fresh_starts_over_with_the_changed_source(tmp_path: Path, storage: str)
     assert set(pd.read_csv(tmp_path / "out" / "release.csv")["income"]) == {"new"}
 
 
-@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("storage", ["memory", pytest.param("pieces", marks=SLOW)])
 def test_a_source_that_changes_during_a_resumed_run(tmp_path: Path, storage: str) -> None:
     flow, place = flow_of(tmp_path, "parquet", storage)
     stopped(flow)
@@ -504,8 +538,7 @@ def test_a_flow_that_names_another_source_starts_over(tmp_path: Path) -> None:
     assert OwnerFolder(tmp_path / "owner" / "test").seed() != SEED
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("form", ["csv", "parquet", "folder"])
+@pytest.mark.parametrize(("form", "storage"), UNPACKED)
 def test_a_replay_of_a_source_that_changes(tmp_path: Path, form: str, storage: str) -> None:
     """Before the replay, and at each of its steps: what is published already stays as it is."""
     flow, place = flow_of(tmp_path, form, storage)
@@ -542,8 +575,7 @@ def test_a_replay_with_another_hierarchy(tmp_path: Path) -> None:
 # -------------------------------------------------------------------------------------------------- the record
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "storage"), SOURCES)
 def test_the_record_says_what_was_read(tmp_path: Path, form: str, storage: str) -> None:
     flow, place = flow_of(tmp_path, form, storage)
     assert engine.run(flow, seed=SEED).ok

@@ -180,7 +180,7 @@ def test_a_checkpoint_is_never_code(tmp_path: Path, counted: list[int]) -> None:
 
 
 def test_keep_says_how_long(tmp_path: Path, counted: list[int]) -> None:
-    path = write_flow(tmp_path, partition="{size: 6}")
+    path = write_flow(tmp_path)
     home = tmp_path / "owner" / "test" / "checkpoints"
     engine.run(path)
     assert list(home.iterdir())

@@ -213,6 +213,7 @@ def test_several_diversities_are_tried_and_one_that_nothing_has_is_a_trial_with_
             searched(table, {"risk": 0.34}, diversify=wrong)
 
 
+@pytest.mark.slow
 def test_a_regression_keeps_its_signs_or_is_not_picked() -> None:
     pytest.importorskip("statsmodels", reason="regressions are an extra")
     rng = np.random.default_rng(4)
