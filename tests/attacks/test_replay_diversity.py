@@ -80,6 +80,7 @@ def replayed(table: af.Table, release: Release, column: str) -> tuple[np.ndarray
     return sure, sure & right, share
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_blind_is_refused_where_values_follow_the_quasi_identifiers(data_folder: Path) -> None:
     frame = datasets.adult(complete=True).iloc[:600].reset_index(drop=True)

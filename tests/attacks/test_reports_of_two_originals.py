@@ -192,13 +192,15 @@ EMA = "{template: ema, file: out/report.html}"
     ("method", "aggregate", "who", "publish", "constant"),
     [
         ("mondrian", "", "population", "out/report.html", False),
-        ("mondrian", ", aggregate: mean", "unit", "out/report.html", False),
+        pytest.param(
+            "mondrian", ", aggregate: mean", "unit", "out/report.html", False, marks=pytest.mark.slow
+        ),
         ("mondrian", ", aggregate: median", "unit", EMA, False),
-        ("greedy", "", "unit", EMA, False),
-        ("k-concealment", "", "unit", EMA, False),
+        pytest.param("greedy", "", "unit", EMA, False, marks=pytest.mark.slow),
+        pytest.param("k-concealment", "", "unit", EMA, False, marks=pytest.mark.slow),
         # the first originals have one illness for each person, the others do not
         ("mondrian", "", "unit", "out/report.html", True),
-        ("greedy", "", "unit", EMA, True),
+        pytest.param("greedy", "", "unit", EMA, True, marks=pytest.mark.slow),
     ],
 )
 def test_every_published_file_is_the_same(

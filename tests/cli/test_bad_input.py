@@ -603,7 +603,10 @@ for _code in ("9", "'-9'"):
         ))  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "parquet: too many columns")) for name in CASES],
+)
 def test_wrong_input_has_its_status_and_writes_nothing(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

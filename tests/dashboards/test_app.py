@@ -309,7 +309,13 @@ HOSTILE = {
 """Tables that a stranger may open."""
 
 
-@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(data, id=name, marks=[] if name in ("one record", "scripts") else [pytest.mark.slow])
+        for name, data in HOSTILE.items()
+    ],
+)
 def test_every_screen_is_there_for_any_table(workspace: Workspace, tmp_path: Path, data: bytes) -> None:
     app = App(workspace=workspace)
     (tmp_path / "given").write_bytes(data)

@@ -138,6 +138,7 @@ def test_census_like_is_skewed_and_correlated() -> None:
     assert together < 0.95 * len(pd.DataFrame(mixed).drop_duplicates())
 
 
+@pytest.mark.slow
 def test_census_like_is_fast() -> None:
     seconds = []
     for _ in range(3):
@@ -235,6 +236,7 @@ def test_nursery_is_that_of_uci(data_folder: Path) -> None:
     assert list(datasets.nursery(classification=False).columns) == list(files.NURSERY)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_adult_has_the_published_rows(data_folder: Path) -> None:
     train, test = datasets.adult(), datasets.adult("test")

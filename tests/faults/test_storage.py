@@ -55,7 +55,16 @@ def flow_in(folder: Path, rows: object = 20) -> Path:
 
 @pytest.mark.parametrize(
     ("stage", "fault"),
-    [(stage, fault) for stage in STAGES for fault in FAULTS if "solved" not in stage or "disk" not in fault],
+    [
+        pytest.param(
+            stage,
+            fault,
+            marks=[] if (at + 2) % len(FAULTS) == list(FAULTS).index(fault) else [pytest.mark.slow],
+        )
+        for at, stage in enumerate(STAGES)
+        for fault in FAULTS
+        if "solved" not in stage or "disk" not in fault
+    ],
 )
 def test_a_fault_inside_a_worker_in_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, fault: str
@@ -265,8 +274,15 @@ def test_encrypted_parquet(tmp_path: Path, rows: object) -> None:
     assert everything_in(tmp_path) == before
 
 
-@pytest.mark.parametrize("jump", [-3e8, 3e8, -1.0])
-@pytest.mark.parametrize("rows", ["false", 20])
+@pytest.mark.parametrize(
+    ("rows", "jump"),
+    [
+        ("false", -3e8),
+        (20, -1.0),
+        *(pytest.param("false", jump, marks=pytest.mark.slow) for jump in (3e8, -1.0)),
+        *(pytest.param(20, jump, marks=pytest.mark.slow) for jump in (-3e8, 3e8)),
+    ],
+)
 def test_a_clock_that_jumps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: object, jump: float
 ) -> None:

@@ -285,6 +285,7 @@ def test_paper_4_appendix(region: str, k: int) -> None:
         assert case.regular() == result["k-regular"]
 
 
+@pytest.mark.slow
 def test_paper_4_every_region_by_generation() -> None:
     """Random graphs and variations of the proofs' fall into every region at k = 3; one is empty at k = 2."""
     rng = np.random.default_rng(4)

@@ -50,7 +50,7 @@ def test_nursery_naive(k: int) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("k", [2, *SLOW])
+@pytest.mark.parametrize("k", [pytest.param(2, marks=pytest.mark.slow), *SLOW])
 def test_adult_naive(k: int, data_folder: Path) -> None:
     result, stars = naive(adult_to_suppress(), k)
     measured = af.measure(adult_to_suppress(), result, MEASURES, numeric=ADULT_NUMBERS)

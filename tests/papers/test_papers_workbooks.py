@@ -217,6 +217,7 @@ def test_claims_fail_where_they_should() -> None:
     assert {claim.holds for claim in constrained.claims(Numbers([]), {})} == {None}
 
 
+@pytest.mark.slow
 def test_small_runs_say_what_was_computed() -> None:
     """Nursery's tables, small as in full: each of the heuristic's numbers is the printed one."""
     book = Workbook(5)

@@ -51,7 +51,7 @@ def test_other_columns_travel_together_along_the_matches() -> None:
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("draws", [200, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [80, pytest.param(1500, marks=pytest.mark.slow)])
 def test_every_match_is_the_true_one_equally_often_and_nothing_tells_which(draws: int) -> None:
     """In a release, the true original is any of the certificate's k with probability 1/k."""
     anon = with_positions(12, k=4, matches=ring(12, 4))
@@ -67,7 +67,7 @@ def test_every_match_is_the_true_one_equally_often_and_nothing_tells_which(draws
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("draws", [200, pytest.param(900, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [80, pytest.param(900, marks=pytest.mark.slow)])
 def test_homogeneous_methods_permute_inside_a_class(draws: int) -> None:
     classes = np.array([0, 1, 2] * 5)
     anon = with_positions(15, classes=classes)
@@ -140,7 +140,7 @@ def test_fewer_than_k_suppressed_records_hide_their_other_columns(how: str) -> N
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("draws", [200, pytest.param(1200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [80, pytest.param(1200, marks=pytest.mark.slow)])
 def test_where_a_row_stands_says_nothing_of_its_original(draws: int) -> None:
     anon = with_positions(30, matches=ring(30, 3))
     counts = np.zeros((6, 6), int)

@@ -179,6 +179,7 @@ def test_mondrian_cuts_numbers_where_codes_are_few() -> None:
     assert sorted(set(anon.frame()["income"])) == ["0-9|N", "10-19"] or anon.loss() < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["ncp", "lm", "entropy", "height", "suppressions"])
 def test_every_loss_and_every_measure(loss: str) -> None:
     table = people()

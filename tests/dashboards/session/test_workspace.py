@@ -409,7 +409,10 @@ def test_changes_reach_params_through_schedule_alone() -> None:
 # ---------------------------------------------------------------------------------------- publishing
 
 
-@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment", "nh"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["mondrian", *(pytest.param(name, marks=pytest.mark.slow) for name in ("greedy", "k-concealment", "nh"))],
+)
 def test_the_flow_file_and_the_seed_repeat_the_release_bit_by_bit(
     workspace: Workspace, tmp_path: Path, algorithm: str
 ) -> None:

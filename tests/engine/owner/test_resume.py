@@ -95,7 +95,7 @@ def test_an_unfinished_run_of_another_version_is_refused(
     [
         ("{algorithm: greedy, k: 3}", 0),
         ("{algorithm: greedy, k: 4}", 10),
-        ("{algorithm: greedy, k: 3, loss: lm}", 10),
+        pytest.param("{algorithm: greedy, k: 3, loss: lm}", 10, marks=pytest.mark.slow),
     ],
 )
 def test_only_what_changed_is_done_again(
@@ -132,7 +132,10 @@ def test_another_cell_or_another_seed_finds_nothing(tmp_path: Path, counted: lis
     assert len(counted) == 2
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no archive", None])
+@pytest.mark.parametrize(
+    "damage",
+    [b"PK\x03\x04 no archive", *(pytest.param(damage, marks=pytest.mark.slow) for damage in (b"", None))],
+)
 def test_a_damaged_checkpoint_is_done_again(tmp_path: Path, counted: list[int], damage: bytes | None) -> None:
     path = write_flow(tmp_path, partition="{size: 6}")
     engine.run(path, seed=SEED)

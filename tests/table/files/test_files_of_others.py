@@ -230,6 +230,7 @@ def test_a_text_that_many_cells_share_is_counted_in_each(
     assert len(read_upload(file, Limits(upload_bytes=1_000_000))[0]) == 24
 
 
+@pytest.mark.slow
 def test_rows_far_away_are_not_waited_for(tmp_path: Path) -> None:
     """A reader that fills the gap to the next row would need a day for it."""
     file = repacked(

@@ -189,6 +189,7 @@ def people(n: int = 300, **more: Any) -> pd.DataFrame:
     return frame.assign(**more)
 
 
+@pytest.mark.slow
 def test_the_whole_is_told_side_by_side() -> None:
     risk = population_risk(af.Table(people(), SCHEMA), fraction=0.1)
     assert risk.records == 300
@@ -265,6 +266,7 @@ def test_what_else_is_refused() -> None:
         Population(0.1, threshold=2)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 def test_of_a_release_and_as_an_attacker() -> None:
     schema = SCHEMA | {"w": {"role": "weight"}}
@@ -387,6 +389,7 @@ def release_of(sizes: list[int], weight: list[float] | None = None) -> tuple[af.
     return af.Table(frame, schema), frame.astype({"age": str})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fraction", [0.05, 0.5])
 def test_uniqueness_is_enforced_as_dankars_rule_estimates_it(fraction: float) -> None:
     sizes = [1] * 30 + [2] * 20 + [3] * 10 + [5] * 8 + [9] * 4
