@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,16 @@ def step(page: Any, name: str) -> None:
     ready(page)
 
 
+def in_light_and_dark(page: Any) -> Iterator[str]:
+    """A light page, then the same in the dark, by its own button; it is light again after it."""
+    for scheme, other in (("light", "dark"), ("dark", "light")):
+        yield scheme
+        page.get_by_role("button", name="Dark mode").click()
+        page.wait_for_function(f"document.documentElement.dataset.theme === '{other}'")
+        page.wait_for_timeout(300)
+        ready(page)
+
+
 def seen(page: Any, text: str) -> Any:
     """Return the first place where a text can be seen: screens that were left may have it, too, and are hidden."""
     return page.get_by_text(text).filter(visible=True).first
@@ -100,9 +110,12 @@ def run_all(page: Any, text: str) -> None:
 def audit(page: Any, axe: str, where: str) -> list[str]:
     page.wait_for_timeout(1_000)  # names are given while the page is idle
     page.evaluate(axe)
-    value = page.evaluate("rules => axe.run(document, { runOnly: rules })", RULES)
+    # of what axe hands back, the rules that hold are megabytes
+    violations = page.evaluate(
+        "async rules => (await axe.run(document, { runOnly: rules })).violations", RULES
+    )
     return [
         f"{where}: {item['id']}: {item['help']}: {node['html'][:160]}"
-        for item in value["violations"]
+        for item in violations
         for node in item["nodes"][:3]
     ]

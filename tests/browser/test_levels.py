@@ -10,7 +10,7 @@ import pytest
 
 import anonflow as af
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.steps import run_all, step
+from tests.browser.steps import in_light_and_dark, run_all, step
 
 pytestmark = pytest.mark.browser
 
@@ -39,10 +39,8 @@ def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_click_on_a_node_runs_it(new_page: Callable[..., Any], serve: Any, flow: Path, scheme: str) -> None:
+def test_a_click_on_a_node_runs_it(page: Any, serve: Any, flow: Path) -> None:
     served = serve(str(flow))
-    page = new_page(color_scheme=scheme)
     page.goto(served.url)
     ready(page)
     step(page, "Compare")
@@ -60,7 +58,8 @@ def test_a_click_on_a_node_runs_it(new_page: Callable[..., Any], serve: Any, flo
     assert page.locator("[data-key^='node:']").count() == 20
     page.locator(".lattice").first.scroll_into_view_if_needed()
     page.wait_for_timeout(500)
-    shot(page, f"levels-{scheme}", full_page=True)
+    for scheme in in_light_and_dark(page):
+        shot(page, f"levels-{scheme}", full_page=True)
     assert page.locator("nav li button", has_text="Explore").inner_text() == before or "full-domain" in before
     assert outside(page.requested) == []
     assert not page.errors, page.errors

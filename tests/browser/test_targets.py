@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.steps import CUT, audit, flow, press, step
+from tests.browser.steps import CUT, audit, flow, in_light_and_dark, press, step
 
 pytestmark = pytest.mark.browser
 
 WIDTHS = ((1000, 700), (1280, 800), (1680, 1000))
 
 
-def at_widths(page: Any, name: str, scheme: str, script: str) -> list[str]:
-    """What is cut off at one of three widths, and what axe says at each; a picture of each is kept."""
+def at_widths(page: Any, name: str, script: str) -> list[str]:
+    """What is cut off at one of three widths, and what axe says at each, light and dark; a picture of each is kept."""
     faults = []
     for width, height in WIDTHS:
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(700)
         ready(page)
-        faults += [f"{name} at {width}: {fault}" for fault in page.evaluate(CUT)]
-        faults += audit(page, script, f"{name} at {width}")
-        shot(page, f"{name}-{scheme}-{width}", full_page=True)
+        for scheme in in_light_and_dark(page):
+            faults += [f"{name} at {width}, {scheme}: {fault}" for fault in page.evaluate(CUT)]
+            faults += audit(page, script, f"{name} at {width}, {scheme}")
+            shot(page, f"{name}-{scheme}-{width}", full_page=True)
     return faults
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_expectations_and_targets(
-    new_page: Callable[..., Any], serve: Any, tmp_path: Path, axe: str, scheme: Any
-) -> None:
+def test_expectations_and_targets(page: Any, serve: Any, tmp_path: Path, axe: str) -> None:
     served = serve(flow(tmp_path, n=200, size=60, methods="mondrian"))
-    page = new_page(color_scheme=scheme)
     page.goto(served.url)
     ready(page)
     step(page, "Prepare")
-    faults = at_widths(page, "prepare", scheme, axe)
+    faults = at_widths(page, "prepare", axe)
     step(page, "Protect")
     page.set_viewport_size({"width": 1280, "height": 800})
     press(page, ".af-expect", lambda: page.get_by_text("from up to").first.wait_for(timeout=90_000))
     assert page.get_by_text("mondrian k=10").count() > 0
-    faults += at_widths(page, "expected", scheme, axe)
+    faults += at_widths(page, "expected", axe)
     page.locator(".bk-tab", has_text="Target").click()
     ready(page)
     # by keys alone: the fields, the button, and what came of it
@@ -61,11 +57,11 @@ def test_expectations_and_targets(
     page.get_by_text("meets the target").first.wait_for(timeout=120_000)
     page.get_by_text("nothing else is expected to be better").first.wait_for(timeout=120_000)
     assert page.get_by_text("no sensitive value guessed with a probability above 95%").count() > 0
-    faults += at_widths(page, "target", scheme, axe)
+    faults += at_widths(page, "target", axe)
     # the trials are runs, and the frontier is drawn of them
     step(page, "Compare")
     page.locator(".af-runs .tabulator-row").first.wait_for()
-    faults += at_widths(page, "searched", scheme, axe)
+    faults += at_widths(page, "searched", axe)
     assert faults == [], "\n".join(faults)
     assert outside(page.requested) == []
     assert not page.errors, page.errors

@@ -89,20 +89,19 @@ def naive_case(
     table: Table, kinds: list[str], frame: pd.DataFrame, k: int, own: bool = False, others: bool = True
 ) -> Case:
     """The same question for the naive reference, from texts alone."""
-    names = list(table.qi_columns)
-    rows = frame[names].to_numpy().tolist()
-    originals = table.frame[names].to_numpy().tolist()
+    rows, originals = (
+        list(zip(*(each[name].tolist() for name in table.qi_columns))) for each in (frame, table.frame)
+    )
     below = leaves_below(TREE)
     trees = [below if kind == "hierarchy" else None for kind in kinds]
     graph = graph_of(originals, rows, kinds, trees)
     rest = None
-    shown = frame[names].to_numpy().tolist()
+    shown = rows
     if others and table.other_columns:
-        columns = list(table.other_columns)
-        rest = (
-            ["\0".join(row) for row in table.frame[columns].to_numpy().tolist()],
-            ["\0".join(row) for row in frame[columns].to_numpy().tolist()],
+        own_others, other_cells = (
+            list(zip(*(each[name].tolist() for name in table.other_columns))) for each in (table.frame, frame)
         )
-        shown = frame[names + columns].to_numpy().tolist()
+        rest = (["\0".join(row) for row in own_others], ["\0".join(row) for row in other_cells])
+        shown = [row + more for row, more in zip(rows, other_cells)]
     blank = [all(cell == "*" for cell in row) for row in shown]
     return Case(graph, rows, k, rest, blank, own)

@@ -102,6 +102,18 @@ def edge_counts(graph: Graph) -> tuple[int, list[list[int]]]:
     return total, counts
 
 
+def on_perfect_matchings(graph: Graph) -> list[list[bool]]:
+    """Which edges lie on a perfect matching: each is tried, unless one that was found before has it."""
+    n = len(graph)
+    lies = [[False] * n for _ in range(n)]
+    for i, j in itertools.product(range(n), repeat=2):
+        if graph[i][j] and not lies[i][j]:
+            through = [[graph[t][c] and (t == i) == (c == j) for c in range(n)] for t in range(n)]
+            for t, c in enumerate(next(perfect_matchings(through), ())):
+                lies[t][c] = True
+    return lies
+
+
 def has_perfect_matching(graph: Graph) -> bool:
     """One is enough."""
     return next(perfect_matchings(graph), None) is not None
@@ -228,8 +240,8 @@ class Case:
         return self.one_k() and self.k_one()
 
     def matches(self) -> list[list[bool]] | None:
-        total, counts = edge_counts(self.graph)
-        return [[count > 0 for count in row] for row in counts] if total else None
+        lies = on_perfect_matchings(self.graph)
+        return lies if any(lies[0]) else None
 
     def concealment(self) -> bool:
         matches = self.matches()
