@@ -32,6 +32,11 @@ def examples(thorough: int) -> settings:
     return settings(max_examples=thorough if os.environ.get("CI") else max(5, thorough // 4))
 
 
+def seeds(thorough: int, quick: int) -> range:
+    """So many seeds in CI, and fewer of them elsewhere: for tests that draw tables of their own."""
+    return range(thorough if os.environ.get("CI") else quick)
+
+
 def city_tree() -> Hierarchy:
     """A small unbalanced tree."""
     return Hierarchy.from_nested(TREE)

@@ -14,6 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.cases.criteria import TREE, anonymization, random_generalization, release_frame
 from tests.naive.criteria import cell_covers, has_perfect_matching, leaves_below
+from tests.strategies import seeds
 
 QI = {"role": "quasi-identifier"}
 BELOW = leaves_below(TREE)
@@ -55,7 +56,7 @@ def within(age: int, place: str, row: list[str]) -> bool:
 
 def test_boundaries_by_definition() -> None:
     seen = set()
-    for seed in range(400):
+    for seed in seeds(400, 100):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 7))
         table = bounded_table(rng, n)
@@ -96,7 +97,7 @@ def test_boundaries_by_definition() -> None:
 def test_patterns_by_definition() -> None:
     seen = set()
     names = set()
-    for seed in range(200):
+    for seed in seeds(200, 50):
         rng = np.random.default_rng(seed)
         n, q = 6, 3
         frame = pd.DataFrame({f"q{a}": rng.choice(list("xyz"), n) for a in range(q)})

@@ -26,14 +26,14 @@ from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.naive import bounds as naive
-from tests.strategies import examples, tables
+from tests.strategies import examples, seeds, tables
 
 NEAR = {"abs": 1e-10}
 
 
 @pytest.mark.parametrize("measure", MONOTONE)
 def test_each_bound_is_what_it_says(measure: str) -> None:
-    for seed in range(60):
+    for seed in seeds(60, 10):
         n = 3 + seed % 5
         records = random_records(seed, n)
         cost = naive_cost(records, measure)
@@ -62,7 +62,7 @@ def test_hierarchies_and_suppression_are_exact_without_a_search(measure: str) ->
 
 @pytest.mark.parametrize("measure", MONOTONE)
 def test_a_search_that_is_cut_short_still_bounds(measure: str) -> None:
-    for seed in range(30):
+    for seed in seeds(30, 8):
         records = random_records(seed, 12)
         whole, _ = bounds.cover_costs(records, 4, measure)
         pairs = bounds.pair_costs(records, 4, measure)
@@ -88,7 +88,7 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
 
 @pytest.mark.parametrize("measure", MONOTONE)
 def test_never_above_an_optimum_found_by_trying_everything(measure: str) -> None:
-    for seed in range(40):
+    for seed in seeds(40, 10):
         n = 4 + seed % 2
         records = random_records(100 + seed, n)
         cost = naive_cost(records, measure)
