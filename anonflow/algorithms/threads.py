@@ -12,9 +12,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def run_each(
-    pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item]
-) -> list[Result]:
+def run_each(pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """Return what `work` returns for each item, in order; a single item is not handed to another thread.
 
     Parameters
