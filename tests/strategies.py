@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -30,6 +32,16 @@ ODD_TEXTS = ("a", "b", "", "*", "{x}", "p|q", '"q"', " lead", "é", "NA", "None"
 def examples(thorough: int) -> settings:
     """So many examples in CI, and a quarter of them elsewhere: the decorator of a test with a number of its own."""
     return settings(max_examples=thorough if os.environ.get("CI") else max(5, thorough // 4))
+
+
+def seeded(thorough: int, quick: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a test the argument `seeds`, for tables that it draws itself: so many where `CI` is set, fewer elsewhere.
+
+    CI runs what is `thorough` with the slow tests.
+    """
+    count = thorough if os.environ.get("CI") else quick
+    argument = pytest.mark.parametrize("seeds", [pytest.param(range(count), id=f"{count}-seeds")])
+    return lambda test: pytest.mark.thorough(argument(test))
 
 
 def city_tree() -> Hierarchy:

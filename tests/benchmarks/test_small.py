@@ -15,11 +15,14 @@ from tests.benchmarks import measuring
 
 SLOW = {
     "analyses",
+    "boundaries",
     "census",
     "chains",
     "classes",
     "client",
+    "concealment",
     "coverage",
+    "diversity",
     "expected",
     "freeform",
     "optimal",
@@ -28,9 +31,11 @@ SLOW = {
     "reciprocal",
     "recoding",
     "scale",
+    "screens",
     "sessions",
+    "verify",
 }
-"""Over a second, small as they are: processes and solvers have to start."""
+"""Over 0.3 s, small as they are: processes and solvers have to start."""
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,7 @@ def test_it_runs_small(name: str) -> None:
         assert (figure["met"] is None) == (not figure["goal"])
 
 
+@pytest.mark.slow
 def test_one_command_prints_them(tmp_path: Path) -> None:
     written = tmp_path / "figures.json"
     command = [sys.executable, "-m", "tests.benchmarks", "--small", "--json", str(written), "import"]

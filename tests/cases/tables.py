@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,7 @@ def mixed(n: int) -> Table:
     )
 
 
+@cache
 def sampled(name: str, n: int) -> Table:
     frame = datasets.load(name)
     schema = datasets.schema(name)
@@ -54,7 +57,7 @@ def sampled(name: str, n: int) -> Table:
     return Table(part.reset_index(drop=True), {c: e for c, e in schema.items() if c in part.columns})
 
 
-TABLES = {
+TABLES: dict[str, Callable[[], Table]] = {
     "mixed": lambda: mixed(40),
     "six": lambda: mixed(6),
     "equal": lambda: Table(
@@ -65,7 +68,7 @@ TABLES = {
         },
     ),
     **{
-        name: (lambda name=name: sampled(name, 60))
+        name: partial(sampled, name, 60)
         for name in datasets.names()
         if name not in ("adult", "cmc")  # fetched ones are covered by data tests
     },
@@ -85,6 +88,7 @@ def random_table(n: int, seed: int = 0) -> Table:
     })  # fmt: skip
 
 
+@cache
 def adult(folder: Path) -> af.Table:
     """The 30,162 complete rows of Adult's training split: age numeric, seven categorical QIs."""
     frame = pd.read_csv(folder / "arx" / "adult.csv.gz", sep=";", na_filter=False)

@@ -14,6 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.cases.criteria import TREE, anonymization, random_generalization, release_frame
 from tests.naive.criteria import cell_covers, has_perfect_matching, leaves_below
+from tests.strategies import seeded
 
 QI = {"role": "quasi-identifier"}
 BELOW = leaves_below(TREE)
@@ -53,9 +54,10 @@ def within(age: int, place: str, row: list[str]) -> bool:
     return row[1] != "*" and set(BELOW.get(row[1], [row[1]])) <= set(BELOW[own])
 
 
-def test_boundaries_by_definition() -> None:
+@seeded(400, 100)
+def test_boundaries_by_definition(seeds: range) -> None:
     seen = set()
-    for seed in range(400):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 7))
         table = bounded_table(rng, n)
@@ -93,10 +95,11 @@ def test_boundaries_by_definition() -> None:
     assert {(True, True), (False, False)} <= seen
 
 
-def test_patterns_by_definition() -> None:
+@seeded(200, 50)
+def test_patterns_by_definition(seeds: range) -> None:
     seen = set()
     names = set()
-    for seed in range(200):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         n, q = 6, 3
         frame = pd.DataFrame({f"q{a}": rng.choice(list("xyz"), n) for a in range(q)})

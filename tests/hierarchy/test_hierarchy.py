@@ -244,6 +244,7 @@ def test_runs_that_do_not_exist() -> None:
         tree.node("Mars")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_leaves() -> None:
     n = 100_000
     labels = ["*", *(f"g{g}" for g in range(n // 100)), *(f"v{v}" for v in range(n))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numba
 import numpy as np
@@ -131,13 +132,17 @@ def test_one_record_and_all_records_equal(measure: str) -> None:
     assert not out.any()
 
 
+@cache
+def large_tree() -> Hierarchy:
+    groups = np.arange(100_000) // 100
+    labels = ["*", *(f"g{g}" for g in range(1000)), *(f"v{v}" for v in range(100_000))]
+    return Hierarchy(labels, [-1] + [0] * 1000 + (groups + 1).tolist())
+
+
 @pytest.mark.parametrize("measure", loss.MEASURES)
 def test_sets_of_10000_values_and_100000_leaves(measure: str) -> None:
     rng = np.random.default_rng(6)
-    leaves = 100_000
-    groups = np.arange(leaves) // 100
-    labels = ["*", *(f"g{g}" for g in range(1000)), *(f"v{v}" for v in range(leaves))]
-    tree = Hierarchy(labels, [-1] + [0] * 1000 + (groups + 1).tolist())
+    leaves, tree = 100_000, large_tree()
     n = 30
     large, wide = rng.integers(0, leaves, n), rng.integers(0, 10_000, n)
     large[1:9] = large[0] // 100 * 100 + np.arange(8)
@@ -229,6 +234,7 @@ def test_bits_of_words(word: int) -> None:
         assert function(np.uint64(word)) == (word & -word).bit_length() - 1
 
 
+@pytest.mark.slow
 def test_costs_are_simd() -> None:
     """The loops that decide the running time are made of vectors on every machine that has them."""
     rng = np.random.default_rng(1)

@@ -26,14 +26,15 @@ from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.naive import bounds as naive
-from tests.strategies import examples, tables
+from tests.strategies import examples, seeded, tables
 
 NEAR = {"abs": 1e-10}
 
 
+@seeded(60, 10)
 @pytest.mark.parametrize("measure", MONOTONE)
-def test_each_bound_is_what_it_says(measure: str) -> None:
-    for seed in range(60):
+def test_each_bound_is_what_it_says(measure: str, seeds: range) -> None:
+    for seed in seeds:
         n = 3 + seed % 5
         records = random_records(seed, n)
         cost = naive_cost(records, measure)
@@ -60,9 +61,10 @@ def test_hierarchies_and_suppression_are_exact_without_a_search(measure: str) ->
             assert bounds.relaxed_costs(records, k, measure) == pytest.approx(least, **NEAR)
 
 
+@seeded(30, 8)
 @pytest.mark.parametrize("measure", MONOTONE)
-def test_a_search_that_is_cut_short_still_bounds(measure: str) -> None:
-    for seed in range(30):
+def test_a_search_that_is_cut_short_still_bounds(measure: str, seeds: range) -> None:
+    for seed in seeds:
         records = random_records(seed, 12)
         whole, _ = bounds.cover_costs(records, 4, measure)
         pairs = bounds.pair_costs(records, 4, measure)
@@ -86,9 +88,10 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
         assert (compiled[1] == plain[1]).all()
 
 
+@seeded(40, 10)
 @pytest.mark.parametrize("measure", MONOTONE)
-def test_never_above_an_optimum_found_by_trying_everything(measure: str) -> None:
-    for seed in range(40):
+def test_never_above_an_optimum_found_by_trying_everything(measure: str, seeds: range) -> None:
+    for seed in seeds:
         n = 4 + seed % 2
         records = random_records(100 + seed, n)
         cost = naive_cost(records, measure)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.method import Partition, Progress
+from anonflow.algorithms.threads import run_each
 from anonflow.errors import ParameterError
 from anonflow.kernels.freeform.chains import Search
 from anonflow.kernels.freeform.descent import block_chains, block_chains_jit
@@ -125,7 +126,7 @@ def improve_by_chains(
     rows = empty_rows(plan, origin, k)
     search = search_of(rank[matches[order]].astype(np.int32), min(candidates, n))
     renew = renew_span_jit if compiled else renew_span
-    list(pool.map(lambda at: renew(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE)))
+    run_each(pool, lambda at: renew(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE))
     codes = part.records.codes[order]
     totals = np.zeros(5, np.int64)
     done, chains_only = 0, rounds
@@ -234,7 +235,7 @@ def _look_around(
             rows, search, orders, ranks, REACH, shifts, begin, start, stop
         )
 
-    list(pool.map(find, range(0, n, _PIECE)))
+    run_each(pool, find, range(0, n, _PIECE))
 
 
 def _one_round(
@@ -266,7 +267,7 @@ def _one_round(
         )
         return facts
 
-    return np.sum(list(pool.map(work, range(len(blocks)))), axis=0)
+    return np.sum(run_each(pool, work, range(len(blocks))), axis=0)
 
 
 def _blocks(matches: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:

@@ -27,6 +27,7 @@ from anonflow.algorithms.freeform.two_phase_candidates import (
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.near_blocks import near_blocks
+from anonflow.algorithms.threads import run_each
 from anonflow.errors import ParameterError
 from anonflow.kernels.freeform.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state, take
@@ -311,7 +312,7 @@ def two_phase_matches(
     facts["start"] = start
     with ThreadPoolExecutor(threads) as pool:
         if start == "dense":
-            list(pool.map(begin, dense))
+            run_each(pool, begin, dense)
         else:
             for rows in sources:
                 stretch = Partition(part.records.take(rows), part.loss, part.rng)
@@ -464,7 +465,7 @@ def improve(
     def gather(rows: np.ndarray) -> list[np.ndarray]:
         return near_blocks(plan, origin, joined, rows, size, compiled)
 
-    blocks = [near for gathered in pool.map(gather, sources) for near in gathered]
+    blocks = [near for gathered in run_each(pool, gather, sources) for near in gathered]
     slots = np.argsort(rng.random((n, k - 1)), axis=1) + 1
 
     def work(block: np.ndarray) -> None:
@@ -481,13 +482,13 @@ def improve(
                 matches[block[to], slot[to]] = matches[block, slot]
 
     # Blocks share no record and each writes its own rows only, so the order of the threads does not matter.
-    list(pool.map(work, blocks))
+    run_each(pool, work, blocks)
 
     def renew(start: int) -> None:
         stop = min(start + 4096, n)
         (cover_jit if compiled else cover)(plan, origin, matches, start, stop, joined)
 
-    list(pool.map(renew, range(0, n, 4096)))
+    run_each(pool, renew, range(0, n, 4096))
 
 
 def slow_or_quick(k: int, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:

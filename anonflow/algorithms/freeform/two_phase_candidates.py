@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.algorithms.freeform.chains import search_of
 from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.method import Partition, Progress
+from anonflow.algorithms.threads import run_each
 from anonflow.kernels.candidates import nearest, nearest_jit
 from anonflow.kernels.costs import join_pairs, join_pairs_jit
 from anonflow.kernels.freeform.assignment import take_assignment, take_assignment_jit
@@ -138,7 +139,7 @@ def near_records(
     def find(start: int) -> None:
         (nearest_jit if compiled else nearest)(plan, origin, joined, start, min(start + 512, n), near)
 
-    list(pool.map(find, range(0, n, 512)))
+    run_each(pool, find, range(0, n, 512))
     return near
 
 

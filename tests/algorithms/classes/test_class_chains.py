@@ -108,6 +108,7 @@ def test_sizes_losses_and_plain_twins(seed: int, kinds: list[str], measure: str,
     assert facts == same
 
 
+@pytest.mark.slow
 def test_threads_change_nothing() -> None:
     """More than one block, and as many threads as one likes."""
     rng = np.random.default_rng(3)

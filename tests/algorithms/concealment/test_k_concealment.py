@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -87,20 +88,37 @@ def test_plain_and_compiled_kernels_agree() -> None:
 # ------------------------------------------------------------------------------------- what is promised
 
 
-@pytest.mark.parametrize("randomized", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_target_holds(target: str, loss: str, randomized: bool) -> None:
-    for table in (mixed(40), sampled("nursery", 50), small(1, 30, few=2)):
-        for k in (2, 4):
-            anon = af.anonymize(
-                table, "k-concealment", k=k, target=target, randomized=randomized, loss=loss, seed=5
-            )
-            assert anon.guarantee == TARGETS[target]
-            requests = ["covers", TARGETS[target]]
-            if target == "(k,k)-concealment":
-                requests += ["(k,k)"]
-            assert af.verify(table, anon, requests, k=k)
+PEOPLE: tuple[Callable[[], af.Table], ...] = (
+    lambda: mixed(40),
+    lambda: sampled("nursery", 50),
+    lambda: small(1, 30, few=2),
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "loss", "randomized", "at"),
+    [
+        pytest.param(
+            target, loss, randomized, at, marks=[pytest.mark.slow] * ((i + j + randomized + at) % 3 > 0)
+        )
+        for i, target in enumerate(TARGETS)
+        for j, loss in enumerate(LOSSES)
+        for randomized in (False, True)
+        for at in range(len(PEOPLE))
+    ],
+)
+def test_every_target_holds(target: str, loss: str, randomized: bool, at: int) -> None:
+    """Quick: each pair of a target, a loss, a table, and of randomized or not."""
+    table = PEOPLE[at]()
+    for k in (2, 4):
+        anon = af.anonymize(
+            table, "k-concealment", k=k, target=target, randomized=randomized, loss=loss, seed=5
+        )
+        assert anon.guarantee == TARGETS[target]
+        requests = ["covers", TARGETS[target]]
+        if target == "(k,k)-concealment":
+            requests += ["(k,k)"]
+        assert af.verify(table, anon, requests, k=k)
 
 
 def test_both_sides_of_the_two_sided_concealment() -> None:

@@ -185,9 +185,20 @@ def check_of(parameters: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {parameters["criterion"]: {key: value for key, value in parameters.items() if key != "criterion"}}
 
 
-@pytest.mark.parametrize("parameters", REQUESTS, ids=lambda request: str(request["criterion"]))
 @pytest.mark.parametrize(
-    "algorithm", ["k-concealment", "mondrian", "agglomerative", "pattern-guided", "greedy", "nh"]
+    ("algorithm", "parameters"),
+    [
+        pytest.param(
+            algorithm,
+            parameters,
+            marks=[pytest.mark.slow] * ((i + j) % 2),
+            id=f"{algorithm}-{parameters['criterion']}",
+        )
+        for i, algorithm in enumerate(
+            ["k-concealment", "mondrian", "agglomerative", "pattern-guided", "greedy", "nh"]
+        )
+        for j, parameters in enumerate(REQUESTS)
+    ],
 )
 def test_a_diversified_release_passes_from_its_file(
     algorithm: str, parameters: dict[str, Any], tmp_path: Path

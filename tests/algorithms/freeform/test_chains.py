@@ -55,14 +55,13 @@ BY_MEASURE = [
 def test_threads_do_not_show(measure: str, reciprocal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chains, "LEAST", 64)
     monkeypatch.setattr(chains, "_PIECE", 32)
-    table = random_table(300 if reciprocal else 500)
+    table = random_table(200 if reciprocal else 300)
     results = []
-    for threads in (1, 2, 5):
+    for threads in (1, 5):
         part = part_of(table, measure)
-        outcome = two_phase(part, 5, first=150, rounds=3, kicks=3, reciprocal=reciprocal, threads=threads)
+        outcome = two_phase(part, 5, first=100, rounds=3, kicks=3, reciprocal=reciprocal, threads=threads)
         results.append(outcome.matches)
     assert (results[0] == results[1]).all()
-    assert (results[0] == results[2]).all()
 
 
 def test_kicks_and_rounds_lower_the_loss() -> None:
@@ -78,6 +77,7 @@ def test_kicks_and_rounds_lower_the_loss() -> None:
     assert [result.facts["chains"] > 0 for result in results] == [False, True, True, True]
 
 
+@pytest.mark.slow
 def test_kicks_of_links_lower_the_loss_further() -> None:
     table = random_table(300)
     results = [
@@ -113,13 +113,13 @@ def test_memory_is_what_was_stated(kind: str, k: int) -> None:
 @pytest.mark.parametrize("measure", BY_MEASURE)
 def test_chains_lose_no_more_than_reassignment(measure: str) -> None:
     """By default; where many matches cost the same (height), with twice as many kicks."""
-    table = random_table(200)
+    table = random_table(100)
     kicks = 20 if measure == "height" else 10
     ours = af.anonymize(table, "two-phase", k=5, loss=measure, seed=3, kicks=kicks)
     check_result(ours)
     reassigned = af.anonymize(table, "two-phase", k=5, loss=measure, seed=3, improve="reassign")
     assert ours.loss(measure) <= reassigned.loss(measure)
-    assert ours.facts["kicks_kept"] <= ours.facts["kicks_tried"] <= kicks * 200
+    assert ours.facts["kicks_kept"] <= ours.facts["kicks_tried"] <= kicks * 100
 
 
 @pytest.mark.parametrize("option", [{"rounds": -1}, {"kicks": -1}, {"improve": "chain"}])

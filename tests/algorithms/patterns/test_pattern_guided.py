@@ -171,8 +171,9 @@ def test_nursery_tables_3_and_6(k: int) -> None:
     assert anon.facts["suppressed_entries"] == TABLE_6[k] == measures["stars"]
 
 
+@pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("k", [pytest.param(k, marks=[pytest.mark.slow] * (k > 10)) for k in TABLE_1])
+@pytest.mark.parametrize("k", TABLE_1)
 def test_adult_table_1(k: int, data_folder: object) -> None:
     anon = af.anonymize(adult(), "pattern-guided", k=k)
     measures = af.measure(adult(), anon, [{"usefulness": {"numeric": ADULT_NUMBERS}}, *MEASURES[1:4]])

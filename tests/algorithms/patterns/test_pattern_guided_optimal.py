@@ -187,7 +187,7 @@ def test_theorem_4_the_heuristic_loses_a_factor_of_m_less_one(m: int) -> None:
     assert anon.facts["gap"] == 0
 
 
-@pytest.mark.parametrize("k", TABLE_6)
+@pytest.mark.parametrize("k", [pytest.param(k, marks=[pytest.mark.slow] * (k != 25)) for k in TABLE_6])
 def test_nursery_table_6(k: int) -> None:
     """The cheapest feasible pattern of each row proves the heuristic optimal."""
     anon = af.anonymize(nursery(), "pattern-guided-optimal", k=k)

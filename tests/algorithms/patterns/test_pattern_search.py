@@ -70,7 +70,7 @@ def test_theorem_4_is_solved(m: int) -> None:
     assert moved.facts["suppressed_entries"] == m**2
 
 
-@pytest.mark.parametrize("k", [2, 4, 7, 25])
+@pytest.mark.parametrize("k", [*(pytest.param(k, marks=pytest.mark.slow) for k in (2, 4, 7)), 25])
 def test_local_search_saves_weighted_cost(k: int) -> None:
     coded = table(datasets.nursery(classification=False))
     parameters: dict[str, Any] = {"patterns": {"at-most": 3}, "weights": {"parents": 2.5, "form": 0.5}}
