@@ -21,7 +21,7 @@ from anonflow.kernels.freeform.cycles import (
     cancel_simple_cycles,
     cancel_simple_cycles_jit,
 )
-from anonflow.kernels.freeform.slot_rows import empty_rows, renew_span, renew_span_jit
+from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span, renew_span_jit
 from anonflow.kernels.rows import join_row, join_row_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
 
@@ -31,6 +31,7 @@ __all__ = [
     "cancel_all",
     "near_records",
     "nearness",
+    "slot_rows",
     "sparse_assignment",
     "sparse_matches",
 ]
@@ -274,6 +275,14 @@ class MatchedRecords(NamedTuple):
     joined: State
 
 
+def slot_rows(graph: MatchedRecords, compiled: bool = True) -> SlotRows:
+    """Return the generalized records without each of their matches. O(n k q) memory."""
+    n, k = graph.matches.shape
+    rows = empty_rows(graph.plan, graph.origin, k)
+    (renew_span_jit if compiled else renew_span)(rows, graph.matches, 0, n)
+    return rows
+
+
 def cancel(
     graph: MatchedRecords,
     count: int,
@@ -283,12 +292,12 @@ def cancel(
     pool: ThreadPoolExecutor,
     compiled: bool = True,
 ) -> tuple[int, int]:
-    """Cancel negative cycles over candidate edges; `matches` and ``joined.cost`` change in place.
+    """Cancel negative cycles over candidate edges; `matches` change in place.
 
     Parameters
     ----------
     graph : MatchedRecords
-        Of the generalized records only the costs are renewed.
+        The generalized records are not renewed.
     count : int
         Candidate records of each original.
     t, p : int
@@ -307,11 +316,13 @@ def cancel(
     """
     plan, origin, matches, joined = graph
     n, k = matches.shape
+    roots = rng.permutation(n).astype(np.int64)
+    if p <= 0:
+        return 0, 0
     # records that already hold an original are not candidates, although their cost rises least
     near = near_records(plan, origin, joined, min(count + k, n), pool, compiled)
-    cycles, _, labels = (cancel_cycles_jit if compiled else cancel_cycles)(
-        plan, origin, matches, joined.cost, near, rng.permutation(n).astype(np.int64), t, p
-    )
+    rows = slot_rows(graph, compiled)
+    cycles, _, labels = (cancel_cycles_jit if compiled else cancel_cycles)(rows, matches, near, roots, t, p)
     return int(cycles), int(labels)
 
 
@@ -358,11 +369,12 @@ def cancel_all(
     """
     plan, origin, matches, joined = graph
     n, k = matches.shape
-    rows = empty_rows(plan, origin, k)
+    order = rng.permutation(n).astype(np.int64)
+    if most <= 0 and not pairs:
+        return 0, False
+    rows = slot_rows(graph, compiled)
     search = search_of(matches, min(count + k, n) if n > EVERYBODY else n)
     search.near[:] = near_records(plan, joined, origin, search.near.shape[1], pool, compiled)
-    (renew_span_jit if compiled else renew_span)(rows, matches, 0, n)
-    order = rng.permutation(n).astype(np.int64)
     stand = np.array([2, 0, 0, 0, 0, 0], np.int64)
     cancel_some = cancel_simple_cycles_jit if compiled else cancel_simple_cycles
     deepest = min(n, DEEPEST)

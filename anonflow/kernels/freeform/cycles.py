@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonflow.kernels.costs import join_cost, move, widen
 from anonflow.kernels.freeform.chains import ChainScratch, Search, chain_scratch, hand_on, holds
-from anonflow.kernels.freeform.slot_rows import SlotRows, rises
+from anonflow.kernels.freeform.slot_rows import SlotRows, renew_rows, rises, rises_of
 from anonflow.kernels.jit import jit
-from anonflow.kernels.state import Plan, State
 
 __all__ = [
     "CycleScratch",
@@ -29,15 +27,7 @@ __all__ = [
 
 
 def exchange(
-    plan: Plan,
-    origin: State,
-    matches: np.ndarray,
-    cost: np.ndarray,
-    scratch: State,
-    record: np.ndarray,
-    slot: np.ndarray,
-    gained: np.ndarray,
-    stop: int,
+    rows: SlotRows, matches: np.ndarray, record: np.ndarray, slot: np.ndarray, gained: np.ndarray, stop: int
 ) -> float:
     """Make ``gained[e]`` the match of ``record[e]`` in ``slot[e]``, for all e at once, if the loss falls.
 
@@ -45,14 +35,10 @@ def exchange(
 
     Parameters
     ----------
-    plan : Plan
-    origin : State
+    rows : SlotRows
+        Of `matches`, before and after.
     matches : numpy.ndarray, shape (n, k), int32
         Changed only if the change is negative and makes no double edge.
-    cost : numpy.ndarray, shape (n,), float64
-        Costs of the generalized records; changed likewise.
-    scratch : State
-        Room for one record.
     record, slot, gained : numpy.ndarray, shape (at least stop,), int64
     stop : int
         How many there are.
@@ -68,61 +54,50 @@ def exchange(
     """
     k = matches.shape[1]
     lost = np.empty(stop, np.int64)
+    room = np.empty(k, np.uint64)
     for e in range(stop):
         lost[e] = matches[record[e], slot[e]]
     for e in range(stop):
         matches[record[e], slot[e]] = gained[e]
-    change = 0.0
     double = False
-    fresh = np.empty(stop)
     for e in range(stop):
-        j = record[e]
         for a in range(k):
-            double |= a != slot[e] and matches[j, a] == gained[e]
-        move(scratch, np.int64(0), j, origin)
-        for d in range(1, k):
-            widen(plan, scratch, np.int64(0), origin, matches[j, d])
-        fresh[e] = scratch.cost[0]
-        seen = False
-        for b in range(e):
-            seen |= record[b] == j
-        if not seen:
-            change += fresh[e] - cost[j]
-    if double or change >= 0.0:
+            double |= a != slot[e] and matches[record[e], a] == gained[e]
+    change = 0.0
+    if not double:
         for e in range(stop):
-            matches[record[e], slot[e]] = lost[e]
-        return 0.0
+            j = record[e]
+            # a record that occurs again does not change again
+            change -= rows.drop[j * k]
+            renew_rows(rows, matches, j, room)
+            change += rows.drop[j * k]
+        if change < 0.0:
+            return change
     for e in range(stop):
-        cost[record[e]] = fresh[e]
-    return change
+        matches[record[e], slot[e]] = lost[e]
+    if not double:
+        for e in range(stop):
+            renew_rows(rows, matches, record[e], room)
+    return 0.0
 
 
 exchange_jit = jit(exchange)
 
 
 def cancel_cycles(
-    plan: Plan,
-    origin: State,
-    matches: np.ndarray,
-    cost: np.ndarray,
-    near: np.ndarray,
-    roots: np.ndarray,
-    t: int,
-    p: int,
+    rows: SlotRows, matches: np.ndarray, near: np.ndarray, roots: np.ndarray, t: int, p: int
 ) -> tuple[int, float, int]:
-    """Reverse negative cycles until p labels have been taken; `matches` and `cost` change in place.
+    """Reverse negative cycles until p labels have been taken; `matches` and `rows` change in place.
 
     The vertices are originals. An arc u -> v by record j: j gives up its match v and takes u, a candidate
     (``j in near[u]``); its length is by how much j grows. A cycle of arcs keeps all degrees.
 
     Parameters
     ----------
-    plan : Plan
-    origin : State
+    rows : SlotRows
+        Of `matches`, before and after.
     matches : numpy.ndarray, shape (n, k), int32
         k-regular, before and after; ``matches[:, 0]`` stays.
-    cost : numpy.ndarray, shape (n,), float64
-        Costs of the generalized records.
     near : numpy.ndarray, shape (n, C), int32
         Candidate records of each original.
     roots : numpy.ndarray, shape (n,), int64
@@ -147,7 +122,7 @@ def cancel_cycles(
     is taken, so a cycle is priced again before it is reversed (``exchange``); a cycle that lowers nothing or has a
     stale arc is discarded; when no label is left the next root begins; labels downstream of a cycle become infinite.
 
-    O(p C k^2 q), each match of each candidate being priced anew, and O(n) per cycle; O(n) memory besides.
+    O(p C k q), and O(n) per cycle; O(n) memory besides.
     """
     n, k = matches.shape
     label = np.full(n, np.inf)
@@ -158,18 +133,8 @@ def cancel_cycles(
     record = np.empty(n, np.int64)
     slot = np.empty(n, np.int64)
     gained = np.empty(n, np.int64)
-    scratch = State(
-        origin.lo[:, :1].copy(),
-        origin.hi[:, :1].copy(),
-        origin.bits[:, :1].copy(),
-        origin.count[:, :1].copy(),
-        origin.only[:, :1].copy(),
-        origin.mass[:, :1].copy(),
-        origin.mlog[:, :1].copy(),
-        origin.base[:1].copy(),
-        origin.cost[:1].copy(),
-    )
-    spare = np.int64(0)
+    places = np.empty(k - 1, np.int64)
+    rise = np.empty(k - 1)
     cycles = 0
     total = 0.0
     taken = 0
@@ -196,12 +161,11 @@ def cancel_cycles(
                 if held:
                     continue
                 for s in range(1, k):
+                    places[s - 1] = j * k + s
+                rises_of(rows, u, places, k - 1, rise)
+                for s in range(1, k):
                     v = np.int64(matches[j, s])
-                    move(scratch, spare, j, origin)
-                    for d in range(1, k):
-                        if d != s:
-                            widen(plan, scratch, spare, origin, matches[j, d])
-                    reach = length + join_cost(plan, origin, u, scratch, spare) - cost[j]
+                    reach = length + rise[s - 1] - rows.drop[j * k + s]
                     if reach >= label[v]:
                         continue
                     label[v] = reach
@@ -238,7 +202,7 @@ def cancel_cycles(
                             break
                     change = 0.0
                     if sound:
-                        change = exchange(plan, origin, matches, cost, scratch, record, slot, gained, size)
+                        change = exchange(rows, matches, record, slot, gained, size)
                     if change < 0.0:
                         cycles += 1
                         total += change

@@ -21,6 +21,7 @@ from anonflow.algorithms.freeform.two_phase_candidates import (
     cancel_all,
     near_records,
     nearness,
+    slot_rows,
     sparse_assignment,
     sparse_matches,
 )
@@ -30,7 +31,8 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.cycles import cancel_cycles, cancel_cycles_jit, exchange, exchange_jit
 from anonflow.kernels.freeform.reassign import cover_jit
-from anonflow.kernels.state import State, empty_state, take
+from anonflow.kernels.freeform.slot_rows import SlotRows
+from anonflow.kernels.state import State, empty_state
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of
 from tests.cases.tables import random_table
@@ -125,6 +127,12 @@ def test_a_single_candidate_that_all_share_is_enough() -> None:
         assert_regular(sparse_matches(part_of(table), 6, 1, pool)[0])
 
 
+def assert_same_rows(left: SlotRows, right: SlotRows) -> None:
+    """To the last bit: a row that was renewed is the one that is computed anew."""
+    np.testing.assert_array_equal(left.word, right.word)
+    np.testing.assert_array_equal(left.drop, right.drop)
+
+
 @examples(60)
 @given(tables(min_n=3, max_n=7), st.data(), st.sampled_from(MEASURES))
 def test_an_exchange_is_priced_as_a_whole(table: Table, data: st.DataObject, measure: str) -> None:
@@ -145,18 +153,18 @@ def test_an_exchange_is_priced_as_a_whole(table: Table, data: st.DataObject, mea
     double = any(len(set(row)) < k for row in wanted.tolist())
     change = naive.total(wanted, cost) - before
     for kernel in (exchange, exchange_jit):
-        given_matches, joined = matches.copy(), state_of(part, matches)
-        scratch = take(origin, np.array([0]))
-        result = kernel(
-            part.plan, origin, given_matches, joined.cost, scratch, record, slot, gained, len(rows)
-        )
+        now = matches.copy()
+        graph = MatchedRecords(part.plan, origin, now, origin)
+        slots = slot_rows(graph)
+        result = kernel(slots, now, record, slot, gained, len(rows))
         if double or result == 0.0:
             assert double or change >= -1e-9
-            np.testing.assert_array_equal(given_matches, matches)
-            continue
-        assert result == pytest.approx(change, abs=1e-9)
-        np.testing.assert_array_equal(given_matches, wanted)
-        assert joined.cost == pytest.approx([cost(row) for row in wanted.tolist()], abs=1e-9)
+            np.testing.assert_array_equal(now, matches)
+        else:
+            assert result == pytest.approx(change, abs=1e-9)
+            np.testing.assert_array_equal(now, wanted)
+        assert slots.drop[::k] == pytest.approx([cost(row) for row in now.tolist()], abs=1e-9)
+        assert_same_rows(slots, slot_rows(graph))
 
 
 @examples(30)
@@ -173,14 +181,16 @@ def test_cycles_only_lower_the_loss_and_keep_the_degrees(
     roots = np.array(data.draw(st.permutations(range(n))), np.int64)
     answers = []
     for kernel in (cancel_cycles, cancel_cycles_jit):
-        matches, joined = start.copy(), state_of(part, start)
-        cycles, change, taken = kernel(part.plan, origin, matches, joined.cost, near, roots, t, p)
+        matches = start.copy()
+        graph = MatchedRecords(part.plan, origin, matches, origin)
+        slots = slot_rows(graph)
+        cycles, change, taken = kernel(slots, matches, near, roots, t, p)
         assert_regular(matches)
         np.testing.assert_array_equal(matches[:, 0], np.arange(n))
         assert taken <= p
         assert (cycles > 0) == (change < 0)
         assert change == pytest.approx(naive.total(matches, cost) - naive.total(start, cost), abs=1e-9)
-        assert joined.cost == pytest.approx([cost(row) for row in matches.tolist()], abs=1e-9)
+        assert_same_rows(slots, slot_rows(graph))
         answers.append((matches.tolist(), cycles, change, taken))
     assert answers[0] == answers[1]
 
@@ -191,16 +201,16 @@ def test_cycles_are_found_where_there_are_some() -> None:
     table = random_table(36)
     part, cost = part_of(table), cost_of(table, "ncp")
     origin, matches = state_of(part), ring(36, 4)
-    joined = state_of(part, matches)
-    first = before = float(joined.cost.sum())
+    slots = slot_rows(MatchedRecords(part.plan, origin, matches, origin))
+    first = before = float(slots.drop[::4].sum())
     near = np.tile(np.arange(36, dtype=np.int32), (36, 1))
     rng = np.random.default_rng(0)
     total = 0
     for _ in range(30):
         roots = rng.permutation(36).astype(np.int64)
-        cycles = cancel_cycles_jit(part.plan, origin, matches, joined.cost, near, roots, 2, 6000)[0]
+        cycles = cancel_cycles_jit(slots, matches, near, roots, 2, 6000)[0]
         total += cycles
-        now = float(joined.cost.sum())
+        now = float(slots.drop[::4].sum())
         assert now <= before
         before = now
         if not cycles:
@@ -289,8 +299,9 @@ def test_trades_are_sought_beyond_the_labels(monkeypatch: pytest.MonkeyPatch) ->
     assert best_trade_left(random_table(300, 1), 3, None) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_without_labels_nothing_is_looked_for() -> None:
-    """Of no labels no share is done: whoever draws the progress would divide by 0."""
+def test_without_labels_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of no labels no share is done: whoever draws the progress would divide by 0. No candidates are sought, in O(n^2)."""
+    monkeypatch.delattr("anonflow.algorithms.freeform.two_phase_candidates.near_records")
     seen: list[Progress] = []
     part = replace(part_of(random_table(80)), watch=seen.append)
     outcome = two_phase(part, 3, improve="cycles", p=0)
