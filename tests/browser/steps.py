@@ -52,10 +52,27 @@ CUT = """() => {
       cut.push("narrow: " + node.textContent);
     if (node.matches(".bars .track") && node.getBoundingClientRect().width < 60) cut.push("a bar without length");
   }
+  const words = all(document).filter((node) => node.tagName === "LABEL" && seen(node) && node.textContent.trim()).map((node) => {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    return [node, range.getBoundingClientRect()];
+  });
+  for (const [left, a] of words)
+    for (const [right, b] of words)
+      if (left !== right && a.left < b.left && a.right > b.left + 1 && a.bottom > b.top + 3 && b.bottom > a.top + 3)
+        cut.push("labels run into each other: " + left.textContent + ", " + right.textContent);
   if (document.documentElement.scrollWidth > document.documentElement.clientWidth + 2) cut.push("the page is wider than its window");
   return [...new Set(cut)];
 }"""
 """What of the page is cut off, or has no room."""
+
+SCROLLED = """() => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((node) => [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
+  const named = (node) => node.hasAttribute("aria-label") && !node.dataset.wider;
+  return all(document).filter((node) => node.matches(".scroll") && node.getClientRects().length > 0 && !named(node))
+    .map((node) => [node.scrollWidth > node.clientWidth, node.tabIndex === 0]);
+}"""
+"""Of each part that may be scrolled and has no name of its own: whether it is wider than its place, and whether keys stop at it."""
 
 
 def flow(folder: Path, n: int = 400, size: int = 100, methods: str = "greedy, mondrian") -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ready, upload
-from tests.browser.steps import CUT, audit, in_light_and_dark, press, run_all, seen, step
+from tests.browser.steps import CUT, SCROLLED, audit, in_light_and_dark, press, run_all, seen, step
 
 pytestmark = pytest.mark.browser
 
@@ -101,3 +101,23 @@ def test_a_file_of_ones_own_in_a_narrow_window_is_clean_under_axe(
     page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
     violations += audit(page, axe, "Risk")
     assert violations == [], "\n".join(violations)
+
+
+def test_keys_reach_what_is_scrolled_and_nothing_else(
+    new_page: Callable[..., Any], serve: Any, tmp_path: Path
+) -> None:
+    page = new_page(viewport={"width": 600, "height": 800})
+    page.goto(serve().url)
+    ready(page)
+    upload(page, payments(tmp_path / "payments.csv"))
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
+    step(page, "Risk")
+    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
+    scrolled = []
+    for width in (600, 1680):
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.wait_for_timeout(2_000)  # the page looks at its parts more than once a second
+        places = page.evaluate(SCROLLED)
+        assert [wider for wider, _ in places] == [is_stop for _, is_stop in places]
+        scrolled.append(sum(wider for wider, _ in places))
+    assert scrolled[0] > scrolled[1]

@@ -24,9 +24,6 @@ __all__ = [
 ]
 
 
-FITTING = 4
-"""Columns that fit a narrow window; a table with more may be scrolled there, which keys must reach."""
-
 WIDE = 7
 """Columns of a table beyond which it may be wider than the page: each is as wide as its text, and a shadow says that it goes on."""
 
@@ -104,12 +101,8 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
         )
         for row in rows
     )
-    wide, scrolled = len(header) > WIDE, len(header) > FITTING
-    return Markup('<div class="scroll{}"{}><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
-        " goes-on wide" if wide else "",
-        Markup(' tabindex="0" role="group" aria-label="Table, may be wider than the page"') if scrolled else "",
-        head,
-        body,
+    return Markup('<div class="scroll{}"><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
+        " goes-on wide" if len(header) > WIDE else "", head, body
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ class TargetCard(pn.viewable.Viewer):
         of = choice.param
         self.loss = pn.widgets.FloatInput.from_param(of.loss, label=texts.TARGET_LOSS, step=0.01, width=170)
         self.percent = pn.widgets.FloatInput.from_param(
-            of.percent, label=texts.TARGET_RISK, step=1.0, width=215
+            of.percent, label=texts.TARGET_RISK, step=1.0, width=255
         )
         self.guessed = pn.widgets.FloatInput.from_param(
             of.guessed, label=texts.TARGET_GUESSED, step=5.0, width=370

@@ -51,6 +51,18 @@ const GIVE = {
     set(node, "role", "group");
     set(node, "aria-label", within(node, ":scope > label, .bk-input-group > label, label") || "choices");
   },
+  ".scroll": (node) => {
+    // keys must reach what is wider than its place, and need not stop at what is not
+    if (node.hasAttribute("aria-label") && !node.dataset.wider) return;
+    if (node.scrollWidth > node.clientWidth) {
+      node.dataset.wider = "1";
+      set(node, "tabindex", "0");
+      set(node, "role", "group");
+      set(node, "aria-label", `${headingOf(node.getRootNode().host) || "Table"}, wider than its place`);
+    } else if (node.dataset.wider) {
+      for (const name of ["data-wider", "tabindex", "role", "aria-label"]) node.removeAttribute(name);
+    }
+  },
   ".tabulator-tableholder": (node) => set(node, "role", "rowgroup"),
   ".tabulator-tableholder > .tabulator-table": (node) => set(node, "role", "none"),
   ".tabulator": (node) => {
