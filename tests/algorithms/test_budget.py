@@ -728,6 +728,7 @@ def test_wrong_budgets_in_a_flow(anonymize: str, partition: str, text: str, tmp_
     assert [text in problem for problem in caught.value.problems] == [True]
 
 
+@pytest.mark.slow
 def test_auto_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_flow(tmp_path)
     about = ["compare", tmp_path / "people.csv", "--schema", path, "--k", "3", "--algorithms", "auto,greedy"]

@@ -27,6 +27,7 @@ from tests.cases.sas_files import write_sas
 SCHEMA = {"x": {"role": "quasi-identifier", "kind": "categorical"}}
 
 
+@pytest.mark.slow
 def test_a_certificate_that_unpacks_to_too_much(tmp_path: Path) -> None:
     """A zip bomb: a third of a gigabyte of zeros in a third of a megabyte. It must be refused before it is unpacked."""
     bomb = tmp_path / "certificate.npz"

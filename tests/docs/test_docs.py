@@ -207,6 +207,7 @@ def test_blocks_are_found_with_their_orders() -> None:
         _page_of("```bash\nls\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

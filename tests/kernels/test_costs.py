@@ -139,6 +139,7 @@ def large_tree() -> Hierarchy:
     return Hierarchy(labels, [-1] + [0] * 1000 + (groups + 1).tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", loss.MEASURES)
 def test_sets_of_10000_values_and_100000_leaves(measure: str) -> None:
     rng = np.random.default_rng(6)

@@ -90,6 +90,7 @@ def test_kicks_of_links_lower_the_loss_further() -> None:
     assert budgeted.parameters["kicks"] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "k"), [("categorical", 5), ("numeric", 3), ("suppression", 10)])
 def test_memory_is_what_was_stated(kind: str, k: int) -> None:
     rng = np.random.default_rng(1)

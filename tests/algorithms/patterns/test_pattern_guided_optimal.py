@@ -138,6 +138,7 @@ def test_what_goes_wrong_in_a_solver_is_not_taken_for_want_of_time() -> None:
     assert _in_time(time.monotonic() + 60, lambda: 3) == 3
 
 
+@pytest.mark.slow
 def test_the_enumeration_needs_no_room_for_each_row_type() -> None:
     """2^13 ways and 2,000 row types: a price of each pair would take 130 MB."""
     frame = pd.DataFrame({"group": [str(i % 13) for i in range(2000)], "own": [str(i) for i in range(2000)]})

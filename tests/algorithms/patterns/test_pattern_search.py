@@ -38,6 +38,7 @@ def tried(coded: Table, k: int, patterns: Any, compiled: bool) -> tuple[int, int
     return before, choices.cost_of(amount), amount, choices
 
 
+@pytest.mark.slow
 @examples(60)
 @given(ROWS, st.integers(2, 3), PATTERNS)
 def test_between_the_optimum_and_the_heuristic(

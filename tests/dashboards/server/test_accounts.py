@@ -38,6 +38,7 @@ def test_a_new_hash_is_argon2id() -> None:
     assert argon2.PasswordHasher().verify(kept, PASSWORD)
 
 
+@pytest.mark.slow
 def test_files_of_earlier_versions_still_work(tmp_path: Path) -> None:
     path = file_of(tmp_path, f"anna:{scrypt(PASSWORD)}", "# a comment", "")
     assert Accounts(path).allow("anna", PASSWORD)
