@@ -33,8 +33,15 @@ matrix:
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 """Of axe."""
 
-CUT = """() => {
+ALL = """
   const all = (root) => [...root.querySelectorAll("*")].flatMap((node) => [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
+"""
+"""Every part of a page, those below shadow roots too."""
+
+CUT = (
+    "() => {"
+    + ALL
+    + """
   const seen = (node) => node.getClientRects().length > 0 && getComputedStyle(node).visibility !== "hidden";
   const cut = [];
   for (const node of all(document)) {
@@ -64,14 +71,18 @@ CUT = """() => {
   if (document.documentElement.scrollWidth > document.documentElement.clientWidth + 2) cut.push("the page is wider than its window");
   return [...new Set(cut)];
 }"""
+)
 """What of the page is cut off, or has no room."""
 
-SCROLLED = """() => {
-  const all = (root) => [...root.querySelectorAll("*")].flatMap((node) => [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
+SCROLLED = (
+    "() => {"
+    + ALL
+    + """
   const named = (node) => node.hasAttribute("aria-label") && !node.dataset.wider;
   return all(document).filter((node) => node.matches(".scroll") && node.getClientRects().length > 0 && !named(node))
     .map((node) => [node.scrollWidth > node.clientWidth, node.tabIndex === 0]);
 }"""
+)
 """Of each part that may be scrolled and has no name of its own: whether it is wider than its place, and whether keys stop at it."""
 
 

@@ -34,6 +34,19 @@ def payments(path: Path, rows: int = 90) -> Path:
     return path
 
 
+def with_payments(
+    new_page: Callable[..., Any], serve: Callable[..., Any], folder: Path, width: int, height: int
+) -> Any:
+    """A page of that size on which the payments are read."""
+    page = new_page(viewport={"width": width, "height": height})
+    page.goto(serve().url)
+    ready(page)
+    upload(page, payments(folder / "payments.csv"))
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
+    ready(page)
+    return page
+
+
 def cut(page: Any) -> list[str]:
     """What of the screen has no room in either window, light or dark."""
     faults = []
@@ -50,12 +63,7 @@ def cut(page: Any) -> list[str]:
 def test_a_wide_table_is_readable_in_a_small_window(
     new_page: Callable[..., Any], serve: Callable[..., Any], tmp_path: Path
 ) -> None:
-    page = new_page(viewport={"width": 1000, "height": 700})
-    page.goto(serve().url)
-    ready(page)
-    upload(page, payments(tmp_path / "payments.csv"))
-    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
-    ready(page)
+    page = with_payments(new_page, serve, tmp_path, 1000, 700)
     faults = {"Data": cut(page)}
     step(page, "Risk")
     page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
@@ -90,12 +98,7 @@ def test_a_wide_table_is_readable_in_a_small_window(
 def test_a_file_of_ones_own_in_a_narrow_window_is_clean_under_axe(
     new_page: Callable[..., Any], serve: Any, tmp_path: Path, axe: str
 ) -> None:
-    page = new_page(viewport={"width": 600, "height": 800})
-    page.goto(serve().url)
-    ready(page)
-    upload(page, payments(tmp_path / "payments.csv"))
-    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
-    ready(page)
+    page = with_payments(new_page, serve, tmp_path, 600, 800)
     violations = audit(page, axe, "Data")
     step(page, "Risk")
     page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
@@ -106,11 +109,7 @@ def test_a_file_of_ones_own_in_a_narrow_window_is_clean_under_axe(
 def test_keys_reach_what_is_scrolled_and_nothing_else(
     new_page: Callable[..., Any], serve: Any, tmp_path: Path
 ) -> None:
-    page = new_page(viewport={"width": 600, "height": 800})
-    page.goto(serve().url)
-    ready(page)
-    upload(page, payments(tmp_path / "payments.csv"))
-    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
+    page = with_payments(new_page, serve, tmp_path, 600, 800)
     step(page, "Risk")
     page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
     scrolled = []

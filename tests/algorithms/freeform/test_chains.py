@@ -57,11 +57,12 @@ def test_threads_do_not_show(measure: str, reciprocal: bool, monkeypatch: pytest
     monkeypatch.setattr(chains, "_PIECE", 32)
     table = random_table(200 if reciprocal else 300)
     results = []
-    for threads in (1, 5):
+    for threads in (1, 2, 5):
         part = part_of(table, measure)
         outcome = two_phase(part, 5, first=100, rounds=3, kicks=3, reciprocal=reciprocal, threads=threads)
         results.append(outcome.matches)
     assert (results[0] == results[1]).all()
+    assert (results[0] == results[2]).all()
 
 
 def test_kicks_and_rounds_lower_the_loss() -> None:

@@ -474,16 +474,17 @@ def test_a_release_of_partitions(method: str, n: int, k: int) -> None:
     af.measure(people, anon, ["gcp", "usefulness"])
 
 
-def test_each_match_is_drawn_as_often_as_its_record_has_matches() -> None:
+@seeded(4000, 1000)
+def test_each_match_is_drawn_as_often_as_its_record_has_matches(seeds: range) -> None:
     table = numbers(11)
     anon = af.anonymize(table, "greedy", k=4, partition_size=6, reciprocal=True)
     degrees = (anon.matches >= 0).sum(axis=1)
     assert set(degrees.tolist()) == {4, 5}
     from anonflow.release import RandomWords, draw_assignment
 
-    times = 1000
+    times = len(seeds)
     counts = np.zeros((11, 11))
-    for seed in range(times):
+    for seed in seeds:
         counts[np.arange(11), draw_assignment(anon.matches, RandomWords(seed + 2**127))] += 1
     for j, row in enumerate(anon.matches):
         row = row[row >= 0]
