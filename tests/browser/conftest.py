@@ -121,7 +121,9 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
     contexts = []
 
     def make(**settings: Any) -> Any:
-        settings = {"viewport": {"width": 1280, "height": 800}, "accept_downloads": True, **settings}
+        # colours at once: a fade that starts late on a busy machine is no colour of the page
+        usual = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
+        settings = {**usual, "accept_downloads": True, **settings}
         context = browser.new_context(**settings)
         context.set_default_timeout(30_000)
         contexts.append(context)

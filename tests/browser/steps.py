@@ -101,12 +101,17 @@ def step(page: Any, name: str) -> None:
     ready(page)
 
 
+SERVED_IN = """theme => document.documentElement.dataset.theme === theme && (theme === "dark") ===
+  [...Bokeh.documents[0].all_models].some(model => model.css_classes && model.css_classes.includes("af-dark"))"""
+"""The page is light or dark, and so is what the server has drawn anew, such as figures and the buttons beside them."""
+
+
 def in_light_and_dark(page: Any) -> Iterator[str]:
     """A light page, then the same in the dark, by its own button; it is light again after it."""
     for scheme, other in (("light", "dark"), ("dark", "light")):
         yield scheme
         page.get_by_role("button", name="Dark mode").click()
-        page.wait_for_function(f"document.documentElement.dataset.theme === '{other}'")
+        page.wait_for_function(SERVED_IN, arg=other)
         page.wait_for_timeout(300)
         ready(page)
 
@@ -143,7 +148,7 @@ def audit(page: Any, axe: str, where: str) -> list[str]:
         "async rules => (await axe.run(document, { runOnly: rules })).violations", RULES
     )
     return [
-        f"{where}: {item['id']}: {item['help']}: {node['html'][:160]}"
+        f"{where}: {item['id']}: {node['html'][:160]}: {node['failureSummary']}"
         for item in violations
         for node in item["nodes"][:3]
     ]
