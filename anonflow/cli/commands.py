@@ -20,6 +20,15 @@ __all__: list[str] = []
 
 Delimiter = Annotated[str, typer.Option(help="The delimiter of a CSV file; auto detects it.", metavar="MARK")]
 Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file; auto detects it.")]
+DelimiterOrFlows = Annotated[
+    str | None,
+    typer.Option(
+        help="The delimiter of a CSV file; without it, the flow's, or it is detected.", metavar="MARK"
+    ),
+]
+EncodingOrFlows = Annotated[
+    str | None, typer.Option(help="The encoding of a CSV file; without it, the flow's, or it is detected.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 FlowFile = Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")]
 SeedFile = Annotated[
@@ -393,8 +402,8 @@ def prepare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
     as_json: AsJson = False,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: DelimiterOrFlows = None,
+    encoding: EncodingOrFlows = None,
 ) -> int:
     """Show what each step under `prepare` changes in a table: cells, rows, distinct values; never a value."""
     from anonflow.cli.show import table as shown
@@ -403,7 +412,7 @@ def prepare(
     steps = _schema(schema).preparation
     if not steps:
         raise ParameterError(f"{schema}: has no steps under 'prepare:'; add some, or do not run prepare")
-    changes = steps.changes(read_frame(file, delimiter=delimiter, encoding=encoding))
+    changes = steps.changes(read_frame(file, **_form(schema, file, delimiter, encoding)))
     rows = changes.to_dict("records")
     if as_json:
         say_json(json.dumps(rows, indent=2))
@@ -461,8 +470,8 @@ def verify(
     ] = 0,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: DelimiterOrFlows = None,
+    encoding: EncodingOrFlows = None,
 ) -> int:
     """Check a release, against its original or alone, for criteria such as k-anonymity and k-regularity."""
     from dataclasses import replace
@@ -481,8 +490,10 @@ def verify(
         raise ParameterError("--algorithm runs the method on the original: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
     rows_of: Any = release  # a path, so that the description beside the file is checked, too
-    if (another_tool or original is None) and (delimiter, encoding) != (",", "utf-8"):
-        rows_of = _published(release, delimiter, encoding)
+    if another_tool or original is None:
+        form = found_form(release, delimiter or "auto", encoding or "auto")
+        if form != (",", "utf-8"):
+            rows_of = _published(release, *form)
     answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
     if keys:
         sets = {"key-sets": {"sets": _key_sets(keys)}}
@@ -549,8 +560,8 @@ def describe(
     register: Register = None,
     threshold: Annotated[float, typer.Option(help="Count the rows with a greater risk.")] = 0.09,
     as_json: AsJson = False,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: DelimiterOrFlows = None,
+    encoding: EncodingOrFlows = None,
 ) -> int:
     """Show what a receiver of RELEASE sees; with --release and --schema, show the classes, risks and diversity of any release."""
     if (received is None) == (release is None):
@@ -638,8 +649,8 @@ def attack(
     keys: Keys = None,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: DelimiterOrFlows = None,
+    encoding: EncodingOrFlows = None,
 ) -> int:
     """Try attackers on a release, with its original or without, and show how often each succeeds."""
     from anonflow import risk
@@ -689,8 +700,8 @@ def risk(
         bool, typer.Option("--owner", help="List the riskiest records by position: for the owner only.")
     ] = False,
     as_json: AsJson = False,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: DelimiterOrFlows = None,
+    encoding: EncodingOrFlows = None,
 ) -> int:
     """Show which few columns single people out, and how many are unique in the population, before anything is done."""
     from anonflow import risk as room
@@ -733,42 +744,71 @@ def _text_rows(frame: Any, number: Any) -> list[list[str]]:
     return [[number(cell) for cell in row] for row in frame.itertuples(index=False)]
 
 
-def _published(file: Path, delimiter: str, encoding: str) -> Any:
+def _published(file: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the cells of a published file, or of a register, of any tool."""
     from anonflow.table.spreadsheets import read_published
 
-    return read_published(file, delimiter=delimiter, encoding=encoding)
+    form = found_form(file, delimiter or "auto", encoding or "auto")
+    return read_published(file, delimiter=form[0], encoding=form[1])
 
 
-def _table_or_schema(file: Path | None, schema: Path, delimiter: str, encoding: str) -> Any:
+def _table_or_schema(file: Path | None, schema: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the table of a file; without one its schema."""
     return _schema(schema) if file is None else _table(file, schema, delimiter, encoding)
 
 
-def _table(file: Path, schema: Path, delimiter: str, encoding: str) -> Any:
+def _table(file: Path, schema: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the table of a file, with a schema from a schema file or a flow."""
     from anonflow.table import Table
 
-    return Table.read(file, _schema(schema), delimiter=delimiter, encoding=encoding)
+    return Table.read(file, _schema(schema), **_form(schema, file, delimiter, encoding))
+
+
+def _form(schema: Path, file: Path, delimiter: str | None, encoding: str | None) -> dict[str, Any]:
+    """Return how a file is read: what a flow says of its source holds for it, too, unless the caller says another form."""
+    from anonflow.engine.flows.loader import source_of
+
+    document = _document(schema)
+    form: dict[str, Any] = {}
+    if _described(document).get("source") is not None:
+        source = source_of(document)
+        if source.csv is not None:
+            delimiter, encoding = delimiter or source.delimiter, encoding or source.encoding
+        form = {"missing": source.missing, "sheet": source.sheet, "labels": source.labels}
+        form["user_missing"] = source.codes == "values"
+    delimiter, encoding = found_form(file, delimiter or "auto", encoding or "auto")
+    return {**form, "delimiter": delimiter, "encoding": encoding}
+
+
+def _document(schema: Path) -> Any:
+    """Return what a schema file or a flow says."""
+    from anonflow import strict_yaml
+    from anonflow.errors import SchemaError
+
+    return strict_yaml.read(schema, error=SchemaError)
+
+
+def _described(document: Any) -> dict[str, Any]:
+    """Return what a flow says under 'table:'; of another file, nothing."""
+    data = document.data
+    is_flow = isinstance(data, dict) and isinstance(data.get("table"), dict) and "flow" in data
+    return data["table"] if is_flow else {}
 
 
 def _schema(schema: Path) -> Any:
     """Return the schema of a schema file, or of a flow."""
-    from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
 
-    document = strict_yaml.read(schema, error=SchemaError)
-    data = document.data
-    if isinstance(data, dict) and isinstance(data.get("table"), dict) and "flow" in data:
-        columns = data["table"].get("columns")
-        if not isinstance(columns, dict):
-            raise FlowError(f"{schema}: the flow has no columns under 'table:'")
-        try:
-            return Schema(columns, folder=schema.parent, prepare=data["table"].get("prepare"))
-        except SchemaError as error:
-            raise error.in_file(schema) from None
-    return Schema.read(schema)
+    table = _described(_document(schema))
+    if not table:
+        return Schema.read(schema)
+    if not isinstance(table.get("columns"), dict):
+        raise FlowError(f"{schema}: the flow has no columns under 'table:'")
+    try:
+        return Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
+    except SchemaError as error:
+        raise error.in_file(schema) from None
 
 
 def _measure(text: str) -> str | dict[str, Any]:
@@ -820,8 +860,8 @@ def compare(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: AsJson = False,
-    delimiter: Delimiter = "auto",
-    encoding: Encoding = "auto",
+    delimiter: DelimiterOrFlows = None,
+    encoding: EncodingOrFlows = None,
 ) -> int:
     """Run several methods and show what each costs."""
     from anonflow import engine
@@ -855,7 +895,7 @@ def compare(
     if measures and not targets and not as_json:
         raise ParameterError("--measure needs --csv or --html, which its numbers are written to, or --json")
     check_targets(targets, {file: "the table", schema: "the schema"})
-    table = _table(file, schema, *found_form(file, delimiter, encoding))
+    table = _table(file, schema, delimiter, encoding)
     with ProgressDisplay(quiet) as progress:
         report = engine.compared(
             table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,

@@ -25,6 +25,7 @@ from anonflow.engine.flows.spec import (
     PartitionSpec,
     PublishSpec,
     RunSpec,
+    SourceSpec,
     StepsSpec,
     TableSpec,
 )
@@ -33,7 +34,7 @@ from anonflow.engine.flows.versions import newest
 from anonflow.errors import FlowError
 from anonflow.table.schema import Schema
 
-__all__ = ["flow_from", "load_flow"]
+__all__ = ["flow_from", "load_flow", "source_of"]
 
 KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "publish", "run")
 
@@ -110,6 +111,29 @@ def flow_from(
     problems.raise_if_any()
     assert flow is not None
     return replace(flow, digest=document.digest)
+
+
+def source_of(document: strict_yaml.Document) -> SourceSpec:
+    """Check the source alone of a flow that was read: how its table is to be read, whatever else the flow says.
+
+    Parameters
+    ----------
+    document : Document
+        With a source under ``table``.
+
+    Raises
+    ------
+    FlowError
+        With every problem of the source, each with file, line and column.
+    """
+    problems = document.problems()
+    path: KeyPath = ("table", "source")
+    source = Sections(document.data, problems, Path()).model(
+        SourceSpec, path, data=document.data["table"]["source"]
+    )
+    problems.raise_if_any()
+    assert source is not None
+    return source
 
 
 class _Checker:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -127,6 +128,63 @@ def test_compare_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert status == 0
     assert "3 columns between tabs, encoding utf-8" in err
     assert "mondrian" in out
+
+
+COLUMNS = "{age: {role: quasi-identifier, kind: numeric}, city: {role: quasi-identifier, kind: categorical}}"
+
+
+@pytest.mark.parametrize("command", ["risk", "prepare", "compare", "verify", "attack", "describe"])
+def test_commands_read_a_table_as_its_flow_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Delimiter, encoding and texts for missing values hold for the other commands, too; detected without a flow."""
+    frame = pd.DataFrame({"age": range(24), "city": ["Ulm", "Köln", "keine", "Bonn"] * 6})
+    usual, other = tmp_path / "usual.csv", tmp_path / "other.csv"
+    frame.replace("keine", "").to_csv(usual, index=False)
+    frame.to_csv(other, sep=";", index=False, encoding="cp1252")
+    schema, flow = tmp_path / "schema.yaml", tmp_path / "flow.yaml"
+    prepared = "prepare: [{bottom-code: {column: age, at: 12}}]"
+    schema.write_text(f"columns: {COLUMNS}\n{prepared}\n")
+    source = '{csv: other.csv, delimiter: ";", encoding: cp1252, missing: [keine]}'
+    flow.write_text(
+        f"flow: other\nversion: 1\ntable:\n  source: {source}\n  columns: {COLUMNS}\n  {prepared}\n"
+        "steps: [{anonymize: {algorithm: mondrian, k: 2}}]\npublish: {table: out/release.csv}\n"
+    )
+    status, _, err = shell(capsys, "run", flow, "--quiet")
+    assert status == 0, err
+    release = ["--release", tmp_path / "out" / "release.csv"]
+
+    def answer(file: Path, described: Path, *more: object) -> tuple[int, str, str]:
+        arguments: dict[str, list[object]] = {
+            "risk": [file],
+            "prepare": [file],
+            "compare": [file, "--k", 2, "--algorithms", "mondrian", "--quiet"],
+            "verify": [*release, "--original", file, "--k", 2],
+            "attack": [*release, "--original", file, "--k", 2],
+            "describe": [*release, "--original", file],
+        }
+        return shell(capsys, command, *arguments[command], "--schema", described, *more)
+
+    def shown(text: str) -> str:
+        return re.sub(r"\d+\.\d+ s\b|\d+ ms\b", "", text)
+
+    status, out, _ = answer(usual, schema)
+    assert status == 0
+    assert shown(answer(other, flow)[1]) == shown(out)
+    status, _, err = answer(other, schema)
+    assert "2 columns between semicolons, encoding cp1252" in err
+    assert answer(other, flow, "--delimiter", ",")[0] == 2
+
+
+def test_a_source_with_problems_is_no_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, flow = people(tmp_path / "people.csv", ";"), tmp_path / "flow.yaml"
+    flow.write_text(
+        f"flow: wrong\nversion: 1\ntable:\n  source: {{csv: people.csv, delimiter: 5}}\n  columns: {COLUMNS}\n"
+    )
+    status, _, err = shell(capsys, "risk", file, "--schema", flow)
+    assert status == 2
+    assert err.startswith(f"anonflow: {flow}:4:40: ")
+    assert "must be text; put it in quotes" in err
 
 
 @pytest.mark.parametrize("pieces", ["", ", pieces: 8"])
