@@ -33,6 +33,9 @@ matrix:
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 """Of axe."""
 
+COLOURS = ["color-contrast", "link-in-text-block"]
+"""What may differ between a light page and the same in the dark."""
+
 ALL = """
   const all = (root) => [...root.querySelectorAll("*")].flatMap((node) => [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
 """
@@ -140,12 +143,14 @@ def run_all(page: Any, text: str) -> None:
     seen(page, text).wait_for(timeout=120_000)
 
 
-def audit(page: Any, axe: str, where: str) -> list[str]:
+def audit(page: Any, axe: str, where: str, *, colours: bool = False) -> list[str]:
+    """What axe finds on a page; of a page that was audited in other colours, in its colours alone."""
     page.wait_for_timeout(1_000)  # names are given while the page is idle
     page.evaluate(axe)
+    rules = {"type": "rule", "values": COLOURS} if colours else {"type": "tag", "values": RULES}
     # of what axe hands back, the rules that hold are megabytes
     violations = page.evaluate(
-        "async rules => (await axe.run(document, { runOnly: rules })).violations", RULES
+        "async rules => (await axe.run(document, { runOnly: rules })).violations", rules
     )
     return [
         f"{where}: {item['id']}: {node['html'][:160]}: {node['failureSummary']}"

@@ -14,7 +14,11 @@ pytestmark = pytest.mark.browser
 
 
 def audit_both(page: Any, axe: str, where: str) -> list[str]:
-    return [fault for scheme in in_light_and_dark(page) for fault in audit(page, axe, f"{where}, {scheme}")]
+    return [
+        fault
+        for scheme in in_light_and_dark(page)
+        for fault in audit(page, axe, f"{where}, {scheme}", colours=scheme == "dark")
+    ]
 
 
 def test_every_screen_is_clean_under_axe(page: Any, serve: Any, tmp_path: Path, axe: str) -> None:

@@ -24,7 +24,7 @@ def at_widths(page: Any, name: str, script: str) -> list[str]:
         ready(page)
         for scheme in in_light_and_dark(page):
             faults += [f"{name} at {width}, {scheme}: {fault}" for fault in page.evaluate(CUT)]
-            faults += audit(page, script, f"{name} at {width}, {scheme}")
+            faults += audit(page, script, f"{name} at {width}, {scheme}", colours=scheme == "dark")
             shot(page, f"{name}-{scheme}-{width}", full_page=True)
     return faults
 
