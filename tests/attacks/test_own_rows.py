@@ -209,8 +209,10 @@ def process(*arguments: object) -> tuple[int, str, str]:
 
 
 @pytest.mark.slow
-def test_one_process_publishes_and_another_one_verifies_from_files_alone(tmp_path: Path) -> None:
-    command = ["-m", "anonflow", *written(tmp_path, table(80), pd.DataFrame({"age": ["1"]}))]
+def test_one_process_publishes_and_another_one_verifies_from_files_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [*written(tmp_path, table(80), pd.DataFrame({"age": ["1"]}))]
     command += [
         "--k",
         4,
@@ -225,18 +227,18 @@ def test_one_process_publishes_and_another_one_verifies_from_files_alone(tmp_pat
 
     status, _, err = process("-c", PUBLISH, tmp_path, "drawn")
     assert status == 0, err
-    status, out, err = process(*command)
+    status, out, err = shell(capsys, *command)
     answer = json.loads(out)
     assert (status, answer["holds"], len(answer["remarks"])) == (0, True, 1), err
     assert "cannot be read off a file" in err
-    status, out, _ = process(*command, "--certificate", tmp_path / "c.npz")
+    status, out, _ = shell(capsys, *command, "--certificate", tmp_path / "c.npz")
     assert (status, json.loads(out)["holds"]) == (0, True)
 
     # without its other columns: what the certificate says cannot be compared, and that is no pass
     release = pd.read_csv(tmp_path / "r.csv", dtype=str)
     release.drop(columns="ill").to_csv(tmp_path / "r.csv", index=False)
     (tmp_path / "r.csv-metadata.json").unlink()  # which would say so
-    status, out, err = process(*command[:-2], "--certificate", tmp_path / "c.npz")
+    status, out, err = shell(capsys, *command[:-2], "--certificate", tmp_path / "c.npz")
     answer = json.loads(out)
     assert (status, answer["holds"]) == (1, False)
     assert [item["holds"] for item in answer["checks"]] == [True, True, None]
@@ -244,14 +246,14 @@ def test_one_process_publishes_and_another_one_verifies_from_files_alone(tmp_pat
 
     status, _, err = process("-c", PUBLISH, tmp_path, "undrawn")
     assert status == 0, err
-    status, out, err = process(*command)
+    status, out, err = shell(capsys, *command)
     assert (status, len(json.loads(out)["remarks"])) == (0, 2)
     assert "(p = " in err
     # that is no row that the certificate was made with
-    status, out, _ = process(*command, "--certificate", tmp_path / "c.npz")
+    status, out, _ = shell(capsys, *command, "--certificate", tmp_path / "c.npz")
     assert (status, json.loads(out)["checks"][-1]["holds"]) == (1, False)
     # one row missing: status 1; no such file: status 2
     pd.read_csv(tmp_path / "r.csv", dtype=str)[1:].to_csv(tmp_path / "r.csv", index=False)
-    assert process(*command)[0] == 1
+    assert shell(capsys, *command)[0] == 1
     (tmp_path / "r.csv").unlink()
-    assert process(*command)[0] == 2
+    assert shell(capsys, *command)[0] == 2

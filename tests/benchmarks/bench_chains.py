@@ -230,8 +230,9 @@ def around_the_defaults(small: bool) -> list[dict[str, Any]]:
     for option, values in DEFAULTS.items():
         for value in values[:2] if small else values:
             options = {"kicks": FEW_KICKS} | {option: value}
-            few = af.Table(table.frame.iloc[:200], table.schema)
-            af.anonymize(few, "two-phase", k=10, seed=1, **options)  # compiles
+            if not small:
+                few = af.Table(table.frame.iloc[:200], table.schema)
+                af.anonymize(few, "two-phase", k=10, seed=1, **options)  # compiles
             rows += figures(f"{name}, k = 10, {option} {value}", *measured(table, "two-phase", 10, **options))
     return rows
 
@@ -298,7 +299,7 @@ def in_pieces(n: int, small: bool) -> list[dict[str, Any]]:
 def glance(small: bool) -> list[dict[str, Any]]:
     """Processor seconds against loss, for 5,000 census-like records, k = 10: the figures, and the picture."""
     table = af.Table(
-        af.datasets.census_like(100 if small else 5_000, seed=1), af.datasets.schema("census_like")
+        af.datasets.census_like(60 if small else 5_000, seed=1), af.datasets.schema("census_like")
     )
     rows: list[dict[str, Any]] = []
     panels: list[tuple[str, dict[str, Curve]]] = []
@@ -321,7 +322,7 @@ def beside_the_audited(small: bool) -> list[dict[str, Any]]:
         return rows
     table = adult(folder)
     if small:
-        table = af.Table(table.frame.iloc[:300], table.schema)
+        table = af.Table(table.frame.iloc[:60], table.schema)
     for k, audited in AUDITED.items():
         more, curves = against_time(f"Adult, k = {k}", table, k, ADULT, time.perf_counter)
         rows += more

@@ -141,9 +141,13 @@ def test_what_goes_wrong_in_a_solver_is_not_taken_for_want_of_time() -> None:
 @pytest.mark.slow
 def test_the_enumeration_needs_no_room_for_each_row_type() -> None:
     """2^13 ways and 2,000 row types: a price of each pair would take 130 MB."""
-    frame = pd.DataFrame({"group": [str(i % 13) for i in range(2000)], "own": [str(i) for i in range(2000)]})
-    records = table(frame).records
-    choices = choices_of(records, np.array([2], np.uint64), np.array([1]), 2, 2)
+
+    def choices_for(n: int) -> Any:
+        frame = pd.DataFrame({"group": [str(i % 13) for i in range(n)], "own": [str(i) for i in range(n)]})
+        return choices_of(table(frame).records, np.array([2], np.uint64), np.array([1]), 2, 2)
+
+    assert row_assignment(choices_for(26)) is not None  # compiles, which takes minutes while memory is traced
+    choices = choices_for(2000)
     tracemalloc.start()
     amount = row_assignment(choices)
     peak = tracemalloc.get_traced_memory()[1]

@@ -33,6 +33,11 @@ def by_name(frame: pd.DataFrame) -> dict[str, Any]:
     return {row["attacker"]: row for row in frame.to_dict("records")}
 
 
+def read_as(frame: pd.DataFrame) -> list[str]:
+    """Each row as one text."""
+    return ["/".join(cells) for cells in zip(*(frame[name].astype(str) for name in frame), strict=True)]
+
+
 def graph_table(covers: np.ndarray) -> tuple[af.Table, Release]:
     """A table of n people, and a release whose row j covers the originals of ``covers[j]`` and is person j's."""
     n = len(covers)
@@ -96,13 +101,13 @@ def test_the_draw_itself_is_one_in_k(algorithm: str) -> None:
     options = SOON.get(algorithm, {})
     anon = af.anonymize(table, algorithm, k=k, seed=3, **options)
     together = np.zeros((40, 40))
-    frame = anon.frame().astype(str).agg("/".join, axis=1)
+    names = list(table.qi_columns)
+    frame = pd.Series(read_as(anon.frame()[names]))
     label = {text: i for i, text in enumerate(dict.fromkeys(frame))}
     for seed in range(draws):
         release = risk.AttackContext.of(table, anon, seed=seed)
         assert release.truth is not None
-        texts = release.frame[list(table.qi_columns)].astype(str).agg("/".join, axis=1)
-        rows = np.array([label[text] for text in texts])
+        rows = np.array([label[text] for text in read_as(release.frame[names])])
         together[rows, release.truth] += 1
     # rows that read the same are one choice for who looks at them, so at most their number times 1/k
     counts = frame.map(label).value_counts().sort_index().to_numpy()
