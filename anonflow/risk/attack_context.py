@@ -199,6 +199,18 @@ class AttackContext:
     def _with_keys(self) -> dict[tuple[str, ...], AttackContext]:
         return {}
 
+    def without_truth(self, rng: np.random.Generator) -> AttackContext:
+        """Return the same release without the true rows, with random numbers of its own; its rows are not read again.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        """
+        other = replace(self, truth=None, rng=rng)
+        if "evidence" in vars(self):  # says nothing about the truth
+            vars(other)["evidence"] = self.evidence
+        return other
+
     @property
     def deleted(self) -> int:
         """How many records have no row."""

@@ -343,7 +343,7 @@ def plausible(anonymization: Anonymization, context: risk.AttackContext, seed: i
     elif context.listing is None or not _lists_are_short(context):
         return None
     else:
-        row = np.argsort(replace(context, truth=None, rng=rng).judged())
+        row = np.argsort(context.without_truth(rng).judged())
     if 0 < suppressed.sum() < min(anonymization.k, table.n):
         row[suppressed] = rng.choice(row[~suppressed], int(suppressed.sum()))
     others = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
@@ -478,7 +478,7 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
             "This line needs a fresh draw from matches in memory, and there are none, or too many; anonflow.attack uses "
             "the true rows, for the owner.",
         )  # fmt: skip
-    fresh = replace(context, truth=None, rng=np.random.default_rng(derived_seed(seed, "insider")))
+    fresh = context.without_truth(np.random.default_rng(derived_seed(seed, "insider")))
     attack = risk.Insider(1).attack(fresh)
     says = f"By a fresh draw: {attack.sentence[0].lower()}{attack.sentence[1:]}"
     if not attack.at_risk:

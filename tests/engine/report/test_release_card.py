@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow.criteria.evidence import collect
 from anonflow.engine.execution.events import Cancelled
 from anonflow.engine.report.card import LINES, Prices, ReleaseCard, cards_of, plausible, sample_of, smallest_k
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
+from anonflow.risk import attack_context
 from anonflow.risk.attack import OF_THE_ROW
 from anonflow.risk.attack_context import AttackContext
 
@@ -216,6 +218,19 @@ def test_cards_of_several_thresholds_try_everybody_once(monkeypatch: pytest.Monk
     assert len(once) == len(set(once))
     items = [cards_of(anonymization, release, (), None, [limit], SEED)[0] for limit in (None, 0.09)]
     assert [repr(card) for card in both] == [repr(card) for card in items]
+
+
+def test_a_card_reads_the_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    def counted(*args: Any, **settings: Any) -> Any:
+        read.append(args)
+        return collect(*args, **settings)
+
+    monkeypatch.setattr(attack_context, "collect", counted)
+    verdicts = {line.name: line.verdict for line in card(table()).lines}
+    assert verdicts["insider"] != "not measured"
+    assert len(read) == 1
 
 
 @pytest.mark.parametrize(
