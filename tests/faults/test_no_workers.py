@@ -283,7 +283,13 @@ def test_a_wait_is_a_duration(tmp_path: Path, wait: str) -> None:
 def test_processes_that_cannot_be_started(tmp_path: Path, program: str) -> None:
     """Fault: no worker process lives. Said: what to do, status 3, soon. On disk: nothing."""
     flow = write_flow(tmp_path, n=200, publish=REPORTED)
-    broken = f"import multiprocessing.spawn as spawn\nspawn.set_executable({program!r})"
+    # Python's resource tracker starts before the fault: one that dies is started again for each semaphore, and a
+    # finalizer that writes to the closed one prints a traceback now and then
+    broken = f"""
+        from multiprocessing import resource_tracker, spawn
+        resource_tracker.ensure_running()
+        spawn.set_executable({program!r})
+    """
     done = changed(broken, "run", flow, "--quiet", "--scheduler", "processes", timeout=120)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
