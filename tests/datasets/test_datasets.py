@@ -142,9 +142,9 @@ def test_census_like_is_skewed_and_correlated() -> None:
 def test_census_like_is_fast() -> None:
     seconds = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         datasets.census_like(500_000, 0)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 2
 
 

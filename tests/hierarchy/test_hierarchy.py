@@ -254,9 +254,9 @@ def test_a_hundred_thousand_leaves() -> None:
     lo = rng.integers(0, n - 1, 200_000)
     hi = np.minimum(lo + rng.integers(0, 150, len(lo)), n - 1)
     tree.lca(lo[:2], hi[:2])
-    start = time.perf_counter()
+    start = time.process_time()
     nodes = tree.lca(lo, hi)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     same = lo // 100 == hi // 100
     assert (nodes[~same] == 0).all()
     inside = same & (lo < hi)

@@ -154,10 +154,10 @@ def test_shared_parts_do_not_multiply() -> None:
     part: Any = {"x": ["y"]}
     for _ in range(100):
         part = {"a": [part] * 10, "b": part}
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(HierarchyError):
         Hierarchy.from_nested({"*": part})
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
@@ -246,10 +246,10 @@ def test_unknown_keys_and_labels_get_a_hint() -> None:
     assert "Japan" not in str(caught.value)
     with pytest.raises(HierarchyError):
         tree.bounds("Europe")
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(HierarchyError, match="and 49,990 more"):
         tree.bounds([f"Europ{i}" for i in range(50_000)])
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_boundaries_of_a_paper() -> None:
