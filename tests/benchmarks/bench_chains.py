@@ -298,8 +298,9 @@ def in_pieces(n: int, small: bool) -> list[dict[str, Any]]:
 
 def glance(small: bool) -> list[dict[str, Any]]:
     """Processor seconds against loss, for 5,000 census-like records, k = 10: the figures, and the picture."""
+    # not fewer: two-phase searches tables of up to 64 records longest
     table = af.Table(
-        af.datasets.census_like(60 if small else 5_000, seed=1), af.datasets.schema("census_like")
+        af.datasets.census_like(100 if small else 5_000, seed=1), af.datasets.schema("census_like")
     )
     rows: list[dict[str, Any]] = []
     panels: list[tuple[str, dict[str, Curve]]] = []
@@ -322,7 +323,7 @@ def beside_the_audited(small: bool) -> list[dict[str, Any]]:
         return rows
     table = adult(folder)
     if small:
-        table = af.Table(table.frame.iloc[:60], table.schema)
+        table = af.Table(table.frame.iloc[:100], table.schema)
     for k, audited in AUDITED.items():
         more, curves = against_time(f"Adult, k = {k}", table, k, ADULT, time.perf_counter)
         rows += more
