@@ -127,7 +127,8 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
     measure : str
         A loss that never falls when more is covered: not entropy.
     effort : float, optional
-        How much more than usual is searched in step 3; 0 leaves it out.
+        How much more than usual is searched in step 3, where 0 leaves it out, and counted in step 1, where less
+        than 1 is as 1.
 
     Returns
     -------
@@ -154,7 +155,7 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
     if not 0 <= effort < float("inf"):
         raise ParameterError("effort is a number of at least 0, 1 being the usual")
     weighted = _WeightedRecords.of(records, k, measure)
-    bounds, exact = _relaxed(weighted)
+    bounds, exact = _relaxed(weighted, most=COMBINATIONS * max(1.0, effort))
     if not exact and float(len(weighted.weight)) ** 2 * max(records.q, 1) <= PAIRS:
         bounds = np.maximum(bounds, _pairs(weighted))
         if effort:
@@ -331,7 +332,10 @@ class _Levels:
     exact: bool
 
 
-def _relaxed(weighted: _WeightedRecords, compiled: bool = True) -> tuple[np.ndarray, bool]:
+def _relaxed(
+    weighted: _WeightedRecords, compiled: bool = True, most: float | None = None
+) -> tuple[np.ndarray, bool]:
+    most = COMBINATIONS if most is None else most
     n, q = weighted.records.n, weighted.records.q
     levels_of = [_levels(weighted, a) for a in range(q)]
     order = [a for a in range(q) if levels_of[a] is not None]
@@ -345,9 +349,9 @@ def _relaxed(weighted: _WeightedRecords, compiled: bool = True) -> tuple[np.ndar
         return float(np.prod([float(len(level.look)) for level in levels])) * n
 
     for at in sorted(range(len(levels)), key=lambda at: -len(levels[at].look)):
-        if combinations() > COMBINATIONS and len(levels[at].look) > 2:
+        if combinations() > most and len(levels[at].look) > 2:
             levels[at], exact = _two(levels[at]), False
-    while levels and combinations() > COMBINATIONS:
+    while levels and combinations() > most:
         least = min(range(len(levels)), key=lambda at: levels[at].look.shape[1])
         del levels[least], order[least]
         exact = False

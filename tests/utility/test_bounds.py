@@ -192,6 +192,15 @@ def test_too_much_work_falls_back_on_a_bound(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.undo()
 
 
+def test_more_effort_leaves_no_qi_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = random_records(7, 12)
+    exact = bounds.relaxed_costs(records, 4)
+    monkeypatch.setattr(bounds, "PAIRS", 0)
+    monkeypatch.setattr(bounds, "COMBINATIONS", 12)
+    assert (bounds.record_bounds(records, 4) < exact).any()
+    assert (bounds.record_bounds(records, 4, effort=1_000) >= exact).all()
+
+
 def test_a_result_shows_its_bound_once_it_is_computed() -> None:
     frame = af.datasets.census_like(150, seed=1)
     table = af.Table(frame, af.datasets.schema("census_like"))
