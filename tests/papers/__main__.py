@@ -1,7 +1,7 @@
 """`python -m tests.papers [--small] [--only PLACE] [PAPER ...]`: measure, store, and run the workbooks anew.
 
-Without a number all five. The full run takes a quarter of an hour of processor time for the first (Doka 2015), half an
-hour for the second (Murakami 2018), an hour for the fourth (Tassa 2012), and some minutes for the third and fifth; numbers and the machine's description go to `notebooks/papers/results`.
+Without a number all five. The full run takes a quarter of an hour of processor time for the first (Doka 2015), four
+hours for the second (Murakami 2018), an hour for the fourth (Tassa 2012), and some minutes for the third and fifth; numbers and the machine's description go to `notebooks/papers/results`.
 `--only "Figure 8"` measures that place alone, keeps the others, and leaves the workbook to `--small`.
 `--small` leaves the full numbers as they are: it renews what the small run on real data gives, and the workbooks.
 """

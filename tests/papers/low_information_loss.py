@@ -2,8 +2,9 @@
 
 Values are concealed, never generalized in steps, as there: every QI is of kind suppression. CENSUS is not to be
 had: census-like people are generated. The random tables are the paper's but for the draw and for how a
-number becomes a value, which it does not say: ours are rounded to whole numbers. Two-phase takes all records of the
-tables of 100,000 and some of the larger ones; NH takes all up to 1,000,000.
+number becomes a value, which it does not say: ours are rounded to whole numbers. NH and Two-phase take all records
+of the tables up to 1,000,000, and as many of those of 10,000,000. Two-phase cuts larger tables than 100,000 as the paper does (its
+section 3.2.3): sorted, into pieces of 100,000.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from anonflow.utility.bounds import lower_bound
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, ends, falls, rises, spread, timed_run
 
 KS = tuple(range(3, 11))
-NH, FEWER, TWO_PHASE = "NH", "NH on fewer records", "two-phase"
+NH, TWO_PHASE = "NH", "two-phase"
 BOTH = "NH against two-phase"
 SIZES = {
     **{f"Occ_{size}00k": size * 100_000 for size in range(1, 6)},
@@ -31,16 +32,18 @@ SIZES = {
     },
 }
 TABLES = dict(zip(range(8, 19), SIZES))
-MOST, SCALE = 100_000, {"Occ": 40}
-"""Two-phase takes so many records at most, of larger tables of people one for so many of the paper's."""
-RING = 1_000_000
-"""NH takes tables up to this size whole, larger ones as Two-phase does."""
-PIECE = {10: 1_000, 100: 500}
-"""Tables 19 and 20: records in a piece, 100,000 in the paper, for that many pieces at most."""
+MOST = 1_000_000
+"""NH and Two-phase take so many records at most."""
+CUT = 100_000
+"""Records in a piece, as in the paper."""
+SMALL_CUT = {1_000_000: CUT, 10_000_000: 500}
+"""Table 20: records in a piece by the paper's records; a hundred pieces of 100,000 take too long."""
+EFFORT = 3.0
+"""Of the lower bound, so that no QI of 1,000,000 records is left out of it."""
 PASSES = 10
 """Of Two-phase's second phase."""
-PHASED = {100_000: (3,), 10_000: (3, 4, 5, 6, 7), 5_000: (10,)}
-"""Of Table 13's records so many are taken by the paper's two phases and by ejection chains, for each k, in the full run."""
+FEWER = {10_000: 3, 5_000: 10}
+"""Section 3.2: of Table 13's records so many are taken by each way of Two-phase, for this k, in the full run."""
 WAYS: dict[str, dict[str, Any]] = {
     "two-phase, sparse alone": {"start": "sparse", "pairs": "sorted", "improve": "cycles", "p": 0},
     "two-phase, sparse and cycles": {"start": "sparse", "pairs": "sorted", "improve": "cycles"},
@@ -49,7 +52,11 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 """The paper's first phase, its two phases (candidates once, by multiple sorting; negative cycles), and our own."""
 PHASES, BEST = "two-phase, sparse and cycles", "two-phase, dense and chains"
-"""The two that are measured for every k."""
+"""The two that the tables show beside `two-phase`."""
+WAYS_OF = {PHASES: TWO_PHASE, BEST: TWO_PHASE}
+"""They stand beside what the paper prints for Two-phase."""
+EVERY_K, FIRST_K = (13, 14), (8, 9)
+"""The tables that show them for every k, and for the first k alone, to save time."""
 VALUES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "the nearest": np.rint,
     "the next below": np.floor,
@@ -78,11 +85,8 @@ def kind_of(case: str) -> str:
 
 
 def taken(case: str, run: Run) -> int:
-    """How many records Two-phase takes of one of the paper's tables."""
-    of_paper = SIZES[case]
-    if not run.full:
-        return min(600, of_paper // 1_000)
-    return of_paper if of_paper <= MOST else min(MOST, of_paper // SCALE.get(kind_of(case), 1))
+    """How many records NH and Two-phase take of one of the paper's tables."""
+    return min(MOST, SIZES[case]) if run.full else min(600, SIZES[case] // 1_000)
 
 
 def concealed(frame: pd.DataFrame) -> af.Table:
@@ -93,54 +97,56 @@ def concealed(frame: pd.DataFrame) -> af.Table:
 
 
 @cache
-def run_once(method: str, kind: str, n: int, k: int) -> tuple[float, float]:
-    """GCP and seconds of a method."""
-    options = {"start": "dense", "improve": "reassign", "passes": PASSES} if method == "two-phase" else {}
-    anon, seconds = timed_run(table(kind, n), method, k, **options)
+def run_once(
+    method: str, kind: str, n: int, k: int, cut: int = CUT, order: str = "lexicographic"
+) -> tuple[float, float]:
+    """GCP and seconds of NH, or of Two-phase in one of its ways: a table of more records than `cut` is cut in that order."""
+    options: dict[str, Any] = {}
+    if method == TWO_PHASE:
+        options = {"start": "dense", "improve": "reassign", "passes": PASSES}
+    elif method in WAYS:
+        # as many labels as a piece has records, for the paper gives no threshold
+        options = {"p": min(n, cut), **WAYS[method]}
+    if method != NH and n > cut:
+        options |= {"partition_size": cut, "order": order}
+    name = "nh" if method == NH else "two-phase"
+    anon, seconds = timed_run(table(kind, n), name, k, **options)
     return anon.loss("gcp"), seconds
 
 
 def compared(number: int, run: Run) -> Iterator[Figure]:
-    """Tables 8 to 18: NH and Two-phase by k, and the gap between them in percent, of as many records."""
+    """Tables 8 to 18: NH and Two-phase by k, and the gap between them in percent; the paper's phases and chains."""
     if not run.built_in:
         return
     case = TABLES[number]
     kind, n = kind_of(case), taken(case, run)
-    most = SIZES[case] if run.full and SIZES[case] <= RING else n
     for k in KS if run.full else (3, 10):
         key = Key(f"Table {number}", case, k, NH, "GCP")
-        ring, seconds = run_once("nh", kind, most, k)
-        yield Figure(key, ring, most)
-        yield Figure(key._replace(quantity="seconds"), seconds, most)
-        if most > n:
-            ring, _ = run_once("nh", kind, n, k)
-            yield Figure(key._replace(method=FEWER), ring, n)
-        loss, seconds = run_once("two-phase", kind, n, k)
+        ring, seconds = run_once(NH, kind, n, k)
+        yield Figure(key, ring, n)
+        yield Figure(key._replace(quantity="seconds"), seconds, n)
+        loss, seconds = run_once(TWO_PHASE, kind, n, k)
         yield Figure(key._replace(method=TWO_PHASE), loss, n)
         yield Figure(key._replace(method=TWO_PHASE, quantity="minutes"), seconds / 60, n)
         yield Figure(key._replace(method=BOTH, quantity="gap, %"), 100 * (ring / loss - 1), n)
+        if number in EVERY_K or (number in FIRST_K and k == KS[0]):
+            for method in (PHASES, BEST):
+                loss, seconds = run_once(method, kind, n, k)
+                yield Figure(key._replace(method=method), loss, n)
+                yield Figure(key._replace(method=method, quantity="minutes"), seconds / 60, n)
 
 
 def in_ways(run: Run) -> Iterator[Figure]:
-    """The paper's two phases and our own, by k: on some of Table 13's records, the paper's on all where there was time."""
+    """The paper's two phases and our own, each way, on some of Table 13's records."""
     if not run.built_in:
         return
     case = TABLES[13]
-    for n, ks in (PHASED if run.full else {100: (3, 10)}).items():
-        for k in ks:
-            both = (PHASES,) if n == SIZES[case] else (PHASES, BEST)
-            for method in WAYS if k in (3, 10) and n < SIZES[case] else both:
-                yield from in_way(case, n, k, method)
-
-
-def in_way(case: str, n: int, k: int, method: str) -> Iterator[Figure]:
-    """What a way of Two-phase loses on n records, and its minutes."""
-    # as many labels as records, for the paper gives no threshold
-    options = {"p": n, **WAYS[method]}
-    anon, seconds = timed_run(table(kind_of(case), n), "two-phase", k, **options)
-    key = Key("Section 3.2", case if n == SIZES[case] else f"{case}, {n:,} records", k, method, "GCP")
-    yield Figure(key, anon.loss("gcp"), n)
-    yield Figure(key._replace(quantity="minutes"), seconds / 60, n)
+    for n, k in FEWER.items() if run.full else ((100, 3), (100, 10)):
+        for method in WAYS:
+            loss, seconds = run_once(method, kind_of(case), n, k)
+            key = Key("Section 3.2", f"{case}, {n:,} records", k, method, "GCP")
+            yield Figure(key, loss, n)
+            yield Figure(key._replace(quantity="minutes"), seconds / 60, n)
 
 
 def generators(run: Run) -> Iterator[Figure]:
@@ -178,10 +184,10 @@ def bounded(place: str, run: Run) -> Iterator[Figure]:
             continue
         kind, n = kind_of(case), taken(case, run) if run.full else 300
         for k in KS if run.full else (3, 10):
-            bound = lower_bound(table(kind, n).records, k)
+            bound = lower_bound(table(kind, n).records, k, effort=EFFORT)
             assert bound
             key = Key(place, case, k, TWO_PHASE, "LB_Gap")
-            yield Figure(key, run_once("two-phase", kind, n, k)[0] / bound - 1, n)
+            yield Figure(key, run_once(TWO_PHASE, kind, n, k)[0] / bound - 1, n)
             yield Figure(key._replace(method="lower bound", quantity="GCP"), bound, n)
 
 
@@ -190,27 +196,18 @@ def unsorted(place: str, run: Run) -> Iterator[Figure]:
     if not run.built_in:
         return
     for case, of_paper in SIZES.items():
-        if case.startswith("Occ") != (place == "Table 19") or of_paper == 100_000:
+        if case.startswith("Occ") != (place == "Table 19") or of_paper == CUT:
             continue
-        pieces = of_paper // 100_000
-        size = next(size for most, size in PIECE.items() if pieces <= most) if run.full else 100
-        people = table(kind_of(case), (pieces if run.full else min(pieces, 5)) * size)
-        for k in (3, 10) if run.full and pieces < 100 else (3,):
-            along = [
-                timed_run(
-                    people,
-                    "two-phase",
-                    k,
-                    partition_size=size,
-                    order=order,
-                    start="dense",
-                    improve="reassign",
-                    passes=PASSES,
-                )[0].loss("gcp")
+        pieces = of_paper // CUT
+        size = SMALL_CUT.get(of_paper, CUT) if run.full else 100
+        n = (pieces if run.full else min(pieces, 5)) * size
+        for k in (3, 10) if run.full and pieces < 10 else (3,):
+            in_order, as_it_is = (
+                run_once(TWO_PHASE, kind_of(case), n, k, size, order)[0]
                 for order in ("lexicographic", "input")
-            ]
+            )
             key = Key(place, case, k, "without sorting", "gap, %")
-            yield Figure(key, 100 * (along[1] / along[0] - 1), people.n)
+            yield Figure(key, 100 * (as_it_is / in_order - 1), n)
 
 
 PARTS = {
@@ -309,6 +306,7 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
                 "the more pieces the table is cut into, the more",
                 pieces == sorted(pieces),
                 " to ".join(f"{value:.3g} %" for value in (pieces[0], pieces[-1])),
+                "pieces of 500 records of Random_10m against 100,000 of Random_1m",
             )
         )
     for place in ("Figure 11", "Figure 12"):

@@ -123,7 +123,7 @@ class Workbook:
         for key in dict.fromkeys(keys):
             if (key.quantity in TIMES) != times:
                 continue
-            number, figure = self.printed.get(key, ""), self.full.by_key.get(key)
+            number, figure = self.number_printed(key) or "", self.full.by_key.get(key)
             small = None if times else self.small.by_key.get(key)
             results.append(
                 (
@@ -140,9 +140,14 @@ class Workbook:
             )
         return results
 
+    def number_printed(self, key: Key) -> str | None:
+        """What the paper prints for a key; where ours has several ways of the paper's method, the same for each."""
+        ways: dict[str, str] = getattr(self.paper, "WAYS_OF", {})
+        return self.printed.get(key._replace(method=ways.get(key.method, key.method)))
+
     def verdict(self, key: Key) -> str:
         """How near the stored full run is to what is printed; what stands in the way where it is not."""
-        number, figure = self.printed.get(key), self.full.by_key.get(key)
+        number, figure = self.number_printed(key), self.full.by_key.get(key)
         if figure is None and number is None:
             return "of the small run alone"
         if figure is None:
