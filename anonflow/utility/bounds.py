@@ -155,7 +155,7 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
     if not 0 <= effort < float("inf"):
         raise ParameterError("effort is a number of at least 0, 1 being the usual")
     weighted = _WeightedRecords.of(records, k, measure)
-    bounds, exact = _relaxed(weighted, most=COMBINATIONS * max(1.0, effort))
+    bounds, exact = _relaxed(weighted, effort=effort)
     if not exact and float(len(weighted.weight)) ** 2 * max(records.q, 1) <= PAIRS:
         bounds = np.maximum(bounds, _pairs(weighted))
         if effort:
@@ -333,9 +333,9 @@ class _Levels:
 
 
 def _relaxed(
-    weighted: _WeightedRecords, compiled: bool = True, most: float | None = None
+    weighted: _WeightedRecords, compiled: bool = True, effort: float = 1.0
 ) -> tuple[np.ndarray, bool]:
-    most = COMBINATIONS if most is None else most
+    most = COMBINATIONS * max(1.0, effort)
     n, q = weighted.records.n, weighted.records.q
     levels_of = [_levels(weighted, a) for a in range(q)]
     order = [a for a in range(q) if levels_of[a] is not None]

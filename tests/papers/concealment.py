@@ -31,6 +31,7 @@ RANDOMIZED: dict[str, tuple[str, dict[str, Any]]] = {
 """The paper's, and anonflow's own choice of the 2(k - 1) records among which it draws."""
 PAIR = ("k-concealment", "agglomerative")
 ACROSS: dict[str, str] = {}
+PRINTED_AS: dict[str, str] = {}
 
 
 def people(name: str, full: bool) -> af.Table:

@@ -18,6 +18,7 @@ from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, listed
 FIRST_BOUNDARY, BOTH_BOUNDARIES = "boundaries on native-country", "boundaries on native-country, age"
 BOUNDED = {FIRST_BOUNDARY: ("native-country",), BOTH_BOUNDARIES: ("native-country", "age")}
 ACROSS: dict[str, str] = {}
+PRINTED_AS: dict[str, str] = {}
 
 
 def section_5(run: Run) -> Iterator[Figure]:

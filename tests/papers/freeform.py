@@ -80,6 +80,7 @@ ALL_PAIRS = 4_000
 """Records up to which min-cost-flow, whose network has an edge for each pair, and greedy's other ties are measured."""
 CENSUS, ADULT = "census-like", "Adult"
 GREATEST = "greatest gain on NH and k-concealment"
+PRINTED_AS: dict[str, str] = {}
 ACROSS = {
     "Figure 6": "records",
     "Figure 7b": "records",

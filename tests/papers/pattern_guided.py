@@ -43,6 +43,7 @@ COMPARED = ("Table 6", "Table 7", "Table 8")
 SECONDS = 600
 """What the integer program may take."""
 ACROSS: dict[str, str] = {}
+PRINTED_AS: dict[str, str] = {}
 RECORDS: dict[str, int] = {}
 """All tables have as many records as the paper's."""
 

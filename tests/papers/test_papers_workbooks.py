@@ -125,6 +125,19 @@ def test_stored_results_are_of_the_sizes_that_the_code_asks_for() -> None:
     assert {entry.records for entry in Workbook(1).full.at_place("Figure 8")} == set(freeform.BY_K)
 
 
+def test_the_ways_of_a_method_stand_beside_its_printed_number() -> None:
+    book = Workbook(2)
+    key = Key("Table 13", "Random_100k, sd = 1.0", 3, low_information_loss.PHASES, "GCP")
+    rows = {row[2]: row for row in book.rows("Table 13") if row[1] == "3" and row[3] == "GCP"}
+    number = book.printed[key._replace(method=low_information_loss.TWO_PHASE)]
+    for method in (low_information_loss.PHASES, low_information_loss.BEST):
+        assert rows[method][4] == number
+        own = book.full.by_key[key._replace(method=method)].value
+        assert rows[method][7].startswith(verdict(number, own))
+    # a number that is printed is shown for no other quantity
+    assert book.number_printed(key._replace(quantity="gap, %")) is None
+
+
 @pytest.mark.parametrize("number", PAPERS)
 def test_workbooks_show_every_place(number: int) -> None:
     document = json.loads((FOLDER / f"{Workbook(number).name}.ipynb").read_text(encoding="utf-8"))

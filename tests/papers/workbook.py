@@ -141,9 +141,9 @@ class Workbook:
         return results
 
     def number_printed(self, key: Key) -> str | None:
-        """What the paper prints for a key; where ours has several ways of the paper's method, the same for each."""
-        ways: dict[str, str] = getattr(self.paper, "WAYS_OF", {})
-        return self.printed.get(key._replace(method=ways.get(key.method, key.method)))
+        """What the paper prints for a key; the same for each of our ways to run a method that it prints once."""
+        name = self.paper.PRINTED_AS.get(key.method, key.method)
+        return self.printed.get(key._replace(method=name))
 
     def verdict(self, key: Key) -> str:
         """How near the stored full run is to what is printed; what stands in the way where it is not."""

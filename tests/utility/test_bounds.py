@@ -198,6 +198,7 @@ def test_more_effort_leaves_no_qi_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "PAIRS", 0)
     monkeypatch.setattr(bounds, "COMBINATIONS", 12)
     assert (bounds.record_bounds(records, 4) < exact).any()
+    assert (bounds.record_bounds(records, 4, effort=0) < exact).any()  # never fewer than usual
     assert (bounds.record_bounds(records, 4, effort=1_000) >= exact).all()
 
 
