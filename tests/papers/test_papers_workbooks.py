@@ -158,6 +158,21 @@ def test_workbooks_show_every_place(number: int) -> None:
             assert tagged == (ours in ("book.measure_real()", "book.times()"))
 
 
+@pytest.mark.parametrize("number", PAPERS)
+def test_workbooks_show_the_claims_as_the_code_states_them(number: int) -> None:
+    """A sentence of a claim that is changed asks for the workbook to be run anew."""
+    book = Workbook(number)
+    document = json.loads((FOLDER / f"{book.name}.ipynb").read_text(encoding="utf-8"))
+    texts = []
+    for cell in document["cells"]:
+        source = "".join(cell["source"])
+        if source.startswith("book.claims("):
+            texts.append("".join(cell["outputs"][0]["data"]["text/plain"]))
+            assert texts[-1] == repr(eval(source, {"book": book}))
+    for claim in book.claimed():
+        assert claim.timing or any(claim.says in text for text in texts)
+
+
 def test_the_summary_counts_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     book = Workbook(3)
     claims = [
