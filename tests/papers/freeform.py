@@ -74,10 +74,10 @@ SIZES = {15: (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000), 50: (1_000, 2
 """Figure 10: numbers of records for each k; of Adult 16,000 at most."""
 FORMS = {"Figure 8": 50, "Figure 9": 30}
 """Up to which k people are concealed in other forms as well; greedy's ties are measured for the latter."""
-MOST = {"sort-greedy": 100_000, "hungarian": 100_000, "min-cost-flow": 100_000, "k-concealment": 500_000}
-"""Figures 8 to 10: n k at most, for the methods that take longest; k-concealment in other forms up to half of its own."""
-ALL_PAIRS = 4_000
-"""Records up to which min-cost-flow, whose network has an edge for each pair, and greedy's other ties are measured."""
+LARGEST = {"sort-greedy": 10_000, "hungarian": 10_000, "min-cost-flow": 4_000}
+"""Figures 8 to 10: records at most, for the methods that look at all pairs of records."""
+MOST = {"min-cost-flow": 100_000, "k-concealment": 500_000}
+"""Figures 8 to 10: n k at most; k-concealment in other forms up to half of its own."""
 CENSUS, ADULT = "census-like", "Adult"
 GREATEST = "greatest gain on NH and k-concealment"
 PRINTED_AS: dict[str, str] = {}
@@ -113,12 +113,17 @@ def measured_case(
     yield Figure(key._replace(quantity="seconds"), seconds, table.n)
 
 
+def fits(method: str, n: int, k: int) -> bool:
+    """Whether a method is run on n records: the slowest have limits."""
+    return n <= LARGEST.get(method, n) and n * k <= MOST.get(method, math.inf)
+
+
 def solved(
     place: str, case: str, at: float, table: af.Table, k: int, methods: tuple[str, ...]
 ) -> Iterator[Figure]:
     """GCP and seconds of some methods, and of k-concealment in its other forms."""
     for method in methods:
-        if table.n * k <= MOST.get(method, math.inf) and (method != "min-cost-flow" or table.n <= ALL_PAIRS):
+        if fits(method, table.n, k):
             yield from measured_case(Key(place, case, at, method, ""), table, method, k)
     if not case.startswith(CENSUS) or k > FORMS[place] or table.n * k > MOST["k-concealment"] / 2:
         return
@@ -304,7 +309,7 @@ def figure_9(run: Run) -> Iterator[Figure]:
                         if d > 2:
                             slope = (figure.value - first[figure.key.method]) / (d - 2)
                             yield Figure(figure.key._replace(quantity="slope"), slope, part.n)
-                    if d == 2 and k <= FORMS["Figure 9"] and n <= ALL_PAIRS:
+                    if d == 2 and k <= FORMS["Figure 9"] and n <= LARGEST["min-cost-flow"]:
                         yield from tied(case, part, k)
 
 
@@ -376,7 +381,7 @@ def figure_10(run: Run) -> Iterator[Figure]:
                 if name == ADULT and n > 16_000:
                     continue
                 for method in (*OURS, *OTHERS):
-                    if n * k > MOST.get(method, math.inf):
+                    if not fits(method, n, k):
                         continue
                     key = Key("Figure 10", f"{name}, k = {k}", table.n, method, "")
                     yield from measured_case(key, table, method, k)
