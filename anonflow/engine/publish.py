@@ -131,14 +131,6 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
         if table.n <= MOST or anonymization is None or release.truth is None:
             return attacked(session.flow, session.fingerprint, table, release, result.k, session.seed)
         part = part_of_release(anonymization, release, session.seed)
-        kind = (
-            "matches"
-            if anonymization.matches is not None
-            else "classes"
-            if anonymization.classes is not None
-            else "none"
-        )
-        sizes = listed_sizes(result.sizes, kind, result.suppressed, result.k)
         named = None
         if table.unit is not None:
             hidden = int(anonymization.suppressed.sum())
@@ -150,7 +142,14 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
                 home = None if table.household is None else table.household[at]
                 named = people_named(chance[at], table.unit[at], home, result.k)
         return attacked_part(
-            session.flow, session.fingerprint, part, result.guarantee, sizes, result.k, session.seed, named
+            session.flow,
+            session.fingerprint,
+            part,
+            result.guarantee,
+            listed_sizes(result),
+            result.k,
+            session.seed,
+            named,
         )
 
     return session.step("attack", work, result.number)
@@ -267,24 +266,13 @@ def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> 
     return review(flow, table, report, report.results[picked.number])
 
 
-def listed_sizes(
-    sizes: Sequence[tuple[int, int]], kind: str, suppressed: int, k: int
-) -> list[tuple[int, int]]:
-    """Return how many people are listed by how many rows; of fewer than k suppressed ones nothing is published.
-
-    Parameters
-    ----------
-    sizes : sequence of (int, int)
-        Of a :class:`RunResult`.
-    kind : {"matches", "classes", "none"}
-        The method's outcome; without it there are no lists.
-    suppressed, k : int
-    """
-    counts = dict(sizes) if kind != "none" else {}
+def listed_sizes(result: RunResult) -> list[tuple[int, int]]:
+    """Return how many people are listed by how many rows; of fewer than k suppressed ones nothing is published."""
+    counts, suppressed = dict(result.sizes), result.suppressed
     if counts and suppressed:
-        own = 1 if kind == "matches" else suppressed
+        own = 1 if result.kind == "matches" else suppressed
         counts[own] = counts.get(own, 0) - suppressed
-        if suppressed >= k:
+        if suppressed >= result.k:
             counts[suppressed] = counts.get(suppressed, 0) + suppressed
     return sorted((rows, people) for rows, people in counts.items() if people > 0)
 

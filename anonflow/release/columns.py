@@ -73,7 +73,7 @@ def told_by_columns(
     return sentences
 
 
-def linked_in_sample(table: Table, release: Release, k: int) -> list[str]:
+def linked_in_sample(table: Table, release: Release, k: int, hidden: np.ndarray) -> list[str]:
     """Return what the other columns of a part of a release tell together with quasi-identifiers, a sentence each.
 
     Parameters
@@ -81,8 +81,10 @@ def linked_in_sample(table: Table, release: Release, k: int) -> list[str]:
     table : Table
         The part's originals.
     release : Release
-        Their rows, with the truth; without a certificate, candidates are who is covered.
+        Their m rows, with the truth; where a row has no list, candidates are who is covered.
     k : int
+    hidden : numpy.ndarray, shape (m,), bool
+        Rows whose other columns are published as ``*``.
     """
     from anonflow.generalization import Generalization
 
@@ -91,12 +93,12 @@ def linked_in_sample(table: Table, release: Release, k: int) -> list[str]:
         return []
     proof, truth = release.certificate, release.truth
     assert truth is not None
-    if proof is None:
+    if proof is None or not proof.complete:
         generalization = Generalization.parse(release.frame, table.domains)
         candidates = covering(table, generalization, np.arange(len(truth)))
     else:
         candidates = proof.candidates
-    return _told_by_linkage(table, names, truth, candidates, k)
+    return _told_by_linkage(table, names, truth, candidates.without(hidden), k)
 
 
 def _told_by_column(name: str, cells: pd.Series) -> str | None:

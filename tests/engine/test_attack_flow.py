@@ -13,7 +13,7 @@ import anonflow as af
 from anonflow import engine, risk
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.errors import DataError, FlowError, ParameterError
-from tests.cases.flow_files import REPORTED, people, write_flow
+from tests.cases.flow_files import COLUMNS, REPORTED, people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 STEPS = "  - draw: {}\n  - attack: [prosecutor, {insider: {c: 1}}, order, homogeneity]\n"
@@ -128,10 +128,34 @@ def test_a_sample_of_everybody_is_what_the_whole_table_gives(
             flow = write_flow(folder, n=130, steps=steps, source=source, partition="{size: 20}")
             attacks = engine.run(flow, seed=SEED).attacks
             assert attacks is not None
-            results.append(attacks[["attacker", "success", "worst", "at_risk"]])
+            results.append(attacks)
+    numbers = ["attacker", "success", "worst", "at_risk"]
     for each in results[1:]:
-        pd.testing.assert_frame_equal(results[0].iloc[:4], each.iloc[:4])
+        pd.testing.assert_frame_equal(results[0][numbers].iloc[:4], each[numbers].iloc[:4])
         assert each.loc[4, "success"] == pytest.approx(1 / 3, abs=0.25)
+    # a small table in pieces is no sample: rates and sentences are those of the table in memory
+    pd.testing.assert_frame_equal(results[0].iloc[:4], results[1].iloc[:4])
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment"])
+@pytest.mark.parametrize("hidden", [2, pytest.param(30, marks=pytest.mark.slow)])
+def test_a_small_table_in_pieces_is_attacked_whole(tmp_path: Path, algorithm: str, hidden: int) -> None:
+    """With its suppressed records: fewer than k have no other columns, more of them are one class."""
+    header, *rows = people(130)
+    rows[:hidden] = ["," + row.partition(",")[2] for row in rows[:hidden]]
+    attacks = []
+    for pieces in ("false", "70"):
+        folder = tmp_path / pieces
+        folder.mkdir()
+        flow = write_flow(
+            folder, data="\n".join([header, *rows, ""]).encode(), partition="{size: 20}",
+            source=f"{{csv: people.csv, pieces: {pieces}}}", anonymize=f"{{algorithm: {algorithm}, k: 4}}",
+            columns=COLUMNS.replace("numeric}", "numeric, missing: suppress}"),
+        )  # fmt: skip
+        report = engine.run(flow, seed=SEED)
+        attacks.append(report.attacks)
+    assert attacks[0] is not None
+    pd.testing.assert_frame_equal(*attacks)
 
 
 def test_what_no_sample_can_be_taken_of_has_the_linker_at_least(

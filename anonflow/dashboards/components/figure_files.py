@@ -33,8 +33,7 @@ def figures_of_run(result: RunResult) -> dict[str, bytes]:
     """Return the figures of a run in a published report, by file name: column names and counts, never a value."""
     labels = [column.column for column in result.columns]
     cells = [column.shares for column in result.columns]
-    anonymization = result.anonymization
-    regular = anonymization is not None and anonymization.matches is not None
+    regular = result.kind == "matches"
     unit = "matches" if regular else "size of the class"
     drawn = {
         "loss-by-column": plots.bars(labels, [column.loss for column in result.columns], LOSS_BY_COLUMN),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,6 +33,7 @@ __all__ = [
     "added",
     "batches_of",
     "done_of",
+    "folded",
     "joined",
     "solve_batch",
     "summary_of",
@@ -226,14 +227,25 @@ class Tally:
             self.first.parameters,
         )
 
+    @classmethod
+    def of(cls, finding: Finding, parts: int = 1) -> Tally:
+        """Return the tally of a finding for some parts together, none of which holds if it does not."""
+        return cls(finding, parts, parts if finding.holds is True else 0, finding.failed)
 
-def tallied(findings: Sequence[Sequence[Finding]]) -> tuple[Tally, ...]:
-    """Return the sum of several parts' tallies for each criterion."""
+
+def folded(tallies: Iterable[tuple[Tally, ...]]) -> tuple[Tally, ...]:
+    """Return the sum of several parts' tallies for each criterion; a part that was not checked has none."""
     totals: tuple[Tally, ...] = ()
-    for part in findings:
-        own = tuple(Tally(finding, 1, int(finding.holds is True), finding.failed) for finding in part)
-        totals = tuple(a.then(b) for a, b in zip(totals, own, strict=True)) if totals else own
+    for part in tallies:
+        totals = (
+            tuple(a.then(b) for a, b in zip(totals, part, strict=True)) if totals and part else totals or part
+        )
     return totals
+
+
+def tallied(findings: Iterable[Sequence[Finding]]) -> tuple[Tally, ...]:
+    """Return the tallies of several parts' findings, for each criterion."""
+    return folded(tuple(map(Tally.of, part)) for part in findings)
 
 
 @dataclass(frozen=True, eq=False)

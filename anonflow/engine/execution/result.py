@@ -79,6 +79,8 @@ class RunResult:
         Why there is no result.
     said : tuple of str
         Cost and promise of the step diversify.
+    kind : {"matches", "classes", "none"}
+        By what the method lists originals for its rows: which of them `sizes` counts.
     anonymization : Anonymization or None
         The owner's.
     """
@@ -99,6 +101,7 @@ class RunResult:
     values: dict[str, Any] = field(default_factory=dict)
     problem: str | None = None
     said: tuple[str, ...] = ()
+    kind: str = "none"
     anonymization: Anonymization | None = field(default=None, repr=False)
 
     @property

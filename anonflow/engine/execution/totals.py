@@ -11,7 +11,7 @@ import numpy as np
 from anonflow import utility
 from anonflow.algorithms.anonymize import beyond_which, nothing_left
 from anonflow.criteria.verification import Finding
-from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, added
+from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, added, folded
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.execution.tasks import Measured
 from anonflow.engine.flows.flow import Run
@@ -72,9 +72,8 @@ class Totals:
         self.seconds += float(done.seconds.sum())
         for step, seconds in done.steps.items():
             self.steps[step] = self.steps.get(step, 0.0) + seconds
-        own, findings = done.summary, done.findings
-        both = zip(self.findings, findings, strict=True)
-        self.findings = tuple(a.then(b) for a, b in both) if self.findings else findings
+        own = done.summary
+        self.findings = folded((self.findings, done.findings))
         self.kind = own.kind
         self.suppressed += own.suppressed
         self.sizes, self.spread = _sum(self.sizes, own.sizes), _sum(self.spread, own.spread)
@@ -177,6 +176,7 @@ def said_of(
         columns=column_losses(domains, measured, result.records),
         sizes=tuple(sorted(sizes.items())),
         spread=tuple(enumerate(summary.spread.tolist())),
+        kind=summary.kind,
     )
 
 

@@ -179,8 +179,8 @@ def attacked_part(
                 # the other rows of a person are outside the sample: its rate would be too low
                 if is_asked:
                     raise ParameterError(
-                        f"unit: on more than {MOST:,} rows, or on a table in pieces, this attacker needs the role unit and a method whose "
-                        "rows list people; take another method, or leave the attacker out"
+                        f"unit: on more than {MOST:,} rows, this attacker needs the role unit and a method whose rows list people; "
+                        "take another method, or leave the attacker out"
                     )
                 continue
             try:

@@ -348,7 +348,7 @@ def _number(value: Any) -> str:
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
     """Return the pictures of one run: its losses, cells, sizes and patterns."""
     labels = [column.column for column in result.columns]
-    regular = result.anonymization is not None and result.anonymization.matches is not None
+    regular = result.kind == "matches"
     return {
         "of": f" · {result.name}" if several else "",
         "gcp": _number(result.measures.get("gcp")),

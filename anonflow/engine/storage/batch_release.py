@@ -286,7 +286,7 @@ def check_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
 
 @dataclass(frozen=True, eq=False)
 class AttackedRows:
-    """The published rows of some partitions of a batch, not shuffled; positions are those among these rows.
+    """Some published rows of a batch, not shuffled; positions are those among these rows.
 
     Attributes
     ----------
@@ -297,11 +297,13 @@ class AttackedRows:
     shown : pandas.DataFrame, m rows
         The published rows.
     origin : numpy.ndarray, shape (m,), int64
-        The original of each row's other columns.
+        The original of each row's other columns. Suppressed rows look alike, so each has its own.
     candidates : Candidates or None
-        Among which originals the one of each row is, where the method says it.
+        Among which originals the one of each row is, where the method says it; of a suppressed row, see `suppressed`.
     positions : numpy.ndarray, shape (m,), int64
         Of the originals in the table.
+    suppressed : numpy.ndarray, shape (m,), bool
+        Rows whose candidates are all suppressed originals of the table.
     """
 
     codes: np.ndarray
@@ -310,17 +312,18 @@ class AttackedRows:
     origin: np.ndarray
     candidates: Candidates | None
     positions: np.ndarray
+    suppressed: np.ndarray
 
 
-def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray) -> AttackedRows:
+def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray | None) -> AttackedRows:
     """Return the rows of some of a batch's partitions with the truth, for attackers.
 
     Parameters
     ----------
     context : ReleaseContext
     stored : StoredBatch
-    partitions : numpy.ndarray, int64
-        Their numbers. Suppressed records are left out.
+    partitions : numpy.ndarray, int64, or None
+        Their numbers: suppressed records are left out. None: all rows of the batch.
 
     Raises
     ------
@@ -428,13 +431,13 @@ class _DrawnBatch:
             Sketch.of_rows([self._cells(name) for name in context.together]) if context.together else ()
         )
         return BatchDrawn(
-            tallied(findings), labels, peak_memory(), self._hidden_values(), together, self._hidden_units()
+            findings, labels, peak_memory(), self._hidden_values(), together, self._hidden_units()
         )
 
     def checked(self) -> BatchDrawn:
         """Return the verifier's findings without a draw."""
         return BatchDrawn(
-            tallied(self._verified(None)), 0, peak_memory(), self._hidden_values(), (), self._hidden_units()
+            self._verified(None), 0, peak_memory(), self._hidden_values(), (), self._hidden_units()
         )
 
     def of_partitions(self, partitions: np.ndarray) -> np.ndarray:
@@ -443,9 +446,10 @@ class _DrawnBatch:
         at = np.concatenate([np.zeros(0, np.int64), *parts])
         return at[~self.whole.suppressed[at]]
 
-    def attacked(self, partitions: np.ndarray) -> AttackedRows:
-        """Return some partitions as they are published."""
-        at, origin = self.of_partitions(partitions), self.whole.origin(self.context.words)
+    def attacked(self, partitions: np.ndarray | None) -> AttackedRows:
+        """Return some partitions, or all rows, as they are published."""
+        at = np.arange(self.records.n) if partitions is None else self.of_partitions(partitions)
+        origin = self.whole.origin(self.context.words)
         rank = np.full(len(self.positions), -1, np.int64)
         rank[at] = np.arange(len(at))
         return AttackedRows(
@@ -455,10 +459,11 @@ class _DrawnBatch:
             rank[origin[at]],
             self._candidates(self.whole.take(at)),
             self.positions[at],
+            self.whole.suppressed[at],
         )
 
     def _candidates(self, rows: GeneralizedRows) -> Candidates | None:
-        """Return the candidates of rows without suppressed ones; None if the method does not list them."""
+        """Return the candidates of rows, of suppressed ones those among these rows; None if the method does not list them."""
         if rows.matches is None and rows.classes is None:
             return None
         return rows.candidates(np.arange(len(rows.suppressed)))
@@ -501,15 +506,18 @@ class _DrawnBatch:
             origin, context.columns, self._cells, hidden=context.blanks, kinds=context.kinds
         )
 
-    def _verified(self, shown: pd.DataFrame | None) -> tuple[tuple[Finding, ...], ...]:
-        """Return rows that are not suppressed, against their originals: with their lists at once, else by partitions.
+    def _verified(self, shown: pd.DataFrame | None) -> tuple[Tally, ...]:
+        """Verify the partitions' rows against their originals, without suppressed rows, which say nothing.
 
-        The originals of these rows are among the batch's; rows that are suppressed say nothing.
+        Rows with lists are verified together, which is faster; if that fails, by partitions, to count those that fail.
         """
-        if self.whole.matches is not None or self.whole.classes is not None:
-            return (self._check(self.kept, shown),) if len(self.kept) else ()
         parts = [part[~self.whole.suppressed[part]] for part in self.batch.parts]
-        return tuple(self._check(part, shown) for part in parts if len(part))
+        parts = [part for part in parts if len(part)]
+        if parts and (self.whole.matches is not None or self.whole.classes is not None):
+            together = self._check(self.kept, shown)
+            if all(finding.holds for finding in together):
+                return tuple(Tally.of(finding, len(parts)) for finding in together)
+        return tallied(self._check(part, shown) for part in parts)
 
     def _check(self, at: np.ndarray, shown: pd.DataFrame | None) -> tuple[Finding, ...]:
         context, rows = self.context, self.whole.take(at)

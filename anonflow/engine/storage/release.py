@@ -6,7 +6,7 @@ It is never completely in memory. This is the client's part; its tasks are in :m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,13 @@ from anonflow.criteria.request import read_criteria, with_patterns
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Place, Tally
+from anonflow.engine.execution.batches import Place, Tally, folded
 from anonflow.engine.execution.plan import RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.publish import listed_sizes
-from anonflow.engine.report.attacks import MOST, AttackedPart, attacked_part, is_attacked, sampled
+from anonflow.engine.report.attacks import MOST, AttackedPart, attacked, attacked_part, is_attacked, sampled
 from anonflow.engine.storage.batch_release import (
     AttackedRows,
     BatchDrawn,
@@ -117,7 +117,8 @@ def draw(
     findings = tuple(tally.finding() for tally in tallies)
     sample = _sample(session, executor, run_plan, context, place)
     if sample is not None:
-        for sentence in linked_in_sample(*sample, context.k):
+        hidden_rows = sample.suppressed & context.blanks
+        for sentence in linked_in_sample(sample.table, sample.release, context.k, hidden_rows):
             session.warn(sentence)
     buckets: list[Bucket] = []
     if all(finding.holds for finding in findings):
@@ -152,21 +153,30 @@ def _attacked(
     totals: Totals,
     result: RunResult,
     place: Place,
-    sample: tuple[Table, Release] | None,
+    sample: _Sample | None,
 ) -> pd.DataFrame | None:
-    """Run the attackers on a sample of partitions; without a sample, only those that need none."""
+    """Run the attackers on all rows, or on a sample of partitions; without a sample, only those that need none."""
     part = None
     if sample is not None:
-        table, release = sample
-        elsewhere = np.zeros(table.n, np.int64)
-        calls = _sample_calls(session, run_plan, context, place, covering_batch, True, table.codes)
+        if context.n <= MOST:
+            return attacked(
+                session.flow, session.fingerprint, sample.table, sample.release, context.k, session.seed
+            )
+        elsewhere = np.zeros(sample.table.n, np.int64)
+        calls = _sample_calls(session, run_plan, context, place, covering_batch, True, sample.table.codes)
         for _, count in executor.answers(calls, context):
             elsewhere += count
-        part = AttackedPart(table, release, elsewhere)
-    sizes = listed_sizes(result.sizes, totals.kind, result.suppressed, result.k)
+        part = AttackedPart(sample.table, sample.release, elsewhere)
     people = _people(session, executor, run_plan, context, place)
     return attacked_part(
-        session.flow, session.fingerprint, part, totals.guarantee, sizes, result.k, session.seed, people
+        session.flow,
+        session.fingerprint,
+        part,
+        totals.guarantee,
+        listed_sizes(result),
+        result.k,
+        session.seed,
+        people,
     )
 
 
@@ -208,44 +218,72 @@ def _sample_calls(
             yield Call(function, (stored, own, *more), "attack", batch.number)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Published rows in memory, in random order: all of a small table, or some partitions without suppressed records.
+
+    Attributes
+    ----------
+    table : Table
+        Their m originals.
+    release : Release
+        With the truth.
+    suppressed : numpy.ndarray, shape (m,), bool
+        Of the rows.
+    """
+
+    table: Table
+    release: Release
+    suppressed: np.ndarray
+
+
 def _sample(
     session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
-) -> tuple[Table, Release] | None:
-    """Return the published rows of some partitions, in memory; None if a partition is too large."""
-    if int(run_plan.cuts.lengths[0][-1]) > MOST:
+) -> _Sample | None:
+    """Return all published rows, or those of some partitions; None if a partition is too large."""
+    if context.n <= MOST:
+        calls: Iterator[Call] = (
+            Call(attack_batch, (stored, None), "attack", stored.batch.number)
+            for stored in stored_batches(session, run_plan, context.n, place)
+        )
+    elif int(run_plan.cuts.lengths[0][-1]) > MOST:
         return None
-    calls = _sample_calls(session, run_plan, context, place, attack_batch, False)
+    else:
+        calls = _sample_calls(session, run_plan, context, place, attack_batch, False)
     by_batch = dict(executor.answers(calls, context))
-    attacked = [by_batch[number] for number in sorted(by_batch) if len(by_batch[number].codes)]
-    return _put_together(context, attacked, session.seed) if attacked else None
+    parts = [by_batch[number] for number in sorted(by_batch) if len(by_batch[number].codes)]
+    return _put_together(context, parts, session.seed) if parts else None
 
 
-def _put_together(
-    context: ReleaseContext, attacked: Sequence[AttackedRows], seed: int
-) -> tuple[Table, Release]:
+def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: int) -> _Sample:
     """Return the sample as a table and its release, in random order."""
-    starts = np.cumsum([0, *(len(each.codes) for each in attacked)])[:-1].tolist()
+    starts = np.cumsum([0, *(len(each.codes) for each in parts)])[:-1].tolist()
     owners = None
-    at = np.concatenate([each.positions for each in attacked])
+    at = np.concatenate([each.positions for each in parts])
     if context.units is not None:
         owners = np.load(context.units, mmap_mode="r")
     own = (None, None) if owners is None else (owners[0][at], owners[1][at] if len(owners) > 1 else None)
-    records = Records(context.domains, np.concatenate([each.codes for each in attacked]), own[0])
+    records = Records(context.domains, np.concatenate([each.codes for each in parts]), own[0])
     others = {
-        name: pd.concat([each.others[name] for each in attacked], ignore_index=True).array
+        name: pd.concat([each.others[name] for each in parts], ignore_index=True).array
         for name in context.kinds
     }
     table = Table.coded(records, context.schema, context.columns, others, *own)
-    if owners is not None:
+    if owners is not None and context.n > MOST:
         table.whole_owners = WholeOwners.of(owners[0], owners[1] if len(owners) > 1 else None, at)
-    shown = pd.concat([each.shown for each in attacked], ignore_index=True)
-    truth = np.concatenate([each.origin + start for each, start in zip(attacked, starts, strict=True)])
+    shown = pd.concat([each.shown for each in parts], ignore_index=True)
+    truth = np.concatenate([each.origin + start for each, start in zip(parts, starts, strict=True)])
+    suppressed = np.concatenate([each.suppressed for each in parts])
     order = np.random.default_rng(derived_seed(seed, "attacked rows")).permutation(len(truth))
-    candidates = [each.candidates for each in attacked if each.candidates is not None]
+    listed = [each.candidates for each in parts if each.candidates is not None]
     proof = None
-    if candidates:
-        proof = context.certificate(Candidates.joined(candidates, starts).take(order))
-    return table, Release(shown.iloc[order].reset_index(drop=True), proof, truth[order])
+    if listed or context.n <= MOST:
+        candidates = Candidates.joined(listed, starts) if listed else Candidates.of_nobody(len(truth))
+        candidates = candidates.with_class(suppressed, np.flatnonzero(suppressed))
+        proof = context.certificate(candidates.take(order))
+    return _Sample(
+        table, Release(shown.iloc[order].reset_index(drop=True), proof, truth[order]), suppressed[order]
+    )
 
 
 def _context(
@@ -303,10 +341,7 @@ def _draw(
         for sentence in unique_together(context.together, unique, context.n, about):
             session.warn(sentence)
     in_order = [drawn[number] for number in range(len(drawn))]
-    tallies: tuple[Tally, ...] = ()
-    for done in in_order:
-        tallies = tuple(a.then(b) for a, b in zip(tallies, done.findings)) if tallies else done.findings
-    return [0, *accumulate(done.lists for done in in_order)][:-1], _with_hidden(context, in_order, tallies)
+    return [0, *accumulate(done.lists for done in in_order)][:-1], _with_hidden(context, in_order)
 
 
 def check_made(
@@ -348,17 +383,14 @@ def check_made(
     )
     checked = dict(executor.answers(calls, context))
     in_order = [checked[number] for number in range(len(checked))]
-    tallies: tuple[Tally, ...] = ()
     for done in in_order:
         session.used(done.memory)
-        tallies = tuple(a.then(b) for a, b in zip(tallies, done.findings)) if tallies else done.findings
-    return tuple(tally.finding() for tally in _with_hidden(context, in_order, tallies))
+    return tuple(tally.finding() for tally in _with_hidden(context, in_order))
 
 
-def _with_hidden(
-    context: ReleaseContext, batches: Sequence[BatchDrawn], tallies: tuple[Tally, ...]
-) -> tuple[Tally, ...]:
-    """Return the same with the findings for the suppressed records, which are one class of the whole table."""
+def _with_hidden(context: ReleaseContext, batches: Sequence[BatchDrawn]) -> tuple[Tally, ...]:
+    """Return the batches' tallies with those for the suppressed records, which are one class of the whole table."""
+    tallies = folded(done.findings for done in batches)
     if not context.suppressed:
         return tallies
     shown: dict[str, dict[str, int]] = {name: {} for name in context.overall}
@@ -386,9 +418,9 @@ def _with_hidden(
     if context.units is not None and not any(criterion.declared.of_units for criterion in context.criteria):
         findings.append(_units_of_suppressed(context, batches))  # the verifier checks it without a request
     if not tallies:  # there are no other records
-        return tuple(Tally(own, 1, int(own.holds is True), own.failed) for own in findings if own is not None)
+        return tuple(Tally.of(own) for own in findings if own is not None)
     return tuple(
-        tally if own is None else tally.then(Tally(own, 1, int(own.holds is True), own.failed))
+        tally if own is None else tally.then(Tally.of(own))
         for tally, own in zip(tallies, findings, strict=True)
     )
 

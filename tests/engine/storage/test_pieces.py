@@ -25,6 +25,7 @@ from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
+from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import diversified, external_sort, release, scan, shuffle_buckets
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import (
@@ -160,6 +161,9 @@ def compared(
     ]
     assert checks[0] == checks[1]
     assert a.said == b.said
+    pages = [report_module.detail_of(item, False) for item in (a, b)]
+    for shown in ("gcp", "losses", "cells", "sizes_title", "sizes_text", "sizes", "spread"):
+        assert pages[0][shown] == pages[1][shown], shown
     # what follows from quasi-identifiers is looked for in a sample; here it is everybody
     assert report.warnings == two.warnings
     assert not list(owners[1].glob("pieces-*"))
@@ -190,6 +194,37 @@ def test_pieces_give_the_same_bits(tmp_path: Path, form: str) -> None:
 )
 def test_every_kind_of_method(tmp_path: Path, algorithm: str) -> None:
     compared(*written(tmp_path, anonymize=f"{{algorithm: {algorithm}, k: 3}}", publish=PARQUET))
+
+
+def test_a_finding_of_a_release_counts_partitions_not_batches(tmp_path: Path) -> None:
+    """180 people in partitions of 20, in batches of a few."""
+    _, flow = written(tmp_path, publish=PARQUET)
+    details = {finding.detail for finding in engine.run(flow, seed=SEED).results[0].findings}
+    assert details == {"9 of 9 partitions"}
+
+
+def test_partitions_that_fail_are_counted_in_batches_that_are_drawn(tmp_path: Path) -> None:
+    """Naive: which partitions have a class whose incomes are all equal, in memory."""
+    settings = {
+        "steps": "  - draw: {}\n  - verify: [covers, guarantee, {p-sensitivity: {p: 2}}]\n",
+        "anonymize": "{algorithm: mondrian, k: 3}",
+        "publish": "",
+    }
+    memory, pieces = written(tmp_path, **settings)
+    whole = engine.run(memory, seed=SEED).results[0].anonymization
+    frame = whole.table.frame.reset_index(drop=True)
+    diverse = [
+        all(
+            frame["income"].iloc[at[whole.classes[at] == label]].fillna("").nunique() >= 2
+            for label in np.unique(whole.classes[at])
+        )
+        for at in whole.partitions
+    ]
+    assert 0 < sum(diverse) < len(diverse)
+    report = engine.run(pieces, seed=SEED)
+    finding = next(each for each in report.results[0].findings if each.criterion == "p-sensitivity")
+    assert finding.holds is False
+    assert finding.detail == f"{sum(diverse)} of {len(diverse)} partitions"
 
 
 BY_CLASS = [
@@ -350,7 +385,10 @@ def test_of_a_sample_people_are_counted_by_all_their_rows(
             assert row["success"] == pytest.approx(whole.loc["marketer", "success"], rel=0.15)
 
 
-def test_people_are_not_counted_where_nobody_is_listed(tmp_path: Path) -> None:
+def test_people_are_not_counted_where_nobody_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anonflow.engine.storage.release.MOST", 100)
     steps = "  - draw: {}\n  - attack: [unit]\n"
     settings = {"columns": WITH_UNITS, "steps": steps, "anonymize": "{algorithm: k-concealment, k: 3}"}
     _, flow = written(tmp_path, frame=visits(200), publish=PARQUET, **settings)
