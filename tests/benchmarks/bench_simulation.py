@@ -1,21 +1,29 @@
 """A billion records in four million partitions, without the records: what client and scheduler hold, and what a task costs.
 
-The runner is the real one, on two worker processes: plan, bounded submission, events, and the adding up of results. Its
-storage works by numbers only, and its method gives back generalized records of the right size at once. Sorting and
-shuffling are not done. ``ANONFLOW_SIMULATE`` names the number of records, 1,000,000,000 without it.
+The client is the real one, on two worker processes: it sorts, merges, solves, draws and shuffles by the code that it has
+for a table in pieces: plan, bounded submission, events, splitters, and the adding up of results. Its tasks work by numbers
+only: each gives back at once a result of the right size, and no file has a row. ``ANONFLOW_SIMULATE`` names the number
+of records, 1,000,000,000 without it.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import resource
+import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
+from distributed.protocol.pickle import dumps
 
 from anonflow import datasets, engine, utility
 from anonflow.algorithms.method import Outcome
@@ -27,14 +35,23 @@ from anonflow.engine.execution.plan import BoundaryClasses, plan_flow
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import Matched, Measured, TaskSettings, measure
 from anonflow.engine.partitions import Partitions
+from anonflow.engine.storage import release
+from anonflow.engine.storage.batch_release import BatchDrawn, ReleaseContext
 from anonflow.engine.storage.disk import OnDisk
+from anonflow.engine.storage.external_sort import SAMPLE, Ordered
+from anonflow.engine.storage.shuffle_buckets import Bucket
 from anonflow.generalization import Generalization
+from anonflow.release.draw import bucket_count
 from anonflow.system import peak_memory
 from anonflow.table import Records, Table
 from tests.benchmarks.measuring import row
 
 SIZE = 250
-MIB = 1 << 20
+PIECE = 250_000
+"""Rows of a piece, as for 640 MiB a worker."""
+
+COUNTED = 200
+"""Tasks of a phase whose messages are measured."""
 
 FLOW = """
 flow: simulation
@@ -52,27 +69,24 @@ steps:
 """
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """Rows that are none."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class Order:
-    """A table that is in order, since it has no rows."""
-
-    def rows(self, start: int, stop: int) -> Numbers:
-        return Numbers(stop - start)
-
-
 class Simulated(OnDisk):
     """A table of any number of records, none of which lies anywhere."""
 
-    def __init__(self, table: Table, n: int) -> None:
-        self.table, self.n = table, n
-        self.batches = 0
+    def __init__(self, session: Session, table: Table, n: int, folder: Path) -> None:
+        self.table, self.n, self.batches = table, n, 0
+        self.outline: Any = SimpleNamespace(
+            n=n, domains=table.domains, schema=table.schema, columns=tuple(table.frame.columns)
+        )
+        self._session, self._rows, self._units = session, PIECE, None
+        self._spill: Any = SimpleNamespace(file=lambda name: str(folder / name))
+        self._coders: Any = ()
+        self._starts = list(range(0, n, PIECE))
+        self._pieces: Any = [None] * len(self._starts)
+
+    def sorted(self, executor: Executor) -> None:
+        """Sort the pieces, and merge them."""
+        self._executor = executor
+        self.ordered = self._merged("lexicographic", False, None)[0]
 
     def sample(self) -> Records:
         return self.table.records
@@ -80,8 +94,8 @@ class Simulated(OnDisk):
     def boundary_classes(self) -> BoundaryClasses:
         return BoundaryClasses((), np.array([self.n], np.int64))
 
-    def order(self, name: str, bounded: bool) -> Any:
-        return Order()
+    def order(self, name: str, bounded: bool) -> Ordered:
+        return self.ordered
 
     def begin(self, plan: Any) -> None:
         pass
@@ -110,10 +124,44 @@ class Simulated(OnDisk):
     last: Any = None
 
 
-def simulated(shared: Shared, settings: TaskSettings, batch: Batch, rows: Numbers, place: None) -> BatchDone:
-    """What a batch of that many rows tells the client."""
+def sort_piece(
+    coders: Any, fingerprint: Any, bounds: Any, piece: Any, start: int, schema: Any, columns: Any,
+    compared: Sequence[str], into: str, key: int | None, layers: str | None,
+) -> np.ndarray:  # fmt: skip
+    """Return a sample of a piece, whose file is empty."""
+    Path(into).touch()
+    return np.repeat(
+        start + np.linspace(0, PIECE - 1, SAMPLE).astype(np.int64)[:, None], len(compared), axis=1
+    )
+
+
+def merge_range(
+    files: Sequence[str], compared: Sequence[str], low: np.ndarray | None, high: np.ndarray | None, into: str
+) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return how many rows a range has."""
+    return PIECE, np.zeros((1, 0), np.int64), np.array([PIECE], np.int64)
+
+
+def deal_rows(context: ReleaseContext) -> None:
+    """Assign no row to a bucket."""
+
+
+def draw_batch(context: ReleaseContext, stored: Any) -> BatchDrawn:
+    """Return the summary of a drawn batch."""
+    findings = [(Finding("covers", True), Finding("k-regular", True))] * len(stored.batch.bounds)
+    return BatchDrawn(tallied(findings), 0, peak_memory())
+
+
+def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int) -> Bucket:
+    """Return the summary of a shuffled bucket."""
+    rows = context.n // bucket_count(context.n)
+    return Bucket(rows, rows, 10 * rows, peak_memory())
+
+
+def solve_batch(shared: Shared, settings: TaskSettings, batch: Batch, rows: Any, place: None) -> BatchDone:
+    """Return the summary of a batch that was solved."""
     table = _table()
-    m = min(rows.count, table.n)
+    m = min(batch.stop - batch.start, table.n)
     records = table.records.take(np.arange(m))
     whole = Outcome(
         Generalization.of(records),
@@ -132,6 +180,9 @@ def simulated(shared: Shared, settings: TaskSettings, batch: Batch, rows: Number
     )  # fmt: skip
 
 
+NOWHERE: Any = SimpleNamespace()
+"""Where results of batches are that none writes."""
+
 _KEPT: list[Table] = []
 
 
@@ -149,65 +200,123 @@ def _document() -> Any:
     return strict_yaml.loads(FLOW, name="simulation")
 
 
+def seconds_of_threads() -> dict[str, float]:
+    """Return the processor seconds of this process: of the loop that has the scheduler and its messages, and of the client."""
+    tick = os.sysconf("SC_CLK_TCK")
+    seconds = {"client": 0.0, "scheduler": 0.0}
+    for thread in threading.enumerate():
+        path = Path(f"/proc/self/task/{thread.native_id}/stat")
+        if path.exists():
+            user, system = path.read_text().rpartition(")")[2].split()[11:13]
+            seconds["scheduler" if "loop" in thread.name.lower() else "client"] += (
+                int(user) + int(system)
+            ) / tick
+    return seconds
+
+
+@dataclass
+class Phase:
+    """What a phase cost the process with client and scheduler."""
+
+    name: str
+    tasks: int = 0
+    wall: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
+    sent: list[int] = field(default_factory=list)
+    answered: list[int] = field(default_factory=list)
+
+    def rows(self, title: str, partitions: int) -> Iterator[dict[str, Any]]:
+        """Yield the figures, for each partition of the table."""
+        own = f"{title}, {self.name}, {self.tasks:,} tasks"
+        yield row(f"{own}: whole", self.wall, "s")
+        for side, seconds in self.seconds.items():
+            yield row(f"{own}: {side}, processor time for a partition", 1e6 * seconds / partitions, "us")
+        for name, sizes in (("sent to workers", self.sent), ("answers of workers", self.answered)):
+            size = float(np.mean(sizes)) if sizes else 0.0
+            yield row(f"{own}: {name}, for a partition", size * self.tasks / partitions, "bytes")
+
+
 def run(small: bool) -> list[dict[str, Any]]:
-    """Seconds, memory and bytes for each partition."""
+    """Seconds, memory and bytes for each partition, of each phase."""
     n = 2_000_000 if small else int(os.environ.get("ANONFLOW_SIMULATE", "1000000000"))
     flow = engine.flow_from(_document())
     table = _table()
     events = engine.EventStream()
     session = Session(flow, events, seed=5, scheduler="threads" if small else "processes", workers=2)
-    storage = Simulated(table, n)
-    storage.last = summary_of(
-        utility.asked(table.records, ["gcp", "usefulness"], 10),
-        table.records,
-        Outcome(Generalization.of(table.records)),
-    )
-    plan = plan_flow(flow, n, storage.boundary_classes(), storage.order)
-    sent: list[int] = []
-    real = schedulers._Sent.send
-
-    def noted(own: Any, group: Any) -> None:
-        if len(sent) < 200:
-            import cloudpickle
-
-            sent.append(len(cloudpickle.dumps(group)) // len(group))
-        real(own, group)
-
+    phases: list[Phase] = []
     peaks: list[int] = []
+    send, stream = schedulers._Sent.send, Executor.stream
 
-    def arrived(own: Any, item: Any, batch: Batch, done: Any) -> None:
-        own.batches += 1
-        if own.batches in (200, 1000) or own.batches % 5000 == 0:
-            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    def sending(own: Any, group: Any) -> None:
+        if len(phases[-1].sent) < COUNTED:
+            phases[-1].sent.append(len(dumps(group)) // len(group))
+        send(own, group)
 
-    with (
-        mock.patch("anonflow.engine.partitions.solve_batch", simulated),
-        mock.patch.object(schedulers._Sent, "send", noted),
-        mock.patch.object(Simulated, "arrived", arrived),
-        Executor(session.scheduler, 2, events) as executor,
-    ):
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        start, cpu = time.perf_counter(), time.process_time()
-        (result,) = Partitions(session, storage, executor, plan, table).compute()
-        wall, own = time.perf_counter() - start, time.process_time() - cpu
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    assert result.ok
-    title = f"{n:,} records, {plan.partitions:,} partitions, {storage.batches:,} tasks"
+    def streaming(own: Any, calls: Any, *shared: Any, **options: Any) -> Iterator[Any]:
+        for call, answer in stream(own, calls, *shared, **options):
+            phase = phases[-1]
+            phase.tasks += 1
+            if phase.tasks <= COUNTED:
+                phase.answered.append(len(pickle.dumps(answer)))
+            if phase.name == "solve" and phase.tasks in (200, 1000):
+                peaks.append(peak())
+            yield call, answer
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        phases.append(Phase(name))
+        start, before = time.perf_counter(), seconds_of_threads()
+        result = work()
+        after = seconds_of_threads()
+        phases[-1].wall = time.perf_counter() - start
+        phases[-1].seconds = {side: after[side] - before[side] for side in after}
+        return result
+
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+    module = "anonflow.engine.storage"
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        storage = Simulated(session, table, n, Path(folder))
+        storage.last = summary_of(
+            utility.asked(table.records, ["gcp", "usefulness"], 10),
+            table.records,
+            Outcome(Generalization.of(table.records)),
+        )
+        for place, function in (
+            ("anonflow.engine.partitions.solve_batch", solve_batch),
+            (f"{module}.external_sort.sort_piece", sort_piece),
+            (f"{module}.external_sort.merge_range", merge_range),
+            (f"{module}.release.deal_rows", deal_rows),
+            (f"{module}.release.draw_batch", draw_batch),
+        ):
+            stack.enter_context(mock.patch(place, function))
+        stack.enter_context(mock.patch.object(schedulers._Sent, "send", sending))
+        stack.enter_context(mock.patch.object(Executor, "stream", streaming))
+        executor = stack.enter_context(Executor(session.scheduler, 2, events))
+        before = peak()
+        timed("sort and merge", lambda: storage.sorted(executor))
+        plan = plan_flow(flow, n, storage.boundary_classes(), storage.order)
+        (result,) = timed("solve", lambda: Partitions(session, storage, executor, plan, table).compute())
+        assert result.ok
+        context = ReleaseContext(
+            table.schema, table.domains, storage.outline.columns, {}, 10, "k-regular", "greedy", (), n, 0, bytes(16), "", "",
+        )  # fmt: skip
+        offsets, tallies = timed(
+            "draw", lambda: release._draw(session, executor, plan.runs[0], context, NOWHERE, ())
+        )
+        assert [tally.checked for tally in tallies] == [plan.partitions] * 2
+        calls = [Call(shuffle_bucket, (bucket,), "shuffle") for bucket in range(bucket_count(n))]
+        buckets = timed("shuffle", lambda: executor.all(calls, context, offsets))
+        assert len(buckets) == bucket_count(n)
+    title = f"{n:,} records, {plan.partitions:,} partitions"
     early = peaks[0] if peaks else before
+    rows = [each for phase in phases for each in phase.rows(title, plan.partitions)]
     return [
-        row(f"{title}: whole", wall, "s"),
-        row(
-            f"{title}: client and scheduler, processor time for a partition",
-            1e6 * own / plan.partitions,
-            "us",
-        ),
+        *rows,
         row(f"{title}: client and scheduler, memory before", before, "MiB"),
         row(f"{title}: client and scheduler, peak memory after 200 tasks", early, "MiB"),
-        row(f"{title}: client and scheduler, peak memory", after, "MiB", most=None if small else early + 256),
-        row(f"{title}: sent for a task", float(np.mean(sent)) if sent else 0.0, "bytes"),
         row(
-            f"{title}: sent for a partition",
-            float(np.mean(sent)) * storage.batches / plan.partitions if sent else 0.0,
-            "bytes",
+            f"{title}: client and scheduler, peak memory", peak(), "MiB", most=None if small else early + 256
         ),
     ]

@@ -361,9 +361,10 @@ class OnDisk:
         merged = [spill.file(f"{begin}-range-{b}.arrow") for b in range(len(ends))]
         ranges = executor.all(
             [
-                Call(external_sort.merge_range, (files, compared, low, high, into), "merge")
+                Call(external_sort.merge_range, (compared, low, high, into), "merge")
                 for (low, high), into in zip(ends, merged, strict=True)
-            ]
+            ],
+            files,
         )
         for file in files:
             os.unlink(file)
