@@ -38,7 +38,7 @@ from anonflow.engine.partitions import Partitions
 from anonflow.engine.storage import release
 from anonflow.engine.storage.batch_release import BatchDrawn, ReleaseContext
 from anonflow.engine.storage.disk import OnDisk
-from anonflow.engine.storage.external_sort import SAMPLE, Ordered
+from anonflow.engine.storage.external_sort import SAMPLE, Ordered, SortContext
 from anonflow.engine.storage.shuffle_buckets import Bucket
 from anonflow.generalization import Generalization
 from anonflow.release.draw import bucket_count
@@ -124,14 +124,11 @@ class Simulated(OnDisk):
     last: Any = None
 
 
-def sort_piece(
-    coders: Any, fingerprint: Any, bounds: Any, piece: Any, start: int, schema: Any, columns: Any,
-    compared: Sequence[str], into: str, key: int | None, layers: str | None,
-) -> np.ndarray:  # fmt: skip
+def sort_piece(context: SortContext, piece: Any, start: int, into: str) -> np.ndarray:
     """Return a sample of a piece, whose file is empty."""
     Path(into).touch()
     return np.repeat(
-        start + np.linspace(0, PIECE - 1, SAMPLE).astype(np.int64)[:, None], len(compared), axis=1
+        start + np.linspace(0, PIECE - 1, SAMPLE).astype(np.int64)[:, None], len(context.compared), axis=1
     )
 
 

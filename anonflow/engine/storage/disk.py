@@ -343,28 +343,30 @@ class OnDisk:
         compared = external_sort.order_columns(name, table.domains, bounded, layers is not None)
         begin = f"{name}{'-bounded' if bounded else ''}{'-layered' if layers is not None else ''}"
         files = [spill.file(f"{begin}-piece-{p}.arrow") for p in range(len(self._pieces))]
-        samples = executor.all(
-            [
-                Call(
-                    external_sort.sort_piece,
-                    (piece, start, table.schema, table.columns, compared, file, key, layers),
-                    "sort",
-                )
-                for piece, start, file in zip(self._pieces, self._starts, files, strict=True)
-            ],
+        context = external_sort.SortContext(
             self._coders,
             self._session.fingerprint,
             {a: domain.bound for a, domain in enumerate(table.domains) if domain.bound is not None},
+            table.schema,
+            table.columns,
+            compared,
+            key,
+            layers,
+        )
+        of_pieces = zip(self._pieces, self._starts, files, strict=True)
+        samples = executor.all(
+            [Call(external_sort.sort_piece, piece, "sort") for piece in of_pieces], context
         )
         cuts = external_sort.splitters(samples, -(-table.n // self._rows))
         ends = list(pairwise([None, *cuts, None]))
         merged = [spill.file(f"{begin}-range-{b}.arrow") for b in range(len(ends))]
         ranges = executor.all(
             [
-                Call(external_sort.merge_range, (compared, low, high, into), "merge")
+                Call(external_sort.merge_range, (low, high, into), "merge")
                 for (low, high), into in zip(ends, merged, strict=True)
             ],
             files,
+            compared,
         )
         for file in files:
             os.unlink(file)

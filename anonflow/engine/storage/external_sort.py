@@ -25,6 +25,7 @@ __all__ = [
     "OTHER",
     "POSITION",
     "Ordered",
+    "SortContext",
     "StoredRows",
     "class_sizes",
     "codes_of",
@@ -68,37 +69,53 @@ def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
     return codes
 
 
-def sort_piece(
-    coders: Sequence[Coder], fingerprint: Fingerprint, bounds: Mapping[int, np.ndarray], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
-    compared: Sequence[str], into: str, key: int | None = None, layers: str | None = None,
-) -> np.ndarray:  # fmt: skip
-    """Code a piece, sort it, and write it to a file.
+@dataclass(frozen=True, eq=False)
+class SortContext:
+    """The data that every task of a sort needs.
 
-    Parameters
+    Attributes
     ----------
     coders : sequence of Coder
     fingerprint : Fingerprint
         Of the source.
     bounds : mapping
         Coded QI -> the boundary of each of its codes, as :class:`~anonflow.table.Domain` has it.
+    schema : Schema
+    columns : tuple of str
+        Those that are published.
+    compared : tuple of str
+        As :func:`order_columns` gives them.
+    key : int or None
+        Of a random order.
+    layers : str or None
+        The file with the layer of each position, where people have several rows.
+    """
+
+    coders: Sequence[Coder]
+    fingerprint: Fingerprint
+    bounds: Mapping[int, np.ndarray]
+    schema: Schema
+    columns: tuple[str, ...]
+    compared: tuple[str, ...]
+    key: int | None
+    layers: str | None
+
+
+def sort_piece(context: SortContext, piece: Piece, start: int, into: str) -> np.ndarray:
+    """Code a piece, sort it, and write it to a file.
+
+    Parameters
+    ----------
+    context : SortContext
     piece : Piece
     start : int
         Position of its first kept row in the table.
-    schema : Schema
-    columns : sequence of str
-        Those that are published.
-    compared : sequence of str
-        As :func:`order_columns` gives them.
     into : str
         The file that is written.
-    key : int, optional
-        Of a random order.
-    layers : str, optional
-        The file with the layer of each position, where people have several rows.
 
     Returns
     -------
-    numpy.ndarray, shape (s, len(compared)), int64
+    numpy.ndarray, shape (s, number of compared columns), int64
         A sample of its rows.
 
     Raises
@@ -106,25 +123,26 @@ def sort_piece(
     DataError, OSError
         If it cannot be read or has changed, or the file cannot be written.
     """
-    table = read_piece(piece, columns, fingerprint.open, schema)
-    qis = {coder.name for coder in coders}
+    schema, columns, compared = context.schema, context.columns, context.compared
+    table = read_piece(piece, columns, context.fingerprint.open, schema)
+    qis = {coder.name for coder in context.coders}
     needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
     frame = exact_frame(table.select(needed))
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame, table = frame[kept], table.filter(pa.array(kept))
-    codes = np.concatenate([coder.code(frame[coder.name]) for coder in coders], axis=1)
+    codes = np.concatenate([coder.code(frame[coder.name]) for coder in context.coders], axis=1)
     rows = {f"{_CODE}{a}": np.ascontiguousarray(codes[:, a]) for a in range(codes.shape[1])}
     for name in compared:
         if name.startswith(_BOUND):
             a, end = map(int, name.removeprefix(_BOUND).split(":"))
-            own, bound = rows[f"{_CODE}{a}"], bounds[a]
+            own, bound = rows[f"{_CODE}{a}"], context.bounds[a]
             rows[name] = np.where(own < 0, -1, bound[own, end]).astype(np.int64)
-    if layers is not None:
-        rows[_LAYER] = np.load(layers, mmap_mode="r")[start : start + len(codes)].astype(np.int64)
+    if context.layers is not None:
+        rows[_LAYER] = np.load(context.layers, mmap_mode="r")[start : start + len(codes)].astype(np.int64)
     if _RANDOM in compared:
-        assert key is not None
-        rows[_RANDOM] = random_places(key, start, len(codes))
+        assert context.key is not None
+        rows[_RANDOM] = random_places(context.key, start, len(codes))
     rows[POSITION] = np.arange(start, start + len(codes), dtype=np.int64)
     keys = [rows[name] for name in compared[:-1]]
     order = np.lexsort(keys[::-1]) if keys else np.arange(len(codes))
