@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("playwright", reason="browsers are for developers")
-from playwright.sync_api import TimeoutError
+from playwright.sync_api import Error, TimeoutError
 
 from tests.browser.conftest import outside, ready, shot
 from tests.browser.steps import flow, press, run_all, seen, step
@@ -39,7 +40,9 @@ MARK = """([css, run]) => {
 def tap_mark(page: Any, css: str, run: str, until: Callable[[], Any]) -> None:
     """Tap the mark of a run until it was heard: each choice of a run draws the figures anew."""
     for _ in range(5):
-        page.locator(css).first.scroll_into_view_if_needed()
+        # a figure that is drawn anew meanwhile is no longer in the page
+        with suppress(Error):
+            page.locator(css).first.scroll_into_view_if_needed()
         page.wait_for_timeout(500)
         mark = page.evaluate(MARK, [css.removeprefix("."), run])
         if mark is not None:

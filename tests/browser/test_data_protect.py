@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("playwright", reason="browsers are for developers")
-from playwright.sync_api import Error
+from playwright.sync_api import Error, expect
 
 from tests.browser.conftest import outside, ready, shot, upload
 
@@ -186,8 +186,8 @@ def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp
     first = page.locator(".grid .cell").first
     was = first.get_attribute("aria-pressed")
     first.click()
-    page.wait_for_timeout(500)
-    assert page.locator(".grid .cell").first.get_attribute("aria-pressed") != was
+    other = {"true": "false", "false": "true"}[was]
+    expect(first).to_have_attribute("aria-pressed", other, timeout=30_000)
     shot(page, "protect-patterns-light", full_page=True)
 
     # diversity that the table does not have

@@ -60,6 +60,9 @@ def test_back_reload_and_a_closed_tab_lose_nothing(
     context = page.context
     page.close()
     again = context.new_page()
+    again.wait_for_timeout(
+        3_000
+    )  # a busy server sees late that a tab was closed; until then its session is not free
     again.goto(served.url + "?screen=compare")
     ready(again)
     current(again, "Compare")
