@@ -623,3 +623,39 @@ def test_papers_are_named_by_author_and_year() -> None:
             if results not in headings
         ]
     assert wrong == []
+
+
+YEAR = re.compile(r"(?<![-\d/.`'])\b(?:1[89]|20)\d\d\b(?![-\d/.]\d?\d)")
+OTHER_YEARS = re.compile(r"(since|census of|survey of|September|[RVS]\. \() ?$")
+"""What stands before a year that is no paper's: where time begins, of a survey, of a data set with its licence."""
+
+
+def _cited_papers(text: str, listed: dict[str, list[str]]) -> Iterator[tuple[str, bool]]:
+    """Each year that a text cites with what stands before it, and whether an author of that year stands there."""
+    text = " ".join(text.split())
+    for year in YEAR.finditer(text):
+        before = text[max(0, year.start() - 130) : year.start()]
+        if not OTHER_YEARS.search(before):
+            authors = listed.get(year[0], [])
+            yield before[-60:] + year[0], any(re.search(rf"\b{author}\b", before) for author in authors)
+
+
+def test_cited_papers_stand_on_the_page_of_papers() -> None:
+    """Those of docstrings, and those that methods name: first author and year."""
+    listed: dict[str, list[str]] = {}
+    page = (ROOT / "docs" / "reference" / "papers.md").read_text(encoding="utf-8")
+    for author, year in re.findall(r"^\| ([^|\d\n]+) (\d{4}) \|", page, re.M):
+        listed.setdefault(year, []).append(author)
+    assert list(_cited_papers("Berge 1957; Berge 1958; days since 1970", listed)) == [
+        ("Berge 1957", True),
+        ("Berge 1957; Berge 1958", False),
+    ]
+    results = [
+        (f"{_name(path)}:{node.lineno}: {citation}", stands)
+        for path in MODULES
+        for node in _nodes(path)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for citation, stands in _cited_papers(node.value, listed)
+    ]
+    assert len(results) > 100
+    assert [citation for citation, stands in results if not stands] == []

@@ -68,7 +68,7 @@ def greedy_cka(
     Notes
     -----
     Miller 2008, section 4, Figure 5. The number of suppressed records is the least possible (Properties 5 and 6).
-    Different values first: Campan, Truta, Miller and Sinca (MUC 2007), after whose EnhancedPKClustering p different values are
+    Different values first: Truta, Campan and Meyer (SDM at VLDB 2007), after whose EnhancedPKClustering p different values are
     found before the nearest records; here within boundaries, for every information loss, and a class goes on beyond k until
     it has them. Boundary classes that lack the values are suppressed.
     O(sum of C^2 q) time for classes of C records, so more boundaries make it faster. Calling it through

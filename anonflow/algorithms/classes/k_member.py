@@ -1,4 +1,4 @@
-"""k-member clustering (Byun, Kamra, Bertino and Li, DASFAA 2006): clusters are built one after the other."""
+"""k-member clustering (Byun, Kamra, Bertino and Li, DASFAA 2007): clusters are built one after the other."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ K_MEMBER = Algorithm(
     name="k-member",
     run=k_member,
     family="clustering",
-    paper="Byun, Kamra, Bertino, Li: Efficient k-anonymization using clustering techniques. DASFAA 2006",
+    paper="Byun, Kamra, Bertino, Li: Efficient k-anonymization using clustering techniques. DASFAA 2007",
     guarantee="k-anonymity",
     complexity="O(n P q) in partitions of P",
     summary="equal records by clustering: less loss than cuts, quadratic time",

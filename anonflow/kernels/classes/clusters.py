@@ -1,4 +1,4 @@
-"""Clusters of at least k records, one after the other (Byun et al., DASFAA 2006)."""
+"""Clusters of at least k records, one after the other (Byun et al., DASFAA 2007)."""
 
 from __future__ import annotations
 
