@@ -10,7 +10,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE, number_text
-from anonflow.table.texts import text_array
+from anonflow.table.text_columns import text_array
 
 __all__ = ["plain_values"]
 
