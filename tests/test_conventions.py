@@ -310,6 +310,7 @@ def test_a_class_name_stands_for_one_class() -> None:
 
 EACH_ROOM_HAS_ONE = {"__init__", "model", "registry", "screen", "texts", "view"}
 ON_SEVERAL_FLOORS = {
+    "costs": "those of a loss, and those of joins in kernels, which are the same, rounded",
     "diversity": "the criteria, and the form that asks for one",
     "frontier": "what it is, and how it is drawn",
     "linkable": "the criterion, and the attacker that it holds off",
@@ -319,13 +320,24 @@ ON_SEVERAL_FLOORS = {
 
 
 def test_a_module_name_stands_for_one_concept() -> None:
-    """A kernel has the name of what drives it; others share a name only where they share the concept."""
+    """A kernel has the name of a module, or a room, that drives it; others share a name only where they share the concept."""
+    kernels = {_dotted(path): path for path in MODULES if path.is_relative_to(PACKAGE / "kernels")}
     places: dict[str, list[str]] = {}
+    driven: dict[str, set[str]] = {name: set() for name in kernels}
     for path in MODULES:
-        if not path.is_relative_to(PACKAGE / "kernels"):
+        if _dotted(path) not in kernels:
             places.setdefault(path.stem, []).append(_name(path))
+            for name in _imported(path, set(kernels)):
+                driven[name] |= {path.stem, path.parent.stem}
     repeated = {name for name, result in places.items() if len(result) > 1}
+    for name, path in kernels.items():
+        if path.stem in places and path.stem not in driven[name]:
+            repeated.add(path.stem)
     assert repeated - EACH_ROOM_HAS_ONE == set(ON_SEVERAL_FLOORS)
+    stems = Counter(path.stem for path in kernels.values())
+    assert [name for name, number in stems.items() if number > 1 and name != "__init__"] == []
+    texts = [_name(path) for path in MODULES if path.stem == "texts"]
+    assert [name for name in texts if not name.startswith("anonflow/dashboards/")] == []
 
 
 def test_an_algorithm_lies_in_a_file_of_its_name() -> None:
