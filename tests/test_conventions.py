@@ -571,13 +571,18 @@ def test_version_is_said_once() -> None:
     assert (PACKAGE / "py.typed").exists()
 
 
+MEASURING = ("tests/benchmarks", "tests/papers")
+
+
 def test_no_test_module_imports_another() -> None:
-    """What several share lies beside them, or in tests/cases."""
+    """What several share lies beside them, or in tests/cases; benchmarks, too, are for those alone who measure."""
     shared = []
     for path in TESTS:
         for node in _nodes(path):
             module = node.module if isinstance(node, ast.ImportFrom) else ""
-            if module and any(part.startswith("test_") for part in module.split(".")):
+            measures = path.parent.relative_to(ROOT).as_posix() in MEASURING
+            closed = "test_" if measures else ("test_", "bench_")
+            if module and any(part.startswith(closed) for part in module.split(".")):
                 shared.append(f"{path.relative_to(ROOT)}: {module}")
     assert shared == []
 
