@@ -1,12 +1,36 @@
-"""The type of a column of texts: pandas' own from its third version on, plain objects before."""
+"""The text of a value, and the type of a column of texts: pandas' own from its third version on, plain objects before."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-__all__ = ["text_array", "text_type"]
+import numpy as np
+
+from anonflow.hierarchy import number_text
+
+__all__ = ["text_array", "text_type", "value_text"]
+
+
+def value_text(value: object) -> str:
+    """Return the text of a plain value: that of a category, of a published cell, and of what is compared with both.
+
+    Parameters
+    ----------
+    value : object
+        Not a missing one. Midnight without a time zone is its date; a span of time is what files have.
+    """
+    if isinstance(value, np.timedelta64):  # numpy takes it for a whole number
+        return str(value)
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        return number_text(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat().removesuffix("T00:00:00")
+    return str(value)
 
 
 @cache
@@ -24,7 +48,6 @@ def text_array(texts: Iterable[Any]) -> Any:
     ----------
     texts : iterable of str or None
     """
-    import numpy as np
     import pandas as pd
 
     cells = texts if isinstance(texts, np.ndarray) else np.array([*texts, None], object)[:-1]
