@@ -522,7 +522,7 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         return Column(name, role, hierarchy=_given_hierarchy(noted, entry))
     for key in entry:
         if key not in COLUMN_KEYS:
-            noted.add(f"unknown key {short_form(key)}{did_you_mean(key, COLUMN_KEYS)}", str(key))
+            noted.add(f"unknown key {short_form(key)}{did_you_mean(key, tuple(COLUMN_KEYS))}", str(key))
     kind = entry.get("kind")
     if kind not in KINDS:
         noted.add(
