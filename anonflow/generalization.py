@@ -22,7 +22,7 @@ from anonflow.table.domain import (
     set_members,
 )
 from anonflow.table.records import Records, equal_columns
-from anonflow.table.texts import text_array
+from anonflow.table.text_columns import text_array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -310,6 +310,7 @@ def test_a_class_name_stands_for_one_class() -> None:
 
 EACH_ROOM_HAS_ONE = {"__init__", "model", "registry", "screen", "texts", "view"}
 ON_SEVERAL_FLOORS = {
+    "costs": "those of a loss, and those of joins in kernels, which are the same, rounded",
     "diversity": "the criteria, and the form that asks for one",
     "frontier": "what it is, and how it is drawn",
     "linkable": "the criterion, and the attacker that it holds off",
@@ -319,13 +320,24 @@ ON_SEVERAL_FLOORS = {
 
 
 def test_a_module_name_stands_for_one_concept() -> None:
-    """A kernel has the name of what drives it; others share a name only where they share the concept."""
+    """A kernel has the name of a module, or a room, that drives it; others share a name only where they share the concept."""
+    kernels = {_dotted(path): path for path in MODULES if path.is_relative_to(PACKAGE / "kernels")}
     places: dict[str, list[str]] = {}
+    driven: dict[str, set[str]] = {name: set() for name in kernels}
     for path in MODULES:
-        if not path.is_relative_to(PACKAGE / "kernels"):
+        if _dotted(path) not in kernels:
             places.setdefault(path.stem, []).append(_name(path))
+            for name in _imported(path, set(kernels)):
+                driven[name] |= {path.stem, path.parent.stem}
     repeated = {name for name, result in places.items() if len(result) > 1}
+    for name, path in kernels.items():
+        if path.stem in places and path.stem not in driven[name]:
+            repeated.add(path.stem)
     assert repeated - EACH_ROOM_HAS_ONE == set(ON_SEVERAL_FLOORS)
+    stems = Counter(path.stem for path in kernels.values())
+    assert [name for name, number in stems.items() if number > 1 and name != "__init__"] == []
+    texts = [_name(path) for path in MODULES if path.stem == "texts"]
+    assert [name for name in texts if not name.startswith("anonflow/dashboards/")] == []
 
 
 def test_an_algorithm_lies_in_a_file_of_its_name() -> None:
@@ -556,13 +568,18 @@ def test_version_is_said_once() -> None:
     assert (PACKAGE / "py.typed").exists()
 
 
+MEASURING = ("tests/benchmarks", "tests/papers")
+
+
 def test_no_test_module_imports_another() -> None:
-    """What several share lies beside them, or in tests/cases."""
+    """What several share lies beside them, or in tests/cases; benchmarks, too, are for those alone who measure."""
     shared = []
     for path in TESTS:
         for node in _nodes(path):
             module = node.module if isinstance(node, ast.ImportFrom) else ""
-            if module and any(part.startswith("test_") for part in module.split(".")):
+            measures = path.parent.relative_to(ROOT).as_posix() in MEASURING
+            closed = "test_" if measures else ("test_", "bench_")
+            if module and any(part.startswith(closed) for part in module.split(".")):
                 shared.append(f"{path.relative_to(ROOT)}: {module}")
     assert shared == []
 
@@ -620,3 +637,39 @@ def test_papers_are_named_by_author_and_year() -> None:
             if results not in headings
         ]
     assert wrong == []
+
+
+YEAR = re.compile(r"(?<![-\d/.`'])\b(?:1[89]|20)\d\d\b(?![-\d/.]\d?\d)")
+OTHER_YEARS = re.compile(r"(since|census of|survey of|September|[RVS]\. \() ?$")
+"""What stands before a year that is no paper's: where time begins, of a survey, of a data set with its licence."""
+
+
+def _cited_papers(text: str, listed: dict[str, list[str]]) -> Iterator[tuple[str, bool]]:
+    """Each year that a text cites with what stands before it, and whether an author of that year stands there."""
+    text = " ".join(text.split())
+    for year in YEAR.finditer(text):
+        before = text[max(0, year.start() - 130) : year.start()]
+        if not OTHER_YEARS.search(before):
+            authors = listed.get(year[0], [])
+            yield before[-60:] + year[0], any(re.search(rf"\b{author}\b", before) for author in authors)
+
+
+def test_cited_papers_stand_on_the_page_of_papers() -> None:
+    """Those of docstrings, and those that methods name: first author and year."""
+    listed: dict[str, list[str]] = {}
+    page = (ROOT / "docs" / "reference" / "papers.md").read_text(encoding="utf-8")
+    for author, year in re.findall(r"^\| ([^|\d\n]+) (\d{4}) \|", page, re.M):
+        listed.setdefault(year, []).append(author)
+    assert list(_cited_papers("Berge 1957; Berge 1958; days since 1970", listed)) == [
+        ("Berge 1957", True),
+        ("Berge 1957; Berge 1958", False),
+    ]
+    results = [
+        (f"{_name(path)}:{node.lineno}: {citation}", stands)
+        for path in MODULES
+        for node in _nodes(path)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for citation, stands in _cited_papers(node.value, listed)
+    ]
+    assert len(results) > 100
+    assert [citation for citation, stands in results if not stands] == []

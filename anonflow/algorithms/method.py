@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.drawing.method_mark import Mark
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
@@ -296,7 +297,7 @@ class Algorithm:
 
     def aggregate_problem(self, column: str) -> str | None:
         """Return why a column cannot be published as the mean or median of its classes; None if the method makes classes."""
-        if self.guarantee == "k-anonymity":
+        if promises_classes(self.guarantee):
             return None
         return (
             f"{self.name}: column {column!r} is to be published as the mean or median of a class, and this method makes none; "

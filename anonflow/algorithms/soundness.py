@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.errors import BUG, AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
@@ -138,7 +139,7 @@ def _guarantee_problem(
     """Return a violation of the guarantee of a method without matches and classes, as far as the check is cheap."""
     if not len(kept):
         return ""
-    if guarantee == "k-anonymity":
+    if promises_classes(guarantee):
         _, size = np.unique(generalization.classes()[kept], return_counts=True)
         return f"a class has fewer than {k} records" if size.min() < k else ""
     own = Generalization.of(records)

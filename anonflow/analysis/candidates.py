@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from anonflow.analysis.conditions import written_numbers
+from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
@@ -218,10 +219,10 @@ class CandidateTable:
 
 
 def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int | None) -> int | None:
-    if k is None or criterion not in ("k-regular", "k-anonymity"):
-        return None
-    if criterion == "k-regular":
+    if k is not None and promises_matches(criterion):
         return int(k)
+    if k is None or not promises_classes(criterion):
+        return None
     # suppressed rows are one class
     general = [column.at for column in columns if not column.exact]
     return max(int(k), round(n / (int(equal_columns(general, n).max()) + 1)))

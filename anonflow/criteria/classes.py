@@ -9,6 +9,7 @@ import numpy as np
 
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
@@ -132,7 +133,7 @@ def is_of_classes(evidence: Evidence) -> bool:
     if evidence.alone or evidence.hides_ranges:
         return True
     if evidence.own:
-        return evidence.guarantee is None or "k-anonymity" in evidence.guarantee
+        return evidence.guarantee is None or promises_classes(evidence.guarantee)
     graph = evidence.graph
     says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
     return not bool((np.bincount(graph.end[says[graph.box]], minlength=1) > 1).any())
@@ -153,7 +154,7 @@ def class_risks(evidence: Evidence) -> np.ndarray:
     With a column of the role ``weight`` these are the individual risks of Benedetti and Franconi (1998): the attacker
     does not know who is in the table. Exempt rows have the risk 0.
     """
-    if evidence.guarantee is not None and "k-anonymity" not in evidence.guarantee:
+    if evidence.guarantee is not None and not promises_classes(evidence.guarantee):
         raise ParameterError(
             "this criterion needs classes, and rows of this release are drawn along matches: its guarantee bounds its risks"
         )

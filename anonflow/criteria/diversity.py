@@ -16,6 +16,7 @@ from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.diversity_target import Target
 from anonflow.criteria.evidence import Evidence, joint_codes
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
@@ -326,7 +327,7 @@ def _usual(evidence: Evidence) -> str:
         return "class"
     if evidence.guarantee is not None:
         # in a heterogeneous release many rows may be equal by chance: a draw does not stay inside them as in classes
-        return "class" if "k-anonymity" in evidence.guarantee else "matches"
+        return "class" if promises_classes(evidence.guarantee) else "matches"
     sizes = class_sizes(evidence)[~evidence.exempt]
     homogeneous = not len(sizes) or int(sizes.min()) >= (evidence.k or 2)
     return "class" if homogeneous else "matches"

@@ -12,6 +12,7 @@ import numpy as np
 
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.graph import Bipartite, consistency_graph
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Column, Records, Schema, Table, equal_columns
@@ -240,7 +241,7 @@ class Evidence:
         Two classes may have equal cells: an attacker who runs the method again can distinguish them.
         """
         label = getattr(self.certificate, "row_list", None)
-        if label is None or self.guarantee is None or "k-anonymity" not in self.guarantee:
+        if label is None or not promises_classes(self.guarantee):
             return None
         return np.unique(label, return_inverse=True)[1].astype(np.int64)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import given_patterns
+from anonflow.criteria.guarantee import promised_criteria
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.option import NEEDED
@@ -98,7 +99,7 @@ def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
             raise ParameterError(
                 "the release does not say what its algorithm guarantees; name a criterion, such as k-regular"
             )
-        return [_checked(part, {}) for part in re.split(r"\s+and\s+|;\s*", guarantee.strip())]
+        return [_checked(part, {}) for part in promised_criteria(guarantee)]
     call = _CALL.fullmatch(name)
     if call is None:
         return [_checked(name, {})]

@@ -7,6 +7,7 @@ import numpy as np
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError
 
@@ -72,7 +73,7 @@ def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
     if listing is not None:
         row = np.repeat(np.arange(listing.rows), listing.degrees)
         return _shares(row, unit[listing.end], listing.rows, listing.degrees)
-    if not evidence.own or evidence.guarantee is None or "k-anonymity" not in evidence.guarantee:
+    if not evidence.own or not promises_classes(evidence.guarantee):
         return None
     labels = np.unique(evidence.classes, return_inverse=True)[1]
     sizes = np.bincount(labels)

@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
-from anonflow.table.texts import text_array
+from anonflow.table.text_columns import text_array
 
 if TYPE_CHECKING:
     import pandas as pd

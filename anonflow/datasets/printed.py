@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.table.texts import text_array
+from anonflow.table.text_columns import text_array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import lowest, node_of, node_of_jit, run_cost, set_cost
-from anonflow.kernels.rows import increase_row, increase_row_jit, join_row, join_row_jit
+from anonflow.kernels.row_costs import increase_row, increase_row_jit, join_row, join_row_jit
 from anonflow.kernels.state import ENTROPY, NODES, SLOPE, Index, Plan, State, empty_state
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,12 +9,10 @@ import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import NUMBER, WHOLE, category_text, named_values, set_members
+from anonflow.table.domain import WHOLE, category_text, named_values, set_members
+from anonflow.table.metadata import range_ends
 
 __all__ = ["ranges", "shares"]
-
-_RANGE = re.compile(rf"(?P<low>{NUMBER})(?:-(?P<high>{NUMBER}))?")
-_DATES = re.compile(r"(?P<low>\d{4}-\d\d-\d\d[^/]*)(?:/(?P<high>\d{4}-\d\d-\d\d[^/]*))?")
 
 
 def ranges(
@@ -43,7 +40,7 @@ def ranges(
     Raises
     ------
     DataError
-        If cells are neither ranges nor ``*``, or all are ``*`` and there is no domain.
+        If cells are neither ranges nor ``*``, or all are ``*`` and there is no domain, or a date does not exist.
     ParameterError
         If the domain is not an ordered pair.
 
@@ -66,16 +63,19 @@ def ranges(
     numbers, parts = _beside_codes(texts, codes)
     texts = [text for text in numbers if text is not None]
     known = [text for text in texts if text != WHOLE]
-    dates = bool(known) and all(_DATES.fullmatch(text) for text in known)
+    read = {text: range_ends(text.replace(" ", "T")) for text in known}
+    dates = bool(known) and all(ends is not None and ends[2] for ends in read.values())
     pairs: list[tuple[object, object] | None] = []
     wrong = np.zeros(len(numbers), bool)
     for u, text in enumerate(numbers):
         if text is None:
             pairs.append(None)
             continue
-        match = (_DATES if dates else _RANGE).fullmatch(text)
-        wrong[u] = match is None and text != WHOLE
-        pairs.append(None if match is None else (match["low"], match["high"] or match["low"]))
+        own = read.get(text)
+        if own is not None and own[2] != dates:
+            own = None
+        wrong[u] = own is None and text != WHOLE
+        pairs.append(None if own is None else own[:2])
     if wrong.any():
         count = int(wrong[at].sum())
         raise DataError(
@@ -85,10 +85,10 @@ def ranges(
     ends = _values([whole if pair is None else pair for pair in pairs], dates)
     low, high = ends[at, 0], ends[at, 1]
     middle = low + (high - low) / 2
-    read = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
+    result = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
     if codes is not None:
-        read = read.where(np.repeat((parts[at] > 0)[:, None], 3, axis=1)).assign(number=parts[at])
-    return read
+        result = result.where(np.repeat((parts[at] > 0)[:, None], 3, axis=1)).assign(number=parts[at])
+    return result
 
 
 def shares(
@@ -186,7 +186,10 @@ def _text(cell: object) -> str:
 def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
     if not dates:
         return np.array(pairs, np.float64).reshape(-1, 2)
-    flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]
+    try:
+        flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]
+    except ValueError:
+        raise DataError("an end of a range is no date that can be read") from None
     return np.array(flat, "datetime64[us]").reshape(-1, 2)
 
 
@@ -202,7 +205,7 @@ def _domain(
     try:
         ((low, high),) = _values([(domain[0], domain[1])], dates)
         good = len(domain) == 2 and bool(low <= high)
-    except (TypeError, ValueError, IndexError):
+    except (DataError, TypeError, ValueError, IndexError):
         good = False
     if not good:
         raise ParameterError("domain is the lowest and the highest value, such as (17, 90)")

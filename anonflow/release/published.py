@@ -26,7 +26,7 @@ from anonflow.table.files.metadata_file import metadata_path, read_metadata
 from anonflow.table.metadata import ReleaseMetadata
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning, read_published
-from anonflow.table.texts import text_type
+from anonflow.table.text_columns import text_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,7 @@ from anonflow.table.domain import number_text
 from anonflow.table.files.metadata_file import PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.spreadsheets import changed_texts, guarded_text
-from anonflow.table.texts import text_type
+from anonflow.table.text_columns import text_type
 from anonflow.whole_file import drafted, locked, streamed, write_whole
 
 if TYPE_CHECKING:

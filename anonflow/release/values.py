@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
-from anonflow.table.domain import WHOLE, number_text
-from anonflow.table.texts import text_array
+from anonflow.table.domain import WHOLE
+from anonflow.table.text_columns import text_array, value_text
 
 __all__ = ["plain_values"]
 
@@ -54,7 +53,12 @@ def plain_values(
     except TypeError:
         raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
     at = at[order]
-    values = [value.item() if isinstance(value, np.generic) else value for value in list(distinct)]
+    values = [
+        value.item()
+        if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64)
+        else value
+        for value in list(distinct)
+    ]
     missing = at < 0
     if hidden is None and not text:
         numbers = _numbers(values, bool(missing.any()))
@@ -62,7 +66,7 @@ def plain_values(
             return numbers[at]  # a missing one, -1, is the NaN at the end
     if any(isinstance(value, bytes) for value in values):
         raise DataError(f"column {name!r}: holds bytes; decode them to text")
-    shown = [_text(value) for value in values]
+    shown = [value_text(value) for value in values]
     try:
         "".join(shown).encode()
     except UnicodeEncodeError:
@@ -87,15 +91,3 @@ def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:
     if any(isinstance(value, int) and abs(value) > _EXACT for value in values):
         return None
     return np.array([*values, np.nan], np.float64)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int | float):
-        return number_text(value)
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat().removesuffix("T00:00:00")
-    return str(value)

@@ -24,6 +24,7 @@ from anonflow.table.domain import (
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
+from anonflow.table.text_columns import value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -303,20 +304,11 @@ def _check_characters(texts: Sequence[str], name: str) -> None:
 
 
 def _text(value: object, name: str) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | float | np.integer | np.floating):
-        if not np.isfinite(value):
-            raise DataError(f"column {name!r}: has infinite values; replace or drop them")
-        return number_text(value)
-    if hasattr(value, "isoformat"):
-        text: str = value.isoformat()
-        return text.removesuffix("T00:00:00")
+    if isinstance(value, float | np.floating) and np.isinf(value):
+        raise DataError(f"column {name!r}: has infinite values; replace or drop them")
     if isinstance(value, bytes):
         raise DataError(f"column {name!r}: holds bytes; decode them to text")
-    return str(value)
+    return value_text(value)
 
 
 def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "MOMENT",
     "NUMBER",
     "WHOLE",
     "Domain",
@@ -38,10 +39,11 @@ WHOLE = "*"
 NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
 """The published form of a number."""
 
+MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+"""The published form of a date or time."""
+
 _RANGE = re.compile(rf"({NUMBER})-({NUMBER})")
-_MOMENT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
+_MOMENT = re.compile(MOMENT)
 _RESERVED = re.compile(r"[{|}]")
 
 NUMBER_MEMBER = "{}"

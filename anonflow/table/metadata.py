@@ -15,7 +15,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.table.domain import NUMBER, WHOLE
+from anonflow.table.domain import MOMENT, NUMBER, WHOLE
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
 
 __all__ = [
@@ -52,11 +52,10 @@ CODED = "range-or-code"
 TYPES = ("boolean", "integer", "number", "date", "time", "utc", "text")
 """What a value may be; ``utc`` is a time in UTC."""
 
-_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 _RANGE = re.compile(rf"({NUMBER})(?:-({NUMBER}))?")
 _NUMBER = re.compile(NUMBER)
 _LONGEST = 40
-_DATES = re.compile(rf"({_MOMENT})(?:/({_MOMENT}))?")
+_DATES = re.compile(rf"({MOMENT})(?:/({MOMENT}))?")
 
 
 def range_ends(text: str) -> tuple[str, str, bool] | None:
@@ -294,7 +293,7 @@ class ColumnMetadata:
         if self.type in ("integer", "number"):
             number = r"-?[0-9]+" if self.type == "integer" else NUMBER
             return rf"\*|{number}(?:-{number})?"
-        return rf"\*|{_MOMENT}(?:/{_MOMENT})?"
+        return rf"\*|{MOMENT}(?:/{MOMENT})?"
 
     @property
     def sentences(self) -> str:

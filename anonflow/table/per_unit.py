@@ -13,7 +13,7 @@ import pandas as pd
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import did_you_mean
-from anonflow.table.texts import text_array
+from anonflow.table.text_columns import text_array
 
 __all__ = [
     "OF_NUMBERS",

@@ -25,7 +25,7 @@ from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
 from anonflow.table.domain import missing_cells
 from anonflow.table.numbers import numbers_of
-from anonflow.table.texts import text_type
+from anonflow.table.text_columns import text_type
 
 if TYPE_CHECKING:
     import pandas as pd

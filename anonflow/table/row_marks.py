@@ -12,6 +12,7 @@ import numpy as np
 
 from anonflow.hierarchy import number_text
 from anonflow.table.records import equal_columns
+from anonflow.table.text_columns import value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,13 +180,7 @@ def cell_text(value: Any, numeric: bool) -> str:
         return _number(value) if numeric else value
     if pd.isna(value):
         return ""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | float | np.integer | np.floating):
-        return number_text(value)
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat()).removesuffix("T00:00:00")
-    return str(value)
+    return value_text(value)
 
 
 def _number(text: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AGGREGATES",
     "CODE_WEIGHT",
+    "COLUMN_KEYS",
     "KINDS",
     "MISSING_RULES",
     "ROLES",
@@ -52,21 +53,23 @@ MISSING_RULES = {
 }
 """The treatments of records without a value, by kind; the first is the default."""
 
-_QI_KEYS = (
-    "kind",
-    "weight",
-    "hierarchy",
-    "boundary",
-    "missing",
-    "codes",
-    "code-weight",
-    "max-width",
-    "max-set",
-    "at-least",
-    "aggregate",
-    "notation",
-    "domain",
-)
+COLUMN_KEYS = {
+    "role": "What an attacker may know of it, and how it is published.",
+    "kind": "How a quasi-identifier may be generalized.",
+    "weight": "Its weight in every information loss.",
+    "hierarchy": "The tree of its values: a CSV file, or nested values. Of a sensitive column, how far values are from each other.",
+    "boundary": "The widest generalization allowed: node labels of a hierarchy, or the width of fixed intervals of numbers.",
+    "missing": "What happens to records without a value.",
+    "codes": "Texts among numbers that say why a number is missing.",
+    "code-weight": "The share of the column's weight that telling numbers from codes has.",
+    "max-width": "The widest range of numbers that is published.",
+    "max-set": "The most values in a set that is published.",
+    "at-least": "The level of a hierarchy below which nothing is published.",
+    "aggregate": "What is published of a class instead of its range of numbers.",
+    "notation": "How another tool wrote the column of a release that is checked.",
+    "domain": "What everybody may know about the possible values; it is published.",
+}
+"""The keys of a column, each in a sentence; all but the role go with quasi-identifiers alone, but for the hierarchy of a sensitive column."""
 
 CODE_WEIGHT = 0.5
 """The default share of a column's weight that its codes have."""
@@ -518,8 +521,8 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
             return Column(name, role)
         return Column(name, role, hierarchy=_given_hierarchy(noted, entry))
     for key in entry:
-        if key not in ("role", *_QI_KEYS):
-            noted.add(f"unknown key {short_form(key)}{did_you_mean(key, ('role', *_QI_KEYS))}", str(key))
+        if key not in COLUMN_KEYS:
+            noted.add(f"unknown key {short_form(key)}{did_you_mean(key, tuple(COLUMN_KEYS))}", str(key))
     kind = entry.get("kind")
     if kind not in KINDS:
         noted.add(

@@ -13,7 +13,7 @@ import pandas as pd
 
 from anonflow.table.domain import NUMBER
 from anonflow.table.files.read import read_frame
-from anonflow.table.texts import text_type
+from anonflow.table.text_columns import text_type
 
 __all__ = [
     "changed_texts",

@@ -22,7 +22,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.cli.command_line import app as shell
 from anonflow.criteria import CRITERIA
 from anonflow.engine.flows.json_schema import flow_schema
-from anonflow.table.schema import KINDS, MISSING_RULES
+from anonflow.table.schema import COLUMN_KEYS, KINDS, MISSING_RULES
 
 Lines = list[str]
 
@@ -158,12 +158,12 @@ def column_keys() -> Lines:
     """Return the keys of a column, and what each kind does about missing values."""
     entry = flow_schema()["$defs"]["TableSpec"]["properties"]["columns"]["additionalProperties"]
     rows = [
-        [_code(key) + (" (needed)" if key in entry["required"] else ""), _kind(one, {})]
+        [_code(key) + (" (needed)" if key in entry["required"] else ""), _kind(one, {}), COLUMN_KEYS[key]]
         for key, one in entry["properties"].items()
     ]
     rules = [[_code(kind), ", ".join(_code(one) for one in MISSING_RULES[kind])] for kind in KINDS]
     return [
-        *_table(["key", "value"], rows),
+        *_table(["key", "value", "meaning"], rows),
         "",
         *_table(["kind", "`missing` may be (the first is the default)"], rules),
     ]

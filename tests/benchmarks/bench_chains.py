@@ -46,10 +46,10 @@ from typing import Any
 
 import anonflow as af
 from tests import ROOT
-from tests.benchmarks.bench_greedy import adult
-from tests.benchmarks.bench_scale import measured as flow_record
 from tests.benchmarks.curves import Curve, drawing
 from tests.benchmarks.measuring import data_folder, row
+from tests.cases.scale import measured as flow_record
+from tests.cases.tables import adult
 
 GLANCE: dict[str, dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     "freeform (k-regular)": {

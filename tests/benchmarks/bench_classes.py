@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 import anonflow as af
-from tests.benchmarks.bench_greedy import adult, census
 from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.cases.freeform import census
+from tests.cases.tables import adult
 
 EFFORTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("alone", {}),

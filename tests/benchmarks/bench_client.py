@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from anonflow import datasets
-from tests.benchmarks.bench_scale import COLUMNS, GIB, measured
 from tests.benchmarks.measuring import row
-
-SCHEDULERS = ("threads", "processes")
-
-
-def peaks(n: int) -> dict[str, float]:
-    """GiB that the client holds at the most, for each scheduler."""
-    with tempfile.TemporaryDirectory() as home:
-        source = Path(home) / "people.parquet"
-        datasets.write_random_normal(source, n, COLUMNS, rows=1 << 17)
-        return {
-            scheduler: measured(
-                Path(home) / scheduler,
-                source,
-                "numeric",
-                "{size: 250}",
-                "{algorithm: greedy, k: 10}",
-                "false",
-                f"{{scheduler: {scheduler}, workers: 2}}",
-            )["peak-memory-bytes"]
-            / GIB
-            for scheduler in SCHEDULERS
-        }
+from tests.cases.scale import COLUMNS, SCHEDULERS, peaks
 
 
 def run(small: bool) -> list[dict[str, Any]]:

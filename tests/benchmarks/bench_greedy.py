@@ -10,26 +10,11 @@ import numpy as np
 import anonflow as af
 from anonflow.algorithms.freeform.greedy import greedy
 from anonflow.algorithms.method import Partition
-from anonflow.table.domain import Domain
-from anonflow.table.records import Records
 from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.cases.freeform import census
 from tests.cases.tables import adult
 
 K = 10
-CENSUS = (79, 2, 17, 6, 9, 10, 83, 51)
-
-
-def census(n: int, seed: int = 0) -> Records:
-    """n records over 8 QIs with the CENSUS cardinalities, the first numeric, skewed, independent."""
-    rng = np.random.default_rng(seed)
-    domains, columns = [], []
-    for a, size in enumerate(CENSUS):
-        codes = np.minimum(rng.geometric(min(3.0 / size, 0.6), n) - 1, size - 1)
-        counts = np.bincount(codes, minlength=size)
-        kind: Any = "categorical" if a else "numeric"
-        domains.append(Domain(f"c{a}", kind, tuple(map(str, range(size))), np.arange(float(size)), counts))
-        columns.append(codes)
-    return Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))
 
 
 def run(small: bool) -> list[dict[str, Any]]:

@@ -6,26 +6,18 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from anonflow import datasets
 from tests.benchmarks.measuring import row
+from tests.cases.scale import COLUMNS, GIB, measured
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
-COLUMNS = 10
-MEMORY = "4GiB"
-WORKERS = f"{{scheduler: processes, workers: 2, memory: {MEMORY}}}"
 LIMIT = 4 * 1024**3
-GIB = 1024**3
-HOURS = 2 * 3600
 
 METHODS = {
     "greedy(250)": ("numeric", "{size: 250}", "{algorithm: greedy, k: 10}"),
@@ -36,35 +28,6 @@ METHODS = {
         "{algorithm: two-phase, k: 10, improve: reassign, passes: 10}",
     ),
 }
-
-
-def measured(
-    folder: Path, source: Path, kind: str, partition: str, anonymize: str, pieces: str, where: str = WORKERS
-) -> dict[str, Any]:
-    """Run a flow over a Parquet file from the shell, and read its record."""
-    columns = "".join(
-        f"    q{column}: {{role: quasi-identifier, kind: {kind}}}\n" for column in range(1, COLUMNS + 1)
-    )
-    folder.mkdir()
-    flow = folder / "flow.yaml"
-    flow.write_text(
-        f"flow: scale\nversion: 1\ntable:\n  source: {{parquet: {source}, pieces: {pieces}}}\n"
-        f"  columns:\n{columns}partition: {partition}\nsteps:\n  - anonymize: {anonymize}\n"
-        "  - draw: {}\n  - verify: [covers, guarantee]\n  - measure: [gcp]\n"
-        "publish: {table: out/release.parquet, report: out/report.html}\n"
-        f"run: {where}\n",
-        encoding="utf-8",
-    )
-    start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "anonflow", "run", str(flow), "--json"],
-        capture_output=True, text=True, check=False, timeout=HOURS,
-    )  # fmt: skip
-    taken = time.perf_counter() - start
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    record = json.loads((folder / "owner" / "scale" / "record.json").read_text(encoding="utf-8"))
-    return {**record, "wall": taken}
 
 
 def run(small: bool) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from anonflow import loss as losses
 from anonflow.algorithms.method import Partition
 from anonflow.generalization import Generalization
 from anonflow.table import Table
+from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 
@@ -41,5 +43,21 @@ def dyadic(rng: np.random.Generator, n: int, which: Sequence[int]) -> Records:
         kind, size = DYADIC[w]
         codes = rng.integers(0, size, n)
         domains.append(cost_cases.domain_of(f"c{a}", kind, size, codes, rng, points=np.arange(size)))
+        columns.append(codes)
+    return Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))
+
+
+CENSUS = (79, 2, 17, 6, 9, 10, 83, 51)
+
+
+def census(n: int, seed: int = 0) -> Records:
+    """n records over 8 QIs with the CENSUS cardinalities, the first numeric, skewed, independent."""
+    rng = np.random.default_rng(seed)
+    domains, columns = [], []
+    for a, size in enumerate(CENSUS):
+        codes = np.minimum(rng.geometric(min(3.0 / size, 0.6), n) - 1, size - 1)
+        counts = np.bincount(codes, minlength=size)
+        kind: Any = "categorical" if a else "numeric"
+        domains.append(Domain(f"c{a}", kind, tuple(map(str, range(size))), np.arange(float(size)), counts))
         columns.append(codes)
     return Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))

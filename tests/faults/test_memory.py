@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.benchmarks.bench_client import peaks
+from tests.cases.scale import peaks
 
 
 @pytest.mark.slow

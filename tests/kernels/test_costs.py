@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from anonflow import loss
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
-from anonflow.kernels import costs, prices, rows
+from anonflow.kernels import costs, prices, row_costs
 from anonflow.kernels.jit import NO_NANS, jit, popcount
 from anonflow.kernels.state import GRID, State, copy_state, on_grid, take
 from anonflow.table.domain import Domain
@@ -243,7 +243,7 @@ def test_costs_are_simd() -> None:
     plan = loss.plan(records.domains, "ncp")
     own = Generalization.of(records)
     state = costs.load(plan, own.lo, own.hi, own.bits)
-    for plain in (rows.add_linear, rows.add_singles, rows.add_nodes):
+    for plain in (row_costs.add_linear, row_costs.add_singles, row_costs.add_nodes):
         fresh = numba.njit(nogil=True, error_model="numpy")(plain)  # a cached one has no assembly to look at
         fresh(plan, state, 0, state, 0, 3, np.zeros(3))
         text = fresh.inspect_asm(fresh.signatures[0])

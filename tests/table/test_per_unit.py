@@ -14,7 +14,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.table.per_unit import RECIPES
-from anonflow.table.texts import text_type
+from anonflow.table.text_columns import text_type
 from tests.cases.flow_files import write_flow
 
 FRAME = pd.DataFrame(

@@ -276,8 +276,9 @@ def members(labels: np.ndarray) -> list[np.ndarray]:
 def _clusters(plan: Plan, origin: State, rows: np.ndarray, k: int, compiled: bool) -> list[np.ndarray]:
     inside = np.zeros(len(rows), np.int64)
     kernel = k_member_clusters_jit if compiled else k_member_clusters
-    heads = empty_state(plan, len(rows) // k)
-    kernel(plan, take(origin, rows), empty_state(plan, len(rows)), heads, 0, k, inside)
+    work, heads = empty_state(plan, len(rows)), empty_state(plan, len(rows) // k)
+    values, distinct = np.empty((len(rows), 0), np.int64), np.empty(0, np.int64)
+    kernel(plan, take(origin, rows), work, heads, 0, k, values, distinct, 0, inside)
     return [rows[at] for at in members(inside)]
 
 

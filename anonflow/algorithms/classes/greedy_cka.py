@@ -20,14 +20,11 @@ from anonflow.algorithms.classes.class_chains import (
     improve_labels,
 )
 from anonflow.algorithms.classes.k_member import k_member_labels
-from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.classes.diverse_clusters import diverse_clusters, diverse_clusters_jit
-from anonflow.kernels.state import empty_state
 from anonflow.option import Option
 from anonflow.partition import boundary_classes
 
-__all__ = ["GREEDY_CKA", "diverse_labels", "greedy_cka"]
+__all__ = ["GREEDY_CKA", "greedy_cka"]
 
 
 def greedy_cka(
@@ -68,7 +65,7 @@ def greedy_cka(
     Notes
     -----
     Miller 2008, section 4, Figure 5. The number of suppressed records is the least possible (Properties 5 and 6).
-    Different values first: Campan, Truta, Miller and Sinca (MUC 2007), after whose EnhancedPKClustering p different values are
+    Different values first: Truta, Campan and Meyer (SDM at VLDB 2007), after whose EnhancedPKClustering p different values are
     found before the nearest records; here within boundaries, for every information loss, and a class goes on beyond k until
     it has them. Boundary classes that lack the values are suppressed.
     O(sum of C^2 q) time for classes of C records, so more boundaries make it faster. Calling it through
@@ -84,10 +81,8 @@ def greedy_cka(
     for positions in np.split(order, np.flatnonzero(np.diff(within[order])) + 1):
         if len(positions) >= k:
             inside = part.take(positions)
-            if sensitive is None:
-                own, clusters = k_member_labels(inside, k)
-            else:
-                own, clusters = diverse_labels(inside, sensitive.take(positions), k)
+            values = None if sensitive is None else sensitive.take(positions)
+            own, clusters = k_member_labels(inside, k, values)
             if not clusters:
                 continue  # too few different values
             if effort is not None and sensitive is None:
@@ -100,45 +95,6 @@ def greedy_cka(
     labels[out] = total
     sums = gathered_facts(improved)
     return Outcome.of_classes(part.records, labels, out, found=total, out=int(out.sum()), **sums)
-
-
-def diverse_labels(
-    part: Partition, sensitive: SensitiveValues, k: int, compiled: bool = True
-) -> tuple[np.ndarray, int]:
-    """Return the cluster of each record, shape (P,), int64, and how many clusters there are, each with enough different values.
-
-    Parameters
-    ----------
-    part : Partition
-        P >= k records.
-    sensitive : SensitiveValues
-        Of these records.
-    k : int
-    compiled : bool, optional
-        Whether the compiled kernel does it; the plain one gives the same.
-
-    Returns
-    -------
-    labels : numpy.ndarray, shape (P,), int64
-    clusters : int
-        0 where all records together have too few values.
-    """
-    targets = sensitive.targets
-    labels = np.zeros(part.n, np.int64)
-    origin = part.originals(compiled)
-    clusters = (diverse_clusters_jit if compiled else diverse_clusters)(
-        part.plan,
-        origin,
-        empty_state(part.plan, part.n),
-        empty_state(part.plan, part.n // k),
-        int(part.rng.integers(part.n)),
-        k,
-        np.ascontiguousarray(sensitive.values, np.int64),
-        targets.distinct,
-        targets.size,
-        labels,
-    )
-    return labels, int(clusters)
 
 
 def looks_at_values(options: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""k-member clustering (Byun, Kamra, Bertino and Li, DASFAA 2006): clusters are built one after the other."""
+"""k-member clustering (Byun, Kamra, Bertino and Li, DASFAA 2007): clusters are built one after the other."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from anonflow.algorithms.classes.class_chains import (
     effort_of,
     outcome_of,
 )
+from anonflow.algorithms.diversity.target import SensitiveValues, Targets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.state import empty_state
@@ -64,7 +65,9 @@ def k_member(
     return outcome_of(part, labels, clusters, k, effort)
 
 
-def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
+def k_member_labels(
+    part: Partition, k: int, sensitive: SensitiveValues | None = None, *, compiled: bool = True
+) -> tuple[np.ndarray, int]:
     """Return the cluster of each record, shape (P,), int64, and the number of clusters.
 
     Parameters
@@ -72,20 +75,31 @@ def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.
     part : Partition
     k : int
         At least 1.
+    sensitive : SensitiveValues, optional
+        Of these records, for clusters that each have enough different values.
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
+
+    Returns
+    -------
+    labels : numpy.ndarray, shape (P,), int64
+    clusters : int
+        0 where all records together have too few different values.
     """
     labels = np.zeros(part.n, np.int64)
     if part.n < k:
         return labels, 1
-    origin = part.originals(compiled)
+    different = sensitive or SensitiveValues(Targets(()), np.empty((part.n, 0), np.int64))
     clusters = (k_member_clusters_jit if compiled else k_member_clusters)(
         part.plan,
-        origin,
+        part.originals(compiled),
         empty_state(part.plan, part.n),
         empty_state(part.plan, part.n // k),
         int(part.rng.integers(part.n)),
         k,
+        np.ascontiguousarray(different.values, np.int64),
+        different.targets.distinct,
+        different.targets.size,
         labels,
     )
     return labels, int(clusters)
@@ -95,7 +109,7 @@ K_MEMBER = Algorithm(
     name="k-member",
     run=k_member,
     family="clustering",
-    paper="Byun, Kamra, Bertino, Li: Efficient k-anonymization using clustering techniques. DASFAA 2006",
+    paper="Byun, Kamra, Bertino, Li: Efficient k-anonymization using clustering techniques. DASFAA 2007",
     guarantee="k-anonymity",
     complexity="O(n P q) in partitions of P",
     summary="equal records by clustering: less loss than cuts, quadratic time",

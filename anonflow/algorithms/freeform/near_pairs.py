@@ -8,8 +8,8 @@ from math import comb, prod
 
 import numpy as np
 
-from anonflow.kernels.candidates import nearest, nearest_jit
 from anonflow.kernels.freeform.near_pairs import enter_pairs, enter_pairs_jit
+from anonflow.kernels.nearest import nearest, nearest_jit
 from anonflow.kernels.state import ENTROPY, NODES, SLOPE, STEP, WHOLE, Plan, State
 from anonflow.table.records import Records, equal_columns
 

@@ -9,7 +9,6 @@ import param
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.screen_work import Background
@@ -100,30 +99,6 @@ class Protection(DraftForm):
         return LARGEST_K if frame is None else max(3, min(LARGEST_K, len(frame)), self.k)
 
     # -------------------------------------------------------------------------------------- methods
-
-    @staticmethod
-    def guidance(name: str) -> dict[str, str]:
-        """Return the registry's entry of a method, with its guarantee in plain words.
-
-        Returns
-        -------
-        dict
-            name, family, summary, guarantee, promise, complexity, paper.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such method.
-        """
-        from anonflow.algorithms.registry import algorithm_named
-
-        method = algorithm_named(name)
-        facts = {field: getattr(method, field) for field in ("name", "family", "summary", "guarantee")}
-        return facts | {
-            "promise": promise_of(method.guarantee),
-            "complexity": method.complexity,
-            "paper": method.paper,
-        }
 
     def asked_options(self) -> dict[str, tuple[Option, ...]]:
         """Return the options that the form asks for, of the chosen methods that have any."""

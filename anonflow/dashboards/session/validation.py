@@ -13,6 +13,7 @@ from anonflow import engine
 from anonflow.algorithms.diversity.target import DIVERSITIES
 from anonflow.algorithms.patterns.language import pattern_set
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.plan import refuse_early, why_not
@@ -237,7 +238,7 @@ def running_flow(single: Mapping[str, Any], folder: Path) -> engine.Flow:
     by_name = {key: step for step in left["steps"] for key in step}
     settings = by_name["anonymize"]["anonymize"]
     guarantee = settings.get("guarantee") or algorithm_named(settings["algorithm"]).guarantee
-    if "verify" in by_name and guarantee != "k-anonymity":
+    if "verify" in by_name and not promises_classes(guarantee):
         # the diversity of what is not in classes is a property of the release
         criteria = by_name["verify"]["verify"]
         by_name["verify"]["verify"] = [

@@ -449,30 +449,10 @@ class Workspace(param.Parameterized):
             self.review,
         )
 
-    def open_project(self, path: Path) -> None:
-        """Go on with a project; without its table, with the next table that is opened.
-
-        Raises
-        ------
-        DataError
-            If it is no project, is too large, or its table cannot be read.
-        FlowError
-            If it contains no valid flow, or the flow names files outside its folder.
-        """
-        self.read_project_file(path)()
-
-    def open_flow_file(self, text: str) -> None:
-        """Go on with a flow file; where the table that it names is not there yet, with the next that is opened.
-
-        Raises
-        ------
-        FlowError, DataError, ParameterError
-            As :meth:`open_flow`.
-        """
-        self._opening_of(self._flow_alone(text))()
-
     def read_project_file(self, path: Path) -> Callable[[], None]:
         """Read a project, or a flow, and its table, which takes its time and changes no param.
+
+        A project without its table, and a flow whose table is not there, go on with the next table that is opened.
 
         Parameters
         ----------
@@ -482,12 +462,16 @@ class Workspace(param.Parameterized):
         Returns
         -------
         callable
-            To be called where params may change; it opens what was read, and may raise what :meth:`open_project` raises.
+            To be called where params may change; it opens what was read, and may raise the same errors.
 
         Raises
         ------
-        FlowError, DataError, ParameterError
-            As :meth:`open_project`.
+        DataError
+            If it is no project, is too large, or its table cannot be read.
+        FlowError
+            If it contains no valid flow, or the flow names files outside its folder.
+        ParameterError
+            As :meth:`open_flow`.
         """
         folder = self._own_folder()
         with path.open("rb") as stream:

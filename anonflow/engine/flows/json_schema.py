@@ -19,7 +19,7 @@ from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
 from anonflow.table.notation import RANGES
 from anonflow.table.prepare import STEPS
-from anonflow.table.schema import AGGREGATES, KINDS, MISSING_RULES, PUBLIC_HIERARCHY, ROLES
+from anonflow.table.schema import AGGREGATES, COLUMN_KEYS, KINDS, MISSING_RULES, PUBLIC_HIERARCHY, ROLES
 
 __all__ = ["flow_schema", "words_of"]
 
@@ -206,58 +206,56 @@ def _preparation() -> dict[str, Any]:
 
 
 def _columns() -> dict[str, Any]:
-    entry = {
-        "type": "object",
-        "required": ["role"],
-        "additionalProperties": False,
-        "properties": {
-            "role": {"enum": list(ROLES)},
-            "kind": {"enum": list(KINDS)},
-            "weight": {"type": "number", "exclusiveMinimum": 0},
-            "hierarchy": {"type": ["string", "object"]},
-            "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
-            "codes": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-            "code-weight": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
-            "missing": {
-                "enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))
-            },
-            "max-width": {"type": "number", "exclusiveMinimum": 0},
-            "max-set": {"type": "integer", "minimum": 1},
-            "at-least": {"type": "integer", "minimum": 1},
-            "aggregate": {"enum": list(AGGREGATES)},
-            "notation": {
-                "anyOf": [
-                    {"enum": list(RANGES)},
-                    {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "minProperties": 1,
-                        "properties": {
-                            "ranges": {"enum": list(RANGES)},
-                            "hidden": {"type": "array", "items": {"type": "string"}},
-                        },
+    forms: dict[str, dict[str, Any]] = {
+        "role": {"enum": list(ROLES)},
+        "kind": {"enum": list(KINDS)},
+        "weight": {"type": "number", "exclusiveMinimum": 0},
+        "hierarchy": {"type": ["string", "object"]},
+        "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
+        "codes": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "code-weight": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        "missing": {"enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))},
+        "max-width": {"type": "number", "exclusiveMinimum": 0},
+        "max-set": {"type": "integer", "minimum": 1},
+        "at-least": {"type": "integer", "minimum": 1},
+        "aggregate": {"enum": list(AGGREGATES)},
+        "notation": {
+            "anyOf": [
+                {"enum": list(RANGES)},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "minProperties": 1,
+                    "properties": {
+                        "ranges": {"enum": list(RANGES)},
+                        "hidden": {"type": "array", "items": {"type": "string"}},
                     },
-                ]
-            },
-            "domain": {
-                "anyOf": [
-                    {"const": PUBLIC_HIERARCHY},
-                    {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "required": ["low", "high"],
-                        "properties": {end: {"type": ["number", "string"]} for end in ("low", "high")},
-                    },
-                    {"type": "array", "minItems": 1, "items": {"type": ["string", "null"]}},
-                ]
-            },
+                },
+            ]
+        },
+        "domain": {
+            "anyOf": [
+                {"const": PUBLIC_HIERARCHY},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["low", "high"],
+                    "properties": {end: {"type": ["number", "string"]} for end in ("low", "high")},
+                },
+                {"type": "array", "minItems": 1, "items": {"type": ["string", "null"]}},
+            ]
         },
     }
     return {
         "type": "object",
         "minProperties": 1,
         "description": "Column name -> what it is; a column that is not named is not published.",
-        "additionalProperties": entry,
+        "additionalProperties": {
+            "type": "object",
+            "required": ["role"],
+            "additionalProperties": False,
+            "properties": {key: {"description": words, **forms[key]} for key, words in COLUMN_KEYS.items()},
+        },
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY, algorithm_named
+from anonflow.criteria.guarantee import promises_matches
 from anonflow.engine.search.best_first import ladder
 from anonflow.engine.search.trials import Candidate, SearchTarget, Setup
 from anonflow.errors import ParameterError
@@ -105,7 +106,7 @@ class Space:
         for step in self.diversities or ({},):
             own = tuple(step.items())
             ways[own] = None
-            other = BLIND if method.guarantee == "k-regular" else DIVERSE
+            other = BLIND if promises_matches(method.guarantee) else DIVERSE
             if (step or diverse) and not method.diverse and other[0][0] not in step:
                 ways[(*own, *other)] = None
         return tuple(ways)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonflow.kernels.candidates import least
 from anonflow.kernels.classes.class_state import Classes, put, renew_class
 from anonflow.kernels.classes.clusters import drop
 from anonflow.kernels.costs import increase_row, join_cost, join_row, move, widen
 from anonflow.kernels.jit import jit
+from anonflow.kernels.nearest import least
 from anonflow.kernels.state import Plan, State, empty_state
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Clusters of at least k records, one after the other (Byun et al., DASFAA 2006)."""
+"""Clusters of at least k records, one after the other, with enough different values of columns (Byun et al., DASFAA 2007)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import numpy as np
 from anonflow.kernels.costs import join_row, move, widen
 from anonflow.kernels.greedy import least
 from anonflow.kernels.jit import jit
-from anonflow.kernels.ordering import sort
 from anonflow.kernels.state import Plan, State
 
 __all__ = ["k_member_clusters", "k_member_clusters_jit"]
@@ -24,11 +23,21 @@ drop_jit = jit(drop)
 
 
 def k_member_clusters(
-    plan: Plan, origin: State, work: State, heads: State, first: int, k: int, labels: np.ndarray
+    plan: Plan,
+    origin: State,
+    work: State,
+    heads: State,
+    first: int,
+    k: int,
+    values: np.ndarray,
+    distinct: np.ndarray,
+    many: int,
+    labels: np.ndarray,
 ) -> int:
-    """Label each record with its cluster; return the number of clusters.
+    """Label each record with its cluster; return the number of clusters. O(n^2 (q + c)).
 
-    O(n^2 q). Records without a cluster are stored side by side in `work`, so that every search is one row of joins.
+    Records without a cluster are stored side by side in `work`, so that every search is one row of joins. While a cluster
+    lacks different values of a column, only records with a value of it that is new to the cluster may join.
 
     Parameters
     ----------
@@ -43,48 +52,100 @@ def k_member_clusters(
         The record from which the first cluster is to be far.
     k : int
         At least 1.
+    values : numpy.ndarray, shape (n, c), int64
+        Each record's value in every column; no two columns share a number. Without columns a cluster has k records.
+    distinct : numpy.ndarray, shape (c,), int64
+        The least number of different values in a cluster.
+    many : int
+        All numbers are below it.
     labels : numpy.ndarray, shape (n,), int64
         Written.
 
     Returns
     -------
     int
+        0 if the records together have too few values; then all labels are 0.
+
+    Notes
+    -----
+    If the records left cannot complete a cluster, they and the records of that cluster have too few values together. No
+    further cluster is possible then, and each record goes where it raises the loss least.
     """
-    n = len(labels)
+    n, columns = values.shape
     out = np.empty(n)
     ids = np.empty(n, np.int64)
     sizes = np.zeros(n // k, np.int64)
+    seen_in = np.full(many, -1)
+    lacks = np.empty(columns, np.int64)
     start = np.int64(0)  # a literal would be a type of its own
     for i in range(n):
         move(work, i, i, origin)
         ids[i] = i
+        labels[i] = -1
     m = n
     far = first
     c = 0
-    while m >= k:
+    whole = True
+    while m >= k and whole:
         join_row(plan, origin, far, work, start, m, out)
         for s in range(m):
             out[s] = -out[s]
         at = least(out, ids, m)
         far = ids[at]
-        labels[far] = c
-        move(heads, c, at, work)
-        drop(work, ids, at, m)
-        m -= 1
-        for _ in range(1, k):
-            # The cluster's size is the same for every candidate: least increase is least cost of the join.
-            join_row(plan, heads, c, work, start, m, out)
-            at = least(out, ids, m)
-            labels[ids[at]] = c
-            widen(plan, heads, c, origin, ids[at])
+        size = 0
+        lacking = np.int64(0)
+        for t in range(columns):
+            lacks[t] = distinct[t]
+            lacking += lacks[t]
+        while True:
+            i = ids[at]
+            labels[i] = c
+            if size == 0:
+                move(heads, c, at, work)
+            else:
+                widen(plan, heads, c, origin, i)
+            for t in range(columns):
+                if seen_in[values[i, t]] != c:
+                    seen_in[values[i, t]] = c
+                    if lacks[t] > 0:
+                        lacks[t] -= 1
+                        lacking -= 1
             drop(work, ids, at, m)
             m -= 1
-        sizes[c] = k
-        c += 1
+            size += 1
+            if size >= k and lacking == 0:
+                break
+            # The cluster's size is the same for every candidate: least increase is least cost of the join.
+            join_row(plan, heads, c, work, start, m, out)
+            fitting = m
+            if lacking > 0:
+                fitting = 0
+                for s in range(m):
+                    new = False
+                    for t in range(columns):
+                        new |= lacks[t] > 0 and seen_in[values[ids[s], t]] != c
+                    if new:
+                        fitting += 1
+                    else:
+                        out[s] = np.inf
+            if fitting == 0:
+                whole = False
+                break
+            at = least(out, ids, m)
+        if whole:
+            sizes[c] = size
+            c += 1
+    if c == 0:
+        for i in range(n):
+            labels[i] = 0
+        return c
+    for i in range(n):
+        if labels[i] == c:
+            labels[i] = -1
     clusters = np.arange(c)
-    rest = ids[:m]
-    sort(rest)
-    for i in rest:
+    for i in range(n):
+        if labels[i] >= 0:
+            continue
         join_row(plan, origin, i, heads, start, np.int64(c), out)
         for s in range(c):
             # (size + 1) new - size old, without a product that could be off the grid of costs

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.classes.greedy_cka import diverse_labels, greedy_cka
+from anonflow.algorithms.classes.greedy_cka import greedy_cka
+from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets, target_of
 from anonflow.algorithms.method import Partition
 from anonflow.table.records import Records
@@ -55,7 +56,9 @@ def test_it_agrees_with_a_plain_implementation(seed: int, n: int, needs: list[in
     first = int(np.random.default_rng(seed).integers(n))
     expected = naive.diverse(cost, n, k, first, list(map(tuple, values.values.tolist())), needs)
     for compiled in (True, False):
-        labels, result = diverse_labels(partition(records, values, "ncp", seed), values, k, compiled)
+        labels, result = k_member_labels(
+            partition(records, values, "ncp", seed), k, values, compiled=compiled
+        )
         assert result == len(expected)
         assert [sorted(cluster) for cluster in expected] == [
             np.flatnonzero(labels == c).tolist() for c in range(result)
@@ -78,8 +81,8 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str, nee
     records = cost_cases.table(rng, n, kinds, rng.choice([1, 2, 5, 70], len(kinds)))
     values = sensitive(rng, n, [need])
     k = int(rng.integers(1, n + 1))
-    labels, result = diverse_labels(partition(records, values, measure), values, k)
-    again, same = diverse_labels(partition(records, values, measure), values, k, compiled=False)
+    labels, result = k_member_labels(partition(records, values, measure), k, values)
+    again, same = k_member_labels(partition(records, values, measure), k, values, compiled=False)
     assert np.array_equal(labels, again)
     assert result == same
     for label in range(result):

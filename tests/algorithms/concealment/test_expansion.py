@@ -21,7 +21,7 @@ from anonflow.kernels.concealment import (
     within_jit,
 )
 from anonflow.kernels.costs import widen_jit
-from anonflow.kernels.rows import join_row_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import copy_state, take
 from anonflow.loss import record_costs
 from tests.cases.concealment import LOSSES, codes_of, oracle, part_of, small

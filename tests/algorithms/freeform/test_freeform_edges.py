@@ -128,7 +128,7 @@ import sys
 import numpy as np
 from anonflow.algorithms.method import Partition
 from anonflow.algorithms.registry import REGISTRY
-from tests.benchmarks.bench_greedy import census
+from tests.cases.freeform import census
 
 def status(key):
     with open("/proc/self/status") as lines:

@@ -106,7 +106,7 @@ def test_what_was_filled_in_is_in_the_project_and_not_in_another_table(
     path.write_bytes(form.workspace.save_project())
     other = Workspace()
     try:
-        other.open_project(path)
+        other.read_project_file(path)()
         assert other.review["source"] == "survey of 2025"
         again = ReviewForm(PublishModel(other))
         assert again.fields["source"].value == "survey of 2025"

@@ -90,7 +90,7 @@ def test_a_project_brings_flow_hierarchies_runs_and_notes_back(
     assert f"{workspace.runs[0].seed:x}".encode() not in cells
     assert saved == workspace.save_project()
 
-    other.open_project(written(tmp_path, saved))
+    other.read_project_file(written(tmp_path, saved))()
     assert other.frame is None
     assert other.waits_for == "people.csv"
     assert "people.csv" in other.status
@@ -121,7 +121,7 @@ def test_with_its_table_a_project_is_opened_whole(
     workspace.open_file("people.csv", people(tmp_path))
     run_once(workspace)
     saved = workspace.save_project(with_table=True)
-    other.open_project(written(tmp_path, saved))
+    other.read_project_file(written(tmp_path, saved))()
     assert len(other.frame) == 40
     assert other.runs[0].seed == workspace.runs[0].seed
     assert "1 run of the project" in other.status
@@ -132,9 +132,10 @@ def test_with_its_table_a_project_is_opened_whole(
 def test_a_flow_waits_for_its_table(workspace: Workspace, tmp_path: Path) -> None:
     workspace.open_file("people.csv", people(tmp_path))
     workspace.set_ks([3, 5])
-    text = workspace.draft.text()
+    path = tmp_path / "flow.yaml"
+    path.write_text(workspace.draft.text())
     item = Workspace()
-    item.open_flow_file(text)
+    item.read_project_file(path)()
     assert item.waits_for == "people.csv"
     item.open_file("people.csv", people(tmp_path))
     assert item.ks == [3, 5]
@@ -169,7 +170,7 @@ def test_what_is_no_project_is_refused_in_a_sentence(
     workspace.open_file("people.csv", people(tmp_path))
     before = sorted(other.folder.rglob("*"))
     with pytest.raises((DataError, FlowError)) as error:
-        other.open_project(written(tmp_path, changed(workspace.save_project(), **members)))
+        other.read_project_file(written(tmp_path, changed(workspace.save_project(), **members)))()
     assert text in " ".join([error.value.message, *error.value.problems])
     assert "\n" not in error.value.problems[0]
     assert other.frame is None
@@ -212,13 +213,13 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         bad = {**entry, "runs": [{**run, **change}]}
         content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
         with pytest.raises(AnonflowError) as error:
-            other.open_project(written(tmp_path, content))
+            other.read_project_file(written(tmp_path, content))()
         assert text in " ".join([error.value.message, *error.value.problems]), change
         assert "evil" not in " ".join(error.value.problems)
     # a run whose flow is none is refused when its table is there
     bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": "none"}}]}
     content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
-    other.open_project(written(tmp_path, content))
+    other.read_project_file(written(tmp_path, content))()
     with pytest.raises(AnonflowError):
         other.open_file("people.csv", people(tmp_path))
 
@@ -228,7 +229,7 @@ def test_a_file_that_is_no_archive_is_no_flow_either(workspace: Workspace, tmp_p
         path = tmp_path / "some.zip"
         path.write_bytes(content)
         with pytest.raises(AnonflowError):
-            workspace.open_project(path)
+            workspace.read_project_file(path)()
     assert project.ENDING == ".anonflow.zip"
 
 

@@ -11,6 +11,7 @@ import pytest
 from anonflow import strict_yaml
 from anonflow.engine.flows.json_schema import flow_schema
 from anonflow.errors import FlowError
+from anonflow.table.schema import COLUMN_KEYS
 from tests import ROOT
 
 VALID = sorted(
@@ -33,6 +34,12 @@ def test_it_is_a_json_schema() -> None:
     text = json.dumps(flow_schema())
     assert "Among how many records each one hides." in text
     assert "greedy" in text
+
+
+def test_each_key_of_a_column_is_said_in_a_sentence() -> None:
+    columns = flow_schema()["$defs"]["TableSpec"]["properties"]["columns"]["additionalProperties"]
+    assert {key: form["description"] for key, form in columns["properties"].items()} == COLUMN_KEYS
+    assert all(len(form) > 1 for form in columns["properties"].values())
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)

@@ -7,7 +7,7 @@ import numpy as np
 from anonflow.kernels.costs import increase_row
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import least
-from anonflow.kernels.rows import BLOCK
+from anonflow.kernels.row_costs import BLOCK
 from anonflow.kernels.state import Plan, State
 
 __all__ = ["nearest", "nearest_jit"]

@@ -1,0 +1,29 @@
+"""A guarantee: the criteria that a method promises, joined to a text, and what follows from them for the rows."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["promised_criteria", "promises_classes", "promises_matches"]
+
+_JOINED = re.compile(r"\s+and\s+|;\s*")
+
+OF_CLASSES = frozenset({"k-anonymity"})
+"""Under these, equal rows are a class, in which originals and rows are drawn; nobody is in two."""
+OF_MATCHES = frozenset({"k-regular"})
+"""Under these, each row is drawn from the k originals that it matches, and equal rows may be equal by chance."""
+
+
+def promised_criteria(guarantee: str | None) -> list[str]:
+    """Return the criteria of a guarantee, as they are written; none without one."""
+    return _JOINED.split(guarantee.strip()) if guarantee else []
+
+
+def promises_classes(guarantee: str | None) -> bool:
+    """Return whether results with this guarantee are equivalence classes."""
+    return not OF_CLASSES.isdisjoint(promised_criteria(guarantee))
+
+
+def promises_matches(guarantee: str | None) -> bool:
+    """Return whether results with this guarantee are k-regular graphs."""
+    return not OF_MATCHES.isdisjoint(promised_criteria(guarantee))

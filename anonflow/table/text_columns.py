@@ -1,0 +1,54 @@
+"""The text of a value, and the type of a column of texts: pandas' own from its third version on, plain objects before."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from anonflow.hierarchy import number_text
+
+__all__ = ["text_array", "text_type", "value_text"]
+
+
+def value_text(value: object) -> str:
+    """Return the text of a plain value: that of a category, of a published cell, and of what is compared with both.
+
+    Parameters
+    ----------
+    value : object
+        Not a missing one. Midnight without a time zone is its date; a span of time is what files have.
+    """
+    if isinstance(value, np.timedelta64):  # numpy takes it for a whole number
+        return str(value)
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        return number_text(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat().removesuffix("T00:00:00")
+    return str(value)
+
+
+@cache
+def text_type() -> Any:
+    """Return the type that this pandas gives to a column of texts; in both, None is a missing value and stays one."""
+    import pandas as pd
+
+    return "str" if int(pd.__version__.partition(".")[0]) >= 3 else object
+
+
+def text_array(texts: Iterable[Any]) -> Any:
+    """Return texts, or None for a missing one, as the array of a column.
+
+    Parameters
+    ----------
+    texts : iterable of str or None
+    """
+    import pandas as pd
+
+    cells = texts if isinstance(texts, np.ndarray) else np.array([*texts, None], object)[:-1]
+    return pd.array(cells.astype(object), dtype=text_type())

@@ -1,0 +1,59 @@
+"""What follows from a guarantee is answered in one place."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.guarantee import (
+    OF_CLASSES,
+    OF_MATCHES,
+    promised_criteria,
+    promises_classes,
+    promises_matches,
+)
+from anonflow.criteria.registry import CRITERIA
+from tests import ROOT
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "criteria", "classes", "matches"),
+    [
+        (None, [], False, False),
+        ("", [], False, False),
+        ("k-anonymity", ["k-anonymity"], True, False),
+        (" k-anonymity  and boundary", ["k-anonymity", "boundary"], True, False),
+        ("boundary; k-regular", ["boundary", "k-regular"], False, True),
+        ("k-concealment", ["k-concealment"], False, False),
+        ("alpha-k-anonymity", ["alpha-k-anonymity"], False, False),
+    ],
+)
+def test_a_guarantee_is_read(
+    guarantee: str | None, criteria: list[str], classes: bool, matches: bool
+) -> None:
+    assert promised_criteria(guarantee) == criteria
+    assert promises_classes(guarantee) is classes
+    assert promises_matches(guarantee) is matches
+
+
+def test_methods_guarantee_criteria() -> None:
+    promised = {name for method in REGISTRY.values() for name in promised_criteria(method.guarantee)}
+    assert promised <= set(CRITERIA)
+    assert promised >= OF_CLASSES | OF_MATCHES
+
+
+STORAGE = "anonflow/engine/storage/choice.py"
+
+
+def test_nobody_else_compares_guarantees_with_names() -> None:
+    places = set()
+    for path in (ROOT / "anonflow").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+            if any(
+                isinstance(side, ast.Constant) and side.value in OF_CLASSES | OF_MATCHES for side in sides
+            ):
+                places.add(path.relative_to(ROOT).as_posix())
+    assert places <= {STORAGE}
