@@ -168,8 +168,8 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         if report.owner is not None:
             say(f"for the owner alone: {_near(report.owner)}")
         say(f"{report.seconds:.1f} s in all")
-    for line in (*report.problems, *report.remarks):
-        say(f"anonflow: {line}", err=True)
+    for text in (*report.problems, *report.remarks):
+        say(f"anonflow: {text}", err=True)
     if not report.ok and several is None:
         say("anonflow: nothing was published", err=True)
 
