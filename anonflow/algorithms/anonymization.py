@@ -241,13 +241,14 @@ class Anonymization:
         return publish_once(self, owner, seed)
 
     def __repr__(self) -> str:
-        hidden = int(self.suppressed.sum())
+        hidden, without = int(self.suppressed.sum()), self.facts.get("rows_without_pattern")
         # not computed for a repr: on large tables it takes seconds
         bound = next((bound for (own, _), bound in self._bounds.items() if own == "ncp"), None)
         return (
             f"Anonymization({self.algorithm.name}, k={self.k}, {self.n} records, "
             + _sentence("ncp", self.loss("ncp"), bound)
-            + (f", {hidden} suppressed)" if hidden else ")")
+            + (f", {hidden} suppressed" if hidden else "")
+            + (f", {without} without a pattern)" if without else ")")
         )
 
     def _repr_html_(self) -> str:
@@ -260,6 +261,8 @@ class Anonymization:
             ("information loss (GCP)", f"{self.loss('ncp'):.4f}"),
             ("suppressed", f"{int(self.suppressed.sum()):,}"),
         ]
+        if without := self.facts.get("rows_without_pattern"):
+            numbers.append(("without a pattern", f"{without:,}"))
         picture = None
         if self.algorithm.is_diverse(self.parameters) and self.n <= DRAWN:
             from anonflow.algorithms.recoding.lattice_part import lattice_part

@@ -274,6 +274,7 @@ def assemble(
     whole = gathered(table.domains, outcomes, index, table.n)
     if left is not None and len(left):
         whole.facts["beyond_boundaries"] = len(left)
+    whole.facts.update(method.whole_facts(table.records, whole.suppressed, k, parameters))
     names = beyond_which(table.domains, parameters.get("boundaries", True))
     if names and whole.suppressed.all():
         raise nothing_left(method, names)

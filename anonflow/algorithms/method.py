@@ -13,6 +13,7 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.drawing.method_mark import Mark
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import Plan, State
 from anonflow.loss import plan
@@ -198,6 +199,9 @@ class Algorithm:
         the name of the option says it.
     complete : callable, optional
         Of the options: whether every record must have a place, so that none may be suppressed beside the method.
+    without_pattern : callable, optional
+        Records, which of them are suppressed, options -> how many of these follow no pattern, provided that they are at least
+        k; it adds up over partitions. Only where rows follow patterns.
     effort_needs : mapping, optional
         Values of other options without which the effort changes nothing.
     effort_takes : mapping, optional
@@ -232,6 +236,7 @@ class Algorithm:
     effort: str | None = None
     ends_early: bool = False
     complete: Callable[[Mapping[str, Any]], bool] | None = None
+    without_pattern: Callable[[Records, np.ndarray, Mapping[str, Any]], int] | None = None
     effort_needs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effort_takes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     memory: Callable[[Sequence[Domain], int, int, Mapping[str, Any]], int] | None = None
@@ -340,9 +345,34 @@ class Algorithm:
         """
         if left and self.complete is not None and self.complete(options):
             raise InfeasibleError(
-                f"{self.name}: {left} rows have no place within their boundaries or limits, so not every row can follow a "
-                "pattern; widen them, lower k, or let rows be suppressed with fallback none or all"
+                f"{self.name}: {plural(left, 'row')} {'has' if left == 1 else 'have'} no place within the boundaries or limits, "
+                "so not every row can follow a pattern; widen them, lower k, or let rows be suppressed with fallback none or all"
             )
+
+    def whole_facts(
+        self, records: Records, suppressed: np.ndarray, k: int, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the facts of a whole table that are no sums over partitions.
+
+        Parameters
+        ----------
+        records : Records
+            n records.
+        suppressed : numpy.ndarray, shape (n,), bool
+        k : int
+        options : mapping
+            The method's own, among others.
+
+        Returns
+        -------
+        dict
+            `rows_without_pattern` where rows follow patterns: of fewer than k suppressed rows, all.
+        """
+        if self.without_pattern is None:
+            return {}
+        hidden = int(suppressed.sum())
+        few = hidden < k
+        return {"rows_without_pattern": hidden if few else self.without_pattern(records, suppressed, options)}
 
     def has_fixed_cells(self, options: Mapping[str, Any]) -> bool:
         """Return whether cells may be wider than what their class needs with these options."""

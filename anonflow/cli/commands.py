@@ -119,7 +119,7 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
             "published": [_near(path) for path in report.published],
             "owner": None if report.owner is None else _near(report.owner),
             "attacks": attacks,
-            "warnings": list(report.warnings),
+            "warnings": [*report.warnings, *report.remarks],
         }
     answer |= {"problems": list(report.problems), "seconds": report.seconds}
     say_json(json.dumps(answer, indent=2))
@@ -168,8 +168,8 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         if report.owner is not None:
             say(f"for the owner alone: {_near(report.owner)}")
         say(f"{report.seconds:.1f} s in all")
-    for problem in report.problems:
-        say(f"anonflow: {problem}", err=True)
+    for text in (*report.problems, *report.remarks):
+        say(f"anonflow: {text}", err=True)
     if not report.ok and several is None:
         say("anonflow: nothing was published", err=True)
 

@@ -13,7 +13,6 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
-from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.table import Domain
 from anonflow.table.level_cells import RunsAtLevel, cells_at
@@ -223,12 +222,12 @@ LEVELS = "levels"
 """The key of patterns that say at which level each column is published."""
 
 
-def _at_levels(published: Generalization, named: Any) -> np.ndarray:
+def _at_levels(evidence: Evidence, named: Any) -> np.ndarray:
     """Return whether rows are published at levels that a pattern names, shape (n,), bool; other columns show values.
 
     Parameters
     ----------
-    published : Generalization
+    evidence : Evidence
     named : mapping
         Column -> level, or levels.
 
@@ -237,6 +236,7 @@ def _at_levels(published: Generalization, named: Any) -> np.ndarray:
     ParameterError
         If it is not such a mapping, or names an unknown quasi-identifier or level.
     """
+    published = evidence.published
     domains, layout = published.domains, published.layout
     columns = dict.fromkeys(domain.column for domain in domains)
     texts = isinstance(named, Mapping) and all(
@@ -255,7 +255,7 @@ def _at_levels(published: Generalization, named: Any) -> np.ndarray:
     for column in named:
         if column not in columns:
             raise ParameterError(f"patterns name {str(column)[:40]!r}, which is no quasi-identifier")
-    whole, single = published.whole(), _single(published)
+    whole, single, loose = published.whole(), _single(evidence), _without_number(evidence)
     row_of = layout.row_of_range
     fits = np.ones(published.n, bool)
     for column in columns:
@@ -267,6 +267,8 @@ def _at_levels(published: Generalization, named: Any) -> np.ndarray:
             for a, cells in zip(qis, cells_at([domains[a] for a in qis], level), strict=True):
                 if isinstance(cells, RunsAtLevel):
                     at_level &= cells.hold(published.lo[row_of[a]], published.hi[row_of[a]])
+                    widest = ((cells.lo[:-1] == 0) & (cells.hi[:-1] == domains[a].size - 1)).any()
+                    at_level &= ~whole[a] | loose[a] | widest
                 else:
                     at_level &= single[a] if cells.share == 0 else whole[a]
             of_column |= at_level
@@ -274,17 +276,18 @@ def _at_levels(published: Generalization, named: Any) -> np.ndarray:
     return fits
 
 
-def _without_number(evidence: Evidence, stars: np.ndarray) -> np.ndarray:
-    """Return which ``*`` of rows (n, q) may be there because a record has no number: only ``*`` covers such a record."""
-    loose = np.zeros_like(stars)
+def _without_number(evidence: Evidence) -> np.ndarray:
+    """Return which cells may be ``*`` because a record has no number, which only ``*`` covers; shape (q, n), bool."""
+    loose = np.zeros((len(evidence.published.domains), evidence.n), bool)
     for a, domain in enumerate(evidence.published.domains):
         if domain.has_missing:
-            loose[:, a] = stars[:, a] & (evidence.records.codes[:, a] < 0 if evidence.own else True)
+            loose[a] = evidence.records.codes[:, a] < 0 if evidence.own else True
     return loose
 
 
-def _single(published: Generalization) -> np.ndarray:
+def _single(evidence: Evidence) -> np.ndarray:
     """Return which cells are a value as it is, shape (q, n), bool."""
+    published, loose = evidence.published, _without_number(evidence)
     layout = published.layout
     single = np.zeros((len(published.domains), published.n), bool)
     for t, a in enumerate(layout.ranges):
@@ -295,7 +298,7 @@ def _single(published: Generalization) -> np.ndarray:
             single[a] = (domain.floor[at, 0] == lo) & (domain.floor[at, 1] == hi)
         single[a] |= (lo == hi) | (empty & domain.has_codes)
         if domain.has_missing:
-            single[a] |= (lo == 0) & (hi == domain.size - 1)
+            single[a] |= (lo == 0) & (hi == domain.size - 1) & loose[a]
     counts = published.counts()
     for t, a in enumerate(layout.sets):
         single[a] = counts[t] == 1
@@ -330,7 +333,7 @@ def pattern(
     Raises
     ------
     ParameterError
-        If the patterns or `fallback` cannot be read, or k is not known where it is needed.
+        If the patterns or `fallback` cannot be read, the patterns name two fallbacks, or k is not known where it is needed.
     """
     domains = evidence.published.domains
     if fallback is None and patterns is None:
@@ -343,21 +346,23 @@ def pattern(
         predicates = [entry for entry in entries if isinstance(entry, Mapping)]
         entries = [entry for entry in entries if not isinstance(entry, Mapping)]
     allowed = read_patterns(entries, domains)
-    named = {
-        fallback,
-        *(str(predicate["fallback"]) for predicate in predicates if "fallback" in predicate),
-    } - {None}
+    by_patterns = {str(entry["fallback"]) for entry in predicates if "fallback" in entry}
+    named = {fallback, *by_patterns} - {None}
     levelled = [entry for entry in predicates if LEVELS in entry]
     predicates = [entry for entry in predicates if LEVELS not in entry]
     if named - {"none", "all", "strict"}:
         raise ParameterError("fallback is 'strict', 'all' or 'none'")
+    if len(by_patterns) > 1:
+        raise ParameterError(
+            f"patterns name fallback {' and '.join(map(repr, sorted(by_patterns)))}; name one"
+        )
     if "all" in named and allowed is not None:
         allowed = np.concatenate([allowed, np.ones((1, len(domains)), bool)])
     published = evidence.published
-    whole, single = published.whole(), _single(published)
+    whole, single = published.whole(), _single(evidence)
     at_levels = np.zeros(evidence.n, bool)
     for entry in levelled:
-        at_levels |= _at_levels(published, entry[LEVELS])
+        at_levels |= _at_levels(evidence, entry[LEVELS])
     failing = ~(whole | single).all(axis=0) & ~at_levels
     partial = int(failing.sum())
     strange = 0
@@ -366,7 +371,7 @@ def pattern(
     if allowed is not None:
         either = np.array([domain.size == 1 for domain in domains])
         stars = (whole & ~either[:, None]).T
-        loose = _without_number(evidence, stars)
+        loose = stars & _without_number(evidence).T
         both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
         other = ~np.isin(both[len(allowed) :], both[: len(allowed)])
         unsure = np.flatnonzero(other & loose.any(axis=1))
@@ -399,11 +404,14 @@ def pattern(
         else "every cell is a value, * or of a level that a pattern names"
     ]
     if partial:
-        parts.append(f"{partial} rows have other generalizations")
+        parts.append(f"{partial} row{' has' if partial == 1 else 's have'} other generalizations")
     if strange:
-        parts.append(f"{strange} rows are suppressed in none of the patterns")
+        parts.append(f"{strange} row{' is' if strange == 1 else 's are'} suppressed in none of the patterns")
     if unlisted.any():
-        parts.append(f"{int(unlisted.sum())} rows are hidden whole and follow no pattern")
+        rows = int(unlisted.sum())
+        parts.append(
+            f"{rows} row{' is' if rows == 1 else 's are'} hidden whole and follow{'s' if rows == 1 else ''} no pattern"
+        )
         if strict:
             failing |= unlisted
     return Finding.of("pattern", failing, "published", "; ".join(parts))

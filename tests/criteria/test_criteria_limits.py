@@ -125,9 +125,12 @@ def test_patterns_by_definition(seeds: range) -> None:
             ]
             assert (finding.holds, finding.failed) == (all(want), want.count(False)), (seed, fallback)
             counted = 0 if followed else sum(blank)
-            assert (f"{counted} rows are hidden whole and follow no pattern" in finding.detail) == (
-                counted > 0
+            words = (
+                "1 row is hidden whole and follows"
+                if counted == 1
+                else f"{counted} rows are hidden whole and follow"
             )
+            assert (f"{words} no pattern" in finding.detail) == (counted > 0)
             names.add((fallback, all(want), counted > 0))
     assert seen == {True, False}
     assert names >= {

@@ -590,5 +590,6 @@ class _TableDiversification:
             facts={**anon.facts, **facts},
             parameters=dict(anon.parameters),
         )
+        done.facts.update(anon.algorithm.whole_facts(self.records, suppressed, anon.k, anon.parameters))
         done.facts["compared"] = compared(anon.loss("ncp"), done.loss("ncp"))
         return done

@@ -13,7 +13,7 @@ from scipy import optimize, sparse
 
 from anonflow.algorithms.patterns.enumeration import transported
 from anonflow.algorithms.patterns.relaxation import relaxed
-from anonflow.algorithms.patterns.row_choices import RowChoices
+from anonflow.algorithms.patterns.row_choices import RowChoices, searched
 
 __all__ = ["NONE", "improved"]
 
@@ -22,6 +22,9 @@ GRACE = 0.4
 
 LARGEST = 1_500_000
 """RowChoices of a pattern by a row type up to which the integer program is tried."""
+
+GAP = 0.9
+"""Difference of a solution and the bound at which the program ends: costs are whole numbers, so below 1 none is between them."""
 
 NONE = int(np.iinfo(np.int64).max)
 """The bound where there is no solution."""
@@ -88,35 +91,73 @@ def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | No
     left.pattern = np.arange(every)  # which of all choices it is
     if not left.narrow(cost):
         return None, NONE
+    left.drop_dominated()
+    best: np.ndarray | None = None
     bound = left.bound()
-    bound = max(bound, _relaxation(left, cost, end))
+    relaxation = None if len(left.kind) > LARGEST or cost == NONE else relaxed(left, end)
+    if relaxation is not None:
+        least, reduced, opening, parts = relaxation
+        bound = max(bound, least)
+        rounded = _rounded(left, parts)
+        if rounded is not None and left.cost_of(rounded) < cost:
+            best, cost = _among(every, left, rounded), left.cost_of(rounded)
+        if bound < cost and not _without(left, reduced, opening, least, cost):
+            bound = cost
     if bound >= cost:
-        return None, NONE
-    solution, least = _program(left, end)
-    if solution is None or left.cost_of(solution) >= cost:
-        return None, max(bound, least)
-    amount = np.zeros(every, np.int64)
-    amount[left.pattern] = solution
-    return amount, max(bound, least)
+        return best, NONE if best is None else cost
+    solution, least = _program(left, cost, end)
+    if solution is not None and left.cost_of(solution) < cost:
+        best = _among(every, left, solution)
+    return best, max(bound, least if best is None else min(least, cost))
 
 
-def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
-    """Return the relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
-    if len(choices.kind) > LARGEST or cost == NONE:
-        return 0
-    relaxation = relaxed(choices, end)
-    if relaxation is None:
-        return 0
-    bound, reduced, opening = relaxation
+def _among(every: int, left: RowChoices, amount: np.ndarray) -> np.ndarray:
+    """Return amounts of the choices that are left, as amounts of all choices, shape (every,), int64."""
+    amounts = np.zeros(every, np.int64)
+    amounts[left.pattern] = amount
+    return amounts
+
+
+def _rounded(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
+    """Return a solution near the relaxation's: whole rows stay, the others are placed by the local search.
+
+    Parameters
+    ----------
+    choices : RowChoices
+    amount : numpy.ndarray, shape (c,), float64
+        The relaxation's solution.
+
+    Returns
+    -------
+    numpy.ndarray, shape (c,), int64, or None
+        None if rows are left that have no place.
+    """
+    t = len(choices.rows)
+    priced = choices.priced()
+    whole = np.concatenate([np.zeros(t, np.int64), np.floor(amount + 1e-6).astype(np.int64)])
+    inside = np.flatnonzero(priced.instance >= 0)
+    sizes = np.bincount(priced.instance[inside], whole[inside])
+    whole[inside[sizes[priced.instance[inside]] < choices.k]] = 0
+    out = np.arange(t)
+    free = np.flatnonzero(priced.instance < 0)
+    out[priced.kind[free]] = free  # where a row type may be suppressed, at no more than that costs
+    whole[out] += choices.rows - np.bincount(priced.kind, whole, minlength=t).astype(np.int64)
+    moved = searched(priced, whole)
+    return None if moved[:t].any() else moved[t:]
+
+
+def _without(choices: RowChoices, reduced: np.ndarray, opening: np.ndarray, bound: int, cost: int) -> bool:
+    """Drop the choices that are in no solution of less cost than `cost`; return whether such a solution is possible.
+
+    `reduced` and `opening`, shape (c,), float64, are by how much a choice raises the relaxation's `bound`.
+    """
     slack = cost - 1 - bound + 1  # the bound is rounded up by less than 1
     choices.keep((reduced <= slack + 1e-3) & (opening <= slack + 1e-3))
     choices.drop_small()
-    if not choices.narrow(cost):
-        return cost
-    return bound
+    return choices.narrow(cost)
 
 
-def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
+def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | None, int]:
     """Return how many rows make each choice, if a solution was found in time, and a bound from below."""
     if end <= time.monotonic() or len(choices.kind) > LARGEST:
         return None, 0
@@ -158,7 +199,10 @@ def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
             integrality=whole,
             bounds=optimize.Bounds(0, np.concatenate([rows, np.ones(m)])),
             constraints=limits,
-            options={"time_limit": max(seconds, 0.0), "mip_rel_gap": 0.0},
+            options={
+                "time_limit": max(seconds, 0.0),
+                "mip_rel_gap": 0.0 if cost == NONE else GAP / max(cost, 1),
+            },
         ),
     )
     if solved is None:

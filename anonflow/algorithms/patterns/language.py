@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from anonflow.errors import ParameterError
+from anonflow.errors import AnonflowError, ParameterError
 from anonflow.table import Table
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import CellsAtLevel, RunsAtLevel, cells_at
@@ -27,6 +28,7 @@ __all__ = [
     "LEVELS",
     "FallbackWord",
     "PatternSet",
+    "errors_of",
     "fallback_of",
     "mask_costs",
     "pattern_grid",
@@ -53,6 +55,27 @@ FallbackWord = Literal["none", "all", "strict"]
 
 FALLBACKS: tuple[str, ...] = get_args(FallbackWord)
 """The treatment of rows that no pattern can take."""
+
+
+@contextmanager
+def errors_of(method: str) -> Iterator[None]:
+    """Let the errors of what both methods share begin with the name of one of them.
+
+    Parameters
+    ----------
+    method : str
+
+    Raises
+    ------
+    AnonflowError
+        The error that was raised inside.
+    """
+    try:
+        yield
+    except AnonflowError as error:
+        if error.subject != "pattern-guided":
+            raise
+        raise type(error)(error.text, subject=method) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +192,12 @@ def pattern_set(
     Returns
     -------
     PatternSet
-        Equal costs keep the order of the list. Predicates stand in it for their patterns in the order in which
-        combinations grow, first QI first: the first QI, the second, both, the third, it and the first, and so on
-        (the binary number whose least significant bit is the first QI). This is the order of Table 7 of Bredereck
-        2013. All 2^q patterns are, as in its Tables 1, 3 and 6, in the order of the binary number whose most
-        significant bit is the first QI, so the last QI is suppressed first.
+        By increasing cost; equal costs keep the order of the list. Predicates stand in it for their patterns in the
+        order of the binary number whose lowest bit is the first QI (1 = suppressed): the first QI, the second, both,
+        the third, the third and the first, and so on. So pairs come as 12, 13, 23, 14, 24, 34, not as 12, 13, 14, 23,
+        24, 34, the order of ``itertools.combinations``. This is the order of Table 7 of Bredereck 2013. All 2^q
+        patterns are, as in its Tables 1, 3 and 6, in the order of the binary number whose highest bit is the first QI,
+        so the last QI is suppressed first.
 
     Raises
     ------
@@ -413,9 +437,12 @@ def fallback_of(patterns: Any, fallback: Any = None) -> str:
         raise ParameterError(
             "the option fallback and that of the patterns differ; name one", subject="pattern-guided"
         )
-    if "strict" in named and "all" in named:
-        raise ParameterError("patterns name fallback 'all' and 'strict'; name one", subject="pattern-guided")
-    return next((name for name in ("strict", "all") if name in named), "none")
+    different = sorted(set(named))
+    if len(different) > 1:
+        raise ParameterError(
+            f"patterns name fallback {' and '.join(map(repr, different))}; name one", subject="pattern-guided"
+        )
+    return next(iter(different), "none")
 
 
 def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd.DataFrame:
@@ -520,7 +547,7 @@ class _Predicates:
         self._check()
 
     def masks(self) -> np.ndarray:
-        """Return all patterns that meet the predicates, in the order in which combinations grow, then the fallback's."""
+        """Return all patterns that meet the predicates, the first QI as the lowest bit, then the fallback's."""
         units = self._units()
         groups = [[np.uint64(_mask_of(name, self.domains)) for name in group] for group in self.exclusive]
         masks = np.zeros(1, np.uint64)

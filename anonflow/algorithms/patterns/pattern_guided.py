@@ -20,6 +20,7 @@ from anonflow.algorithms.patterns.language import (
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.kernels.patterns.pattern_guided import place_rows, place_rows_jit
 from anonflow.option import Option
 from anonflow.partition import limited
@@ -34,6 +35,7 @@ __all__ = [
     "pattern_guided",
     "place",
     "publish_places",
+    "rows_without_pattern",
     "within_boundaries",
 ]
 
@@ -98,10 +100,9 @@ def pattern_guided(
     Returns
     -------
     Outcome
-        With classes. Rows that no pattern can take are suppressed altogether. Facts: `suppressed_entries`;
-        `rows_without_pattern`, how many rows are suppressed altogether though no pattern does that or they are
-        fewer than k; with levels `generalized_entries`, published at one that neither shows nor hides the value; `cost`
-        with weights or levels; with a local search, `saved`, by how much it lowered the cost.
+        With classes. Rows that no pattern can take are suppressed altogether. Facts: `suppressed_entries`; with levels `generalized_entries`, published at one that neither shows nor hides the value; `cost`
+        with weights or levels; with a local search, `saved`, by how much it lowered the cost. Of a whole table,
+        `rows_without_pattern`: :func:`rows_without_pattern`.
 
     Raises
     ------
@@ -121,7 +122,6 @@ def pattern_guided(
     """
     allowed = within_boundaries(part.records, pattern_set(part.records.domains, patterns, weights, fallback))
     strict = fallback_of(patterns, fallback) == "strict"
-    hides_all = bool((allowed.masks == allowed.everything).any())
     if local_search and not strict:
         # that is suppression, which needs no k rows
         allowed = allowed.take(allowed.masks != allowed.everything)
@@ -150,13 +150,13 @@ def pattern_guided(
         labels, used = choices.places(amount)
     if strict and (used < 0).any():
         raise InfeasibleError(
-            f"the heuristic leaves {int((used < 0).sum())} rows that follow no pattern; allow "
+            f"the heuristic leaves {plural(int((used < 0).sum()), 'row')} without a pattern; allow "
             "more patterns, use pattern-guided-optimal, or let rows be suppressed with fallback none or all",
             subject="pattern-guided",
         )
     if weights is not None:
         facts["cost"] = int(np.append(costs, allowed.out)[used].sum()) / allowed.unit
-    return publish_places(part.records, allowed, labels, used, k, hides_all, **facts)
+    return publish_places(part.records, allowed, labels, used, **facts)
 
 
 def follows_all(options: Mapping[str, Any]) -> bool:
@@ -171,6 +171,50 @@ def has_levels(options: Mapping[str, Any]) -> bool:
     return any(isinstance(pattern, Mapping) and LEVELS in pattern for pattern in listed)
 
 
+def rows_without_pattern(records: Records, suppressed: np.ndarray, options: Mapping[str, Any]) -> int:
+    """Return how many suppressed rows follow no pattern, provided that at least k rows are suppressed.
+
+    Fewer follow none at all. The numbers of partitions add up; whether there are k is known of the whole table only.
+
+    Parameters
+    ----------
+    records : Records
+        n records.
+    suppressed : numpy.ndarray, shape (n,), bool
+        Rows that are published as ``*`` throughout.
+    options : mapping
+        The method's own.
+
+    Returns
+    -------
+    int
+        0 if a pattern hides everything, if need be in QIs of one value or at levels of one cell. A number that a record
+        has not is hidden under every pattern.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`anonflow.algorithms.patterns.language.pattern_set`.
+    """
+    if not suppressed.any():
+        return 0
+    allowed = pattern_set(
+        records.domains, options.get("patterns", "all"), options.get("weights"), options.get("fallback")
+    )
+    hidden = allowed.masks.copy()
+    for b, a in enumerate(allowed.qis):
+        last = records.domains[a].size - 1
+        cells = None if b < records.q else allowed.cells[b - records.q]
+        if last == 0 or (cells is not None and ((cells.lo[:-1] == 0) & (cells.hi[:-1] == last)).any()):
+            hidden |= np.uint64(1 << b)
+    codes, counts = np.unique(records.codes[suppressed] < 0, axis=0, return_counts=True)
+    rows = 0
+    for missing, count in zip(codes, counts.tolist(), strict=True):
+        blank = np.uint64(sum(1 << b for b, a in enumerate(allowed.qis) if missing[a]))
+        rows += 0 if (hidden | blank == allowed.everything).any() else count
+    return rows
+
+
 def check_company(choices: RowChoices) -> None:
     """Refuse rows that agree with fewer than k rows under every pattern.
 
@@ -182,8 +226,9 @@ def check_company(choices: RowChoices) -> None:
     inside = choices.instance >= 0
     alone = np.bincount(choices.kind[inside], minlength=len(choices.rows)) == 0
     if alone.any():
+        rows = int(choices.rows[alone].sum())
         raise InfeasibleError(
-            f"{int(choices.rows[alone].sum())} rows agree with fewer than k = {choices.k} rows "
+            f"{plural(rows, 'row')} {'agrees' if rows == 1 else 'agree'} with fewer than k = {choices.k} rows "
             "under every pattern, so not every row can follow one; allow more patterns, lower k, or let rows be "
             "suppressed with fallback none or all",
             subject="pattern-guided",
@@ -271,8 +316,6 @@ def publish_places(
     allowed: PatternSet,
     labels: np.ndarray,
     used: np.ndarray,
-    k: int,
-    hides_all: bool,
     **facts: Any,
 ) -> Outcome:
     """Return the outcome of giving each record a class and a pattern.
@@ -284,9 +327,6 @@ def publish_places(
     allowed : PatternSet
     labels, used : numpy.ndarray, shape (n,), int64
         As :func:`place` returns them.
-    k : int
-    hides_all : bool
-        Whether suppressing everything is one of the patterns.
     **facts
         More facts.
     """
@@ -319,7 +359,6 @@ def publish_places(
         suppressed |= published.suppressed_rows()  # cells of a level may be as wide as the domain
     classes = np.where(suppressed, labels.max(initial=-1) + 1, labels)
     facts["suppressed_entries"] = int(whole.sum())
-    facts["rows_without_pattern"] = int((used < 0).sum()) if not hides_all or suppressed.sum() < k else 0
     return Outcome(published, classes=classes, suppressed=suppressed, facts=facts)
 
 
@@ -397,4 +436,5 @@ PATTERN_GUIDED = Algorithm(
     hides=True,
     fixed_cells=has_levels,
     complete=follows_all,
+    without_pattern=rows_without_pattern,
 )

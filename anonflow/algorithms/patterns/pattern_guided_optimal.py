@@ -11,7 +11,7 @@ import numpy as np
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.enumeration import row_assignment, two
 from anonflow.algorithms.patterns.integer_program import NONE, improved
-from anonflow.algorithms.patterns.language import fallback_of, pattern_set
+from anonflow.algorithms.patterns.language import errors_of, fallback_of, pattern_set
 from anonflow.algorithms.patterns.pattern_guided import (
     Fallback,
     Patterns,
@@ -22,6 +22,7 @@ from anonflow.algorithms.patterns.pattern_guided import (
     joined,
     place,
     publish_places,
+    rows_without_pattern,
     within_boundaries,
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
@@ -70,7 +71,7 @@ def pattern_guided_optimal(
     -------
     Outcome
         With classes. Rows that follow no pattern are suppressed altogether; under ``strict`` there are none.
-        Facts: `suppressed_entries`; `rows_without_pattern`, as the heuristic's; `cost`, the suppressed entries
+        Facts: `suppressed_entries` and, of a whole table, `rows_without_pattern`, as the heuristic's; `cost`, the suppressed entries
         with their weights; `lower_bound`, which no solution is below; `heuristic`, the cost of the heuristic,
         and `local_search`, what it is after rows moved to better instances (both only where these find a
         solution); `proven`, whether the solution is known to be optimal.
@@ -90,7 +91,8 @@ def pattern_guided_optimal(
     (:func:`anonflow.algorithms.patterns.row_choices.searched`). The program consists of independent parts
     (:func:`anonflow.algorithms.patterns.integer_program.improved`). In each, a choice that costs so much more than its
     row's cheapest that no solution with it could be better is dropped too, again and again, also by the linear
-    relaxation's reduced costs. The rows that choose an instance are bounded one by one, not by (6)'s sum, which is the
+    relaxation's reduced costs; an instance whose rows all fit one that costs no more is dropped; the relaxation,
+    rounded, is a better start. Costs are whole numbers, so the program ends at a gap below 1. The rows that choose an instance are bounded one by one, not by (6)'s sum, which is the
     same for whole numbers and tighter for fractions; and only the choice of instances must be integer: with it fixed,
     the rest is a transport problem with integer vertices.
 
@@ -105,9 +107,9 @@ def pattern_guided_optimal(
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
     end = time.monotonic() + time_limit
     records = part.records
-    allowed = within_boundaries(records, pattern_set(records.domains, patterns, weights, fallback))
-    hides_all = bool((allowed.masks == allowed.everything).any())
-    strict = fallback_of(patterns, fallback) == "strict"
+    with errors_of("pattern-guided-optimal"):
+        allowed = within_boundaries(records, pattern_set(records.domains, patterns, weights, fallback))
+        strict = fallback_of(patterns, fallback) == "strict"
     if not strict:
         # that is suppression, which needs no k rows
         allowed = allowed.take(allowed.masks != allowed.everything)
@@ -117,7 +119,8 @@ def pattern_guided_optimal(
     if strict:
         labels, used = joined(shown, masks, labels, used)
         choices = choices_of(shown, masks, costs, None, k)
-        check_company(choices)
+        with errors_of("pattern-guided-optimal"):
+            check_company(choices)
     else:
         choices = choices_of(shown, masks, costs, allowed.out, k)
     amount: np.ndarray | None = None
@@ -160,8 +163,6 @@ def pattern_guided_optimal(
         allowed,
         labels,
         used,
-        k,
-        hides_all,
         cost=cost / unit,
         lower_bound=min(bound, cost) / unit,
         **facts,
@@ -272,4 +273,5 @@ PATTERN_GUIDED_OPTIMAL = Algorithm(
     hides=True,
     fixed_cells=has_levels,
     complete=follows_all,
+    without_pattern=rows_without_pattern,
 )

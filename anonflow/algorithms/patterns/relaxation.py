@@ -11,7 +11,7 @@ from anonflow.algorithms.patterns.row_choices import RowChoices
 __all__ = ["relaxed"]
 
 
-def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarray] | None:
+def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarray, np.ndarray] | None:
     """Solve the relaxation of (5) to (8) with GLOP, which keeps its time limit.
 
     Parameters
@@ -28,6 +28,8 @@ def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarra
         By how much more than the relaxation a solution costs in which a row makes the choice.
     opening : numpy.ndarray, shape (c,), float64
         Likewise for a solution in which the choice's instance is open; 0 for suppression.
+    amount : numpy.ndarray, shape (c,), float64
+        How many rows make each choice in the relaxation's solution.
     None if the time did not suffice.
 
     Notes
@@ -73,4 +75,4 @@ def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarra
     reduced = np.array([amount.reduced_cost() for amount in amounts])
     opening = np.array([variable.reduced_cost() for variable in opened])[at]
     opening[choices.instance < 0] = 0.0
-    return bound, reduced, opening
+    return bound, reduced, opening, np.array([amount.solution_value() for amount in amounts])

@@ -13,6 +13,9 @@ from anonflow.table.records import Records, equal_columns
 
 __all__ = ["RowChoices", "choices_of", "searched"]
 
+COMPARED = 20_000_000
+"""Pairs of choices of the same row type up to which all instances are compared with one another."""
+
 PASSES = 50
 """Passes of the local search at most; it ends when one gains nothing, mostly after a few."""
 
@@ -108,6 +111,41 @@ class RowChoices:
         sizes = np.bincount(self.instance[inside], self.rows[self.kind[inside]])
         good = ~inside
         good[inside] = sizes[self.instance[inside]] >= self.k
+        self.keep(good)
+
+    def drop_dominated(self) -> None:
+        """Drop each instance whose rows all fit another one that costs no more: they can choose that one instead.
+
+        O(c + w) time and memory, where w sums the squared numbers of the row types' choices; only instances of the same rows
+        are compared where w is above :data:`COMPARED`.
+        """
+        inside = np.flatnonzero(self.instance >= 0)
+        if not len(inside):
+            return
+        ids, at = np.unique(self.instance[inside], return_inverse=True)
+        m, t = len(ids), len(self.rows)
+        cost = np.empty(m, np.int64)
+        cost[at] = self.cost[inside]
+        size = np.bincount(at, minlength=m)
+        members = sparse.csr_array((np.ones(len(at), np.int32), (at, self.kind[inside])), shape=(m, t))
+        work = int((np.bincount(self.kind[inside]).astype(np.int64) ** 2).sum())
+        if work > COMPARED:
+            words = np.random.Generator(np.random.PCG64(5)).integers(0, 2**64, t, np.uint64)
+            with np.errstate(over="ignore"):
+                sums = np.add.reduceat(words[members.indices], members.indptr[:-1])
+            order = np.lexsort([np.arange(m), cost, size, sums])
+            again = (np.diff(sums[order]) == 0) & (np.diff(size[order]) == 0)
+            gone = np.zeros(m, bool)
+            gone[order[1:][again]] = True
+        else:
+            common = (members @ members.T).tocoo()
+            b, other = common.row, common.col
+            better = (cost[other] < cost[b]) | (size[other] > size[b]) | (other < b)
+            inner = (common.data == size[b]) & (cost[other] <= cost[b]) & better & (other != b)
+            gone = np.zeros(m, bool)
+            gone[b[inner]] = True
+        good = np.ones(len(self.kind), bool)
+        good[inside] = ~gone[at]
         self.keep(good)
 
     def narrow(self, above: int) -> bool:

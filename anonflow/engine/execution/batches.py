@@ -11,6 +11,7 @@ import numpy as np
 from anonflow import utility
 from anonflow.algorithms.assembly import gathered, left_out
 from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, TaskSettings
@@ -274,6 +275,8 @@ class BatchDone:
         Partitions whose results come from an earlier run.
     memory : int
         The most bytes that the worker has used so far.
+    without_pattern : int
+        Suppressed records that follow no pattern, provided that at least k of the table are suppressed.
     """
 
     records: np.ndarray
@@ -289,6 +292,7 @@ class BatchDone:
     put: Any
     resumed: int
     memory: int
+    without_pattern: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,6 +407,7 @@ def done_of(
         assert isinstance(own, Measured)
         measured.append(own)
     summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
+    count = algorithm_named(settings.algorithm).without_pattern
     steps: dict[str, float] = {}
     for result in results.values():
         for step, seconds in result.seconds.items():
@@ -421,6 +426,7 @@ def done_of(
         place.put(positions, whole, summary.classes),
         resumed,
         peak_memory(),
+        0 if count is None else count(records, whole.suppressed, settings.options),
     )
 
 

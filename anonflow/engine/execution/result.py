@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.hierarchy.wording import plural
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -83,6 +85,8 @@ class RunResult:
         By what the method lists originals for its rows: which of them `sizes` counts.
     anonymization : Anonymization or None
         The owner's.
+    without_pattern : int
+        How many records are suppressed and follow no pattern.
     """
 
     number: int
@@ -103,6 +107,7 @@ class RunResult:
     said: tuple[str, ...] = ()
     kind: str = "none"
     anonymization: Anonymization | None = field(default=None, repr=False)
+    without_pattern: int = 0
 
     @property
     def ok(self) -> bool:
@@ -210,6 +215,20 @@ class RunReport:
             ]
         return tuple(lines)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the runs' numbers must be read with, a line each: how many rows follow no pattern, where there are some."""
+        return tuple(
+            f"{result.name}: {plural(result.without_pattern, 'row')} "
+            + (
+                "follows no pattern and is suppressed"
+                if result.without_pattern == 1
+                else "follow no pattern and are suppressed"
+            )
+            for result in self.results
+            if result.without_pattern
+        )
+
     def _verdict(self) -> str:
         """Return the verifier's result, always together with the attackers' results."""
         verdict = "all checks passed" if self.ok else "NOT all checks passed"
@@ -222,7 +241,7 @@ class RunReport:
         verdict = self._verdict()
         lines = [f"RunReport of {self.flow}: {len(self.results)} runs, {verdict}, {self.seconds:.1f} s"]
         lines.append(self.runs.to_string(index=False))
-        lines += [f"  {problem}" for problem in self.problems]
+        lines += [f"  {line}" for line in (*self.problems, *self.remarks)]
         lines += [f"  {each.sentence()}" for each in (self.card.failing if self.card is not None else ())]
         lines += [f"  published {path}" for path in self.published]
         return "\n".join(lines)
@@ -249,7 +268,7 @@ class RunReport:
                 (result.name, float(result.k), float(result.measures.get("gcp", np.nan))) for result in done
             ]
             parts.append(plots.scatter(points, "Information loss against k", "k", "GCP"))
-        parts += [note(f"{problem}") for problem in self.problems]
+        parts += [note(line) for line in (*self.problems, *self.remarks)]
         parts += [
             note(f"Published: {path if isinstance(path, str) else path.name}") for path in self.published
         ]

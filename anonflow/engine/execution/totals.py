@@ -40,6 +40,7 @@ class Totals:
         self.run = run
         self.ready = ready
         self.rows = self.partitions = self.resumed = self.suppressed = self.beyond = 0
+        self._unfit = 0
         self.seconds = 0.0
         self.steps: dict[str, float] = {}
         self.findings: tuple[Tally, ...] = ()
@@ -69,6 +70,7 @@ class Totals:
         self.partitions += len(batch.bounds)
         self.resumed += done.resumed
         self.beyond += done.beyond
+        self._unfit += done.without_pattern
         self.seconds += float(done.seconds.sum())
         for step, seconds in done.steps.items():
             self.steps[step] = self.steps.get(step, 0.0) + seconds
@@ -87,6 +89,13 @@ class Totals:
     def texts(self) -> dict[str, str]:
         """The method's facts in words, from all partitions."""
         return {name: text for name, text in self._texts.items() if text is not None}
+
+    @property
+    def without_pattern(self) -> int:
+        """Suppressed records that follow no pattern: of fewer than k, all."""
+        if self.run.anonymize.method.without_pattern is None:
+            return 0
+        return self.suppressed if self.suppressed < self.run.anonymize.k else self._unfit
 
     @property
     def guarantee(self) -> str:
@@ -135,6 +144,7 @@ def result_of(
         seconds=totals.seconds,
         findings=tuple(tally.finding() for tally in totals.findings),
         values=dict(run.values),
+        without_pattern=totals.without_pattern,
     )
     return said_of(result, totals.ready, domains, totals.summary, totals.measured, sums)
 

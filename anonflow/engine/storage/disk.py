@@ -403,7 +403,13 @@ class OnDisk:
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
         """Return whether completing a run needs tasks."""
-        return self._flow.spec.steps.diversify is not None or bucket_count(self.outline.n) > 1
+        flow = self._flow
+        return (
+            flow.spec.steps.diversify is not None
+            or bucket_count(self.outline.n) > 1
+            or not flow.draws(run_plan.run)  # criteria of the whole are checked then
+            or any(utility.MEASURES[name].of_covers for name in flow.measures)
+        )
 
     def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
         """Return the diverse results of the run, if the flow wants diversity, in separate files."""

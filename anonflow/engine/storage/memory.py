@@ -290,6 +290,7 @@ class InMemory:
                 if more is not None and name in anonymization.facts
             ),
             anonymization=anonymization,
+            without_pattern=int(anonymization.facts.get("rows_without_pattern", 0)),
         )
 
     def _gathered(self, run_plan: RunPlan, outcomes: list[Outcome]) -> Anonymization:

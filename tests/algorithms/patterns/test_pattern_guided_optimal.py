@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
+from anonflow.algorithms.patterns import row_choices
 from anonflow.algorithms.patterns.enumeration import row_assignment
-from anonflow.algorithms.patterns.integer_program import _in_time
+from anonflow.algorithms.patterns.integer_program import _in_time, _rounded
 from anonflow.algorithms.patterns.language import pattern_masks
-from anonflow.algorithms.patterns.row_choices import choices_of
+from anonflow.algorithms.patterns.relaxation import relaxed
+from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.cases.patterns import (
     ADULT_2,
@@ -106,7 +108,7 @@ def test_no_solution_is_better_where_every_row_follows_a_pattern(
     for way in ways:
         if optimum is None:
             with pytest.raises(
-                InfeasibleError, match=r"agree with fewer than k|there is no way for every row"
+                InfeasibleError, match=r"agrees? with fewer than k|there is no way for every row"
             ):
                 af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, **way)
             continue
@@ -273,3 +275,65 @@ def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) 
     three = table(pd.DataFrame({"a": list("xxy"), "b": list("uvu")}))
     with pytest.raises(ParameterError, match="pairs and triples"):
         af.anonymize(three, "pattern-guided-optimal", k=2, patterns=["10", "01"], exact="two")
+
+
+def small_choices(seed: int, free: bool, k: int = 2) -> Any:
+    """The choices of 8 rows of three columns, under five patterns; with suppression without k rows, if free."""
+    rng = np.random.default_rng(seed)
+    records = table(pd.DataFrame({name: rng.choice(list("xyz"), 8) for name in "abc"})).records
+    masks = pattern_masks(records.domains, ["001", "010", "100", "011", "111"])
+    return choices_of(records, masks, np.bitwise_count(masks).astype(np.int64), 3 if free else None, k)
+
+
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("most", [0, row_choices.COMPARED])
+def test_instances_within_cheaper_ones_are_not_needed(
+    free: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_choices, "COMPARED", most)
+    dropped = 0
+    for seed in range(12):
+        choices = small_choices(seed, free)
+        left = choices.part(np.arange(len(choices.kind)))
+        left.drop_dominated()
+        dropped += len(choices.kind) - len(left.kind)
+        fewer = left.part(np.arange(len(left.kind)))  # instances are numbered anew
+        optimum, own = row_assignment(choices), row_assignment(fewer)
+        assert optimum is not None
+        assert own is not None
+        assert choices.cost_of(optimum) == fewer.cost_of(own)
+    assert dropped > 0
+
+
+def test_only_an_instance_of_the_same_or_more_rows_makes_another_needless() -> None:
+    """Rows 0 and 1 share two instances; the dearer goes, not the one with a third row, nor suppression."""
+    kind = np.array([0, 1, 0, 1, 0, 1, 2, 0, 1, 2])
+    instance = np.array([0, 0, 1, 1, 2, 2, 2, -1, -1, -1])
+    cost = np.array([1, 1, 2, 2, 3, 3, 3, 4, 4, 4])
+    choices = RowChoices(2, np.arange(3), np.ones(3, np.int64), kind, instance, instance, cost)
+    choices.drop_dominated()
+    assert choices.instance.tolist() == [0, 0, 2, 2, 2, -1, -1, -1]
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_the_relaxation_is_rounded_to_a_solution(free: bool) -> None:
+    solved = 0
+    for seed in range(20):
+        choices = small_choices(seed, free)
+        relaxation = relaxed(choices, time.monotonic() + 60)
+        assert relaxation is not None
+        bound, _, _, parts = relaxation
+        amount = _rounded(choices, parts)
+        if amount is None:
+            assert not free
+            continue
+        solved += 1
+        assert (amount >= 0).all()
+        assert (np.bincount(choices.kind, amount, minlength=len(choices.rows)) == choices.rows).all()
+        inside = choices.instance >= 0
+        sizes = np.bincount(choices.instance[inside], amount[inside])
+        assert ((sizes == 0) | (sizes >= choices.k)).all()
+        optimum = row_assignment(choices)
+        assert optimum is not None
+        assert bound <= choices.cost_of(optimum) <= choices.cost_of(amount)
+    assert solved
