@@ -1,7 +1,8 @@
 """Doka 2015 (freeform generalization), section 8: Figures 6 to 10 on census-like people and on Adult.
 
-CENSUS is not to be had: census-like people have its cardinalities (Table 2) and are generated. Partitions and
-their sizes are the paper's; where a method takes the whole table, tables are smaller than in the paper.
+CENSUS, the paper's table, is not to be had: census-like people have its cardinalities (Table 2) and are generated; Adult
+is a second table. Partitions and their sizes are the paper's, and beside them are sizes that take equal times here; where a
+method takes the whole table, the slowest take smaller ones than in the paper, and each claim says how small.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ WHOLE = {10: (2_000, 10_000, 100_000, 500_000), 25: (2_000, 10_000, 100_000), 50
 """Figure 6: numbers of records for each k; of Adult all 30,162 instead of more."""
 STEP, SAMPLED = 5, 8
 """Figure 6 with equal times: steps of the sizes that are tried, and the partitions that are timed."""
-WITH_PAPER_SIZE, EQUAL_TIMES = " with the paper's size", "Figure 6, equal times"
+WITH_PAPER_SIZE, EQUAL_TIMES = " with the paper's size", "Figure 6 with equal times"
 SAMPLES, TIMED, LIMIT, SMALL_LIMIT = 100, 20, 30.0, 120.0
 """Figure 7: samples of 14 records in 7a and in 7b, and seconds for the optimum of one.
 

@@ -22,7 +22,15 @@ from tests.papers.figures import Claim, Figure, Key, Numbers, Run, verdict
 from tests.papers.workbook import FOLDER, PAPERS, Workbook
 
 ISSUE = {
-    1: ["Figure 6", "Figure 6, equal times", "Figure 7a", "Figure 7b", "Figure 8", "Figure 9", "Figure 10"],
+    1: [
+        "Figure 6",
+        "Figure 6 with equal times",
+        "Figure 7a",
+        "Figure 7b",
+        "Figure 8",
+        "Figure 9",
+        "Figure 10",
+    ],
     2: [*(f"Table {number}" for number in range(8, 21)), "Figure 11", "Figure 12"],
     3: ["Table 1", "Table 2", "Figure 8", "Figure 9"],
     4: [f"Figure {number}" for number in range(5, 11)],
@@ -128,6 +136,8 @@ def test_stored_results_are_of_the_sizes_that_the_code_asks_for() -> None:
     }
     assert sizes == {*freeform.WHOLE[10], 30_162}
     assert {entry.records for entry in Workbook(1).full.at_place("Figure 8")} == set(freeform.BY_K)
+    for k, ns in freeform.SIZES.items():
+        assert list(Workbook(1).full.curve("Figure 10", f"census-like, k = {k}", "greedy")) == list(ns)
 
 
 def test_stored_seconds_of_a_place_are_those_of_all_its_runs() -> None:

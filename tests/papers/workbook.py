@@ -286,7 +286,9 @@ class Workbook:
     def effort(self) -> str:
         """What the stored full run took, in all and by place."""
         seconds = self.stored().get("processor seconds", {})
-        parts = ", ".join(f"{place} {shown(value)} s" for place, value in seconds.items())
+        parts = ", ".join(
+            f"{place} {shown(seconds[place])} s" for place in self.paper.PARTS if place in seconds
+        )
         return f"{_minutes(seconds)} of processor time: {parts}"
 
     def verdicts(self) -> Shown:
