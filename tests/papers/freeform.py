@@ -265,7 +265,9 @@ def seconds_of_a_partition(table: af.Table, method: str, size: int, k: int, part
 
 def size_in_time(table: af.Table, method: str, most: float, k: int) -> tuple[int, float]:
     """The largest partition, in steps, that a method processes in so many seconds at most, and its seconds."""
-    least, above = math.ceil(k / STEP), math.ceil(PARTITIONS["greedy"] / STEP) + 1
+    greatest_size = PARTITIONS["greedy"]
+    assert greatest_size is not None
+    least, above = math.ceil(k / STEP), math.ceil(greatest_size / STEP) + 1
     seconds = seconds_of_a_partition(table, method, least * STEP, k, SAMPLED)
     while above - least > 1:
         middle = (least + above) // 2
@@ -611,9 +613,9 @@ def _ordered(
 ) -> Claim:
     """That each method of `lower` loses less than each of `upper`, wherever both are measured."""
     pairs = _pairs(numbers, place, name, lower, upper)
-    fields = {"records": _most(pairs), "of_paper": RECORDS[place]} | fields
+    stated: dict[str, Any] = {"records": _most(pairs), "of_paper": RECORDS[place]} | fields
     if not pairs:
-        return Claim(place, f"{name}: {says}", None, "", **fields)
+        return Claim(place, f"{name}: {says}", None, "", **stated)
     ratios = [first / other for first, other in (pair.values for pair in pairs)]
     above = _not_below(pairs)
     measured = f"{min(ratios):.2f} to {max(ratios):.2f} of it"
@@ -622,7 +624,7 @@ def _ordered(
         counts = ", ".join(f"{method} {of_methods[method]}" for method in lower if of_methods[method])
         ats = listed(sorted({pair.at for pair in above}))
         measured += f"; not in {len(above)} of {len(pairs)} runs ({counts}), at {ats}"
-    return Claim(place, f"{name}: {says}", not above, measured, why, **fields)
+    return Claim(place, f"{name}: {says}", not above, measured, why, **stated)
 
 
 def _not_below(pairs: list[Pair]) -> list[Pair]:
@@ -648,7 +650,7 @@ def _by_table(pairs: list[Pair]) -> str:
 def _partitions(numbers: Numbers, name: str) -> Iterator[Claim]:
     yield _ordered(numbers, "Figure 6", name, "greedy is below NH", ("greedy",), ("nh",))
     pairs = _pairs(numbers, "Figure 6", name, ("greedy",), ("sort-greedy",))
-    ratios = {
+    ratios: dict[int, dict[float, float]] = {
         k: {pair.records: pair.values[0] / pair.values[1] for pair in pairs if pair.k == k} for k in WHOLE
     }
     above = _not_below(pairs)
@@ -901,7 +903,7 @@ def _by_k(numbers: Numbers, name: str) -> Iterator[Claim]:
     curves = {m: numbers.curve("Figure 8", case, m) for m in (*OURS, *OTHERS, "min-cost-flow")}
     if not all(curves.values()):
         return
-    better = {k: min(OTHERS, key=lambda method, k=k: curves[method][k]) for k in curves["nh"]}
+    better = {k: min((curves[method][k], method) for method in OTHERS)[1] for k in curves["nh"]}
     apart = {k: curves[better[k]][k] - curves["hungarian"][k] for k in better}
     first, *_, last = better
     yield Claim(

@@ -142,7 +142,7 @@ class Workbook:
     def rows(self, place: str, times: bool = False) -> list[tuple[str, ...]]:
         """case, at, method, quantity, printed, here, records, verdict, small: as text, for one place."""
         keys = [key for key in (*self.printed, *self.full.by_key, *self.small.by_key) if key.place == place]
-        results = []
+        results: list[tuple[str, ...]] = []
         for key in dict.fromkeys(keys):
             if (key.quantity in TIMES) != times:
                 continue
