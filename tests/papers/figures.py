@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,27 +48,6 @@ class Figure:
         return cls(Key(*(stored[name] for name in Key._fields)), stored["value"], stored["records"])
 
 
-@dataclass(frozen=True)
-class Run:
-    """What is asked for: full or small, on tables that anyone can make, on real ones."""
-
-    full: bool
-    built_in: bool = True
-    real: bool = False
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a paper says of a figure, and whether it is so here; None where nothing was measured."""
-
-    place: str
-    says: str
-    holds: bool | None
-    measured: str
-    why: str = ""
-    timing: bool = False
-
-
 class Numbers:
     """Figures by key, and curves of them."""
 
@@ -100,6 +79,52 @@ class Numbers:
         return list(
             dict.fromkeys(key.method for key in self.by_key if (key.place, key.case) == (place, case))
         )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is asked for: full or small, on tables that anyone can make, on real ones.
+
+    `stored` are numbers of an earlier full run that need not be measured again; a paper's module may ignore them.
+    """
+
+    full: bool
+    built_in: bool = True
+    real: bool = False
+    stored: Numbers = field(default_factory=lambda: Numbers([]))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says of a figure, and whether it is so here; None where nothing was measured.
+
+    `ours` marks a statement that the paper does not make: it is shown and not counted. `records` are the most records
+    that the claim rests on, for each method and k where they differ, `of_paper` are the paper's; where a claim states
+    none, the records at its place count.
+    """
+
+    place: str
+    says: str
+    holds: bool | None
+    measured: str
+    why: str = ""
+    timing: bool = False
+    ours: bool = False
+    records: tuple[int, ...] = ()
+    of_paper: int = 0
+
+    @property
+    def reduced(self) -> bool:
+        """Whether some comparison has fewer records than the paper's."""
+        return any(records < self.of_paper for records in self.records)
+
+    @property
+    def size(self) -> str:
+        """The records as text: `64,000`, or `4,000 to 32,000 of 64,000` where some are fewer than the paper's."""
+        if not self.records:
+            return ""
+        ends = dict.fromkeys(f"{records:,}" for records in (min(self.records), max(self.records)))
+        return " to ".join(ends) + (f" of {self.of_paper:,}" if self.reduced else "")
 
 
 def _without_at(key: Key) -> tuple[str, str, str, str]:

@@ -25,6 +25,8 @@ PAPERS = {
     4: ("concealment", "4-k-concealment"),
     5: ("pattern_guided", "5-pattern-guided"),
 }
+PLACES = "places"
+"""The key of a stored machine under which its places stand."""
 NEAR = 1e-6
 """How far, relatively, a small run on real data may be from what is stored."""
 
@@ -55,8 +57,8 @@ class Workbook:
         self.name = PAPERS[number][1]
         self.printed = printed(FOLDER / "published" / f"{self.name}.csv")
         stored = self.stored()
-        self.machine_parts: dict[str, Any] = stored.get("machine", {})
         self.full = Numbers(map(Figure.from_json, stored.get("full", [])))
+        self.machines = machines(stored)
         self.kept = Numbers(map(Figure.from_json, stored.get("small, real data", [])))
         self.small = Numbers([])
 
@@ -83,8 +85,29 @@ class Workbook:
 
     def machine(self) -> Shown:
         """What the stored numbers were computed on."""
-        text = "; ".join(f"{name} {value}" for name, value in self.machine_parts.items())
+        text = self._machines_in_words()
         return Shown(f"<p>Stored full run: {escape(text)}.</p>", text)
+
+    def _machines_in_words(self) -> str:
+        """What all machines have in common, then for each what it has alone, and its places."""
+        parts = [{name: machine[name] for name in machine if name != PLACES} for machine in self.machines]
+        shared = {
+            name: value
+            for name, value in (parts[0] if parts else {}).items()
+            if all(part.get(name) == value for part in parts)
+        }
+        texts = [_joined(shared, "; ")]
+        measured = Counter(place for machine in self.machines for place in machine[PLACES])
+        for part, machine in zip(parts, self.machines, strict=True):
+            own = {name: value for name, value in part.items() if name not in shared}
+            places = [
+                f"part of {place}" if measured[place] > 1 else place
+                for place in self.paper.PARTS
+                if place in machine[PLACES]
+            ]
+            if own:
+                texts.append(f"{_joined(own, ', ')} for {', '.join(places)}")
+        return "; ".join(text for text in texts if text)
 
     def measure(self) -> str:
         """The small run, on tables that anyone can make."""
@@ -119,7 +142,7 @@ class Workbook:
     def rows(self, place: str, times: bool = False) -> list[tuple[str, ...]]:
         """case, at, method, quantity, printed, here, records, verdict, small: as text, for one place."""
         keys = [key for key in (*self.printed, *self.full.by_key, *self.small.by_key) if key.place == place]
-        results = []
+        results: list[tuple[str, ...]] = []
         for key in dict.fromkeys(keys):
             if (key.quantity in TIMES) != times:
                 continue
@@ -217,40 +240,84 @@ class Workbook:
         return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
     def summary(self) -> Shown:
-        """How many of the paper's claims hold, do not hold, were tried at a reduced size, or were not run."""
+        """How many of the paper's claims hold, do not hold, were tried at a reduced size, or were not run; none of ours."""
         counts = self.counts()
         return _table(list(counts), [[f"{count:,}" for count in counts.values()]])
 
     def counts(self) -> dict[str, int]:
         """The summary's numbers; a claim at reduced size is also one that holds or does not hold."""
-        claims = self.claimed()
+        claims = [claim for claim in self.claimed() if not claim.ours]
         return {
             "claims": len(claims),
             "hold": sum(claim.holds is True for claim in claims),
             "do not hold": sum(claim.holds is False for claim in claims),
             "of these at reduced size": sum(
-                claim.holds is not None and self.reduced(claim.place) for claim in claims
+                claim.holds is not None and self.reduced(claim) for claim in claims
             ),
             "not run": sum(claim.holds is None for claim in claims),
         }
 
-    def reduced(self, place: str) -> bool:
-        """Whether some method took fewer records at a table or figure than the paper's."""
+    def reduced(self, claim: Claim) -> bool:
+        """Whether a claim rests on fewer records than the paper's.
+
+        Where it does not say on how many, this is so if some method took fewer at its place.
+        """
+        if claim.records:
+            return claim.reduced
         most: dict[str, int] = {}
-        for figure in self.full.at_place(place):
+        for figure in self.full.at_place(claim.place):
             most[figure.key.method] = max(most.get(figure.key.method, 0), figure.records)
-        return any(records < self.paper.RECORDS.get(place, 0) for records in most.values())
+        return any(records < self.paper.RECORDS.get(claim.place, 0) for records in most.values())
+
+    def reach(self, place: str) -> Shown:
+        """How far each method was run in the stored full run, and the seconds of the last of its runs."""
+        across = self.paper.ACROSS.get(place, "k")
+        timed = [figure for figure in self.full.at_place(place) if figure.key.quantity == "seconds"]
+        longest = {
+            (figure.key.case, figure.key.method): figure
+            for figure in sorted(timed, key=lambda figure: figure.key.at)
+        }
+        rows = [
+            [case, method, f"{figure.key.at:,.6g}", f"{figure.records:,}", shown(figure.value)]
+            for (case, method), figure in longest.items()
+        ]
+        return _table(["case", "method", f"{across} up to", "of records", "seconds of the last run"], rows)
+
+    def effort(self) -> str:
+        """What the stored full run took, in all and by place."""
+        seconds = self.stored().get("processor seconds", {})
+        parts = ", ".join(
+            f"{place} {shown(seconds[place])} s" for place in self.paper.PARTS if place in seconds
+        )
+        return f"{_minutes(seconds)} of processor time: {parts}"
 
     def verdicts(self) -> Shown:
         """How many rows and claims of each verdict there are, per table or figure."""
         rows = []
         for place in self.paper.PARTS:
             counts = Counter(row[7].partition(":")[0].partition(" (")[0] for row in self.rows(place))
-            claims = Counter(_word(claim) for claim in self.claimed() if claim.place == place)
+            claims = Counter(
+                _word(claim) for claim in self.claimed() if claim.place == place and not claim.ours
+            )
             numbers = ", ".join(f"{count} {word}" for word, count in _near(counts).items())
             text = ", ".join(f"{count} {word}" for word, count in claims.items())
             rows.append([place, numbers or "none", text or "none"])
         return _table(["place", "printed numbers and ours", "what the paper says"], rows)
+
+
+def machines(stored: dict[str, Any]) -> list[dict[str, Any]]:
+    """The machines of stored results, each with the places whose numbers, all or some, were measured on it.
+
+    Older files name one machine for all places.
+    """
+    if "machine" not in stored:
+        return list(stored.get("machines", []))
+    places = dict.fromkeys(figure["place"] for figure in stored["full"])
+    return [stored["machine"] | {PLACES: list(places)}]
+
+
+def _joined(parts: dict[str, Any], mark: str) -> str:
+    return mark.join(f"{name} {value}" for name, value in parts.items())
 
 
 def _near(counts: Counter[str]) -> dict[str, int]:
@@ -268,11 +335,29 @@ def _word(claim: Claim) -> str:
 
 
 def _claims(claims: Sequence[Claim]) -> Shown:
+    """Claims as a table; the records only where a claim states them."""
     rows = []
     for claim in claims:
+        says = f"{claim.says} (ours, not the paper's)" if claim.ours else claim.says
         text = _word(claim) + (f": {claim.why}" if claim.why and claim.holds is not True else "")
-        rows.append([claim.place, claim.says, claim.measured, text])
-    return _table(["place", "the paper says", "here", "verdict"], rows)
+        rows.append([claim.place, says, claim.measured, claim.size, text])
+    head = ["place", "the paper says", "here", "records", "verdict"]
+    used = [at for at, name in enumerate(head) if name != "records" or any(claim.records for claim in claims)]
+    return _table([head[at] for at in used], [[row[at] for at in used] for row in rows])
+
+
+def efforts() -> str:
+    """How much processor time the stored full run of each paper took."""
+    texts = [
+        f"{_minutes(json.loads(path.read_text(encoding='utf-8'))['processor seconds'])} for {number}"
+        for number, (_, name) in PAPERS.items()
+        if (path := FOLDER / "results" / f"{name}.json").exists()
+    ]
+    return ", ".join(texts)
+
+
+def _minutes(seconds: dict[str, float]) -> str:
+    return f"{math.ceil(sum(seconds.values()) / 60):,} minutes"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
