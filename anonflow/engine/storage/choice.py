@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonflow import utility
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.engine.context import Session
@@ -105,7 +106,7 @@ def _problems(flow: Flow) -> list[str]:
     of_diversity = [criterion for criterion in criteria if criterion.declared.of_a_column]
     covers = any(CRITERIA[method.guarantee].of_covers for method in methods)
     by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
-    freeform = any("k-anonymity" not in method.guarantee for method in methods)
+    freeform = any(not promises_classes(method.guarantee) for method in methods)
     problems = []
     for name, measure in utility.MEASURES.items():
         if name in flow.spec.steps.measures and not measure.in_pieces:
