@@ -21,6 +21,7 @@ from ruamel.yaml import YAML
 import anonflow
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.cli.command_line import COMMANDS
+from anonflow.criteria.guarantee import OF_CLASSES, OF_MATCHES
 from tests import ROOT
 from tests.cases.runs import shell
 
@@ -97,6 +98,19 @@ def test_no_room_hides_behind_the_package() -> None:
                 continue
             results += [f"{_name(path)}:{node.lineno} {name}" for name in bad]
     assert results == []
+
+
+def test_nobody_compares_guarantees_with_names() -> None:
+    """What follows from a guarantee is answered by `criteria.guarantee` alone."""
+    places = []
+    for path in MODULES:
+        for node in _nodes(path):
+            sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+            if any(
+                isinstance(side, ast.Constant) and side.value in OF_CLASSES | OF_MATCHES for side in sides
+            ):
+                places.append(f"{_name(path)}:{node.lineno}")
+    assert places == []
 
 
 def test_ortools_is_loaded_by_who_solves_with_it() -> None:
@@ -217,9 +231,12 @@ def _empty_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
             yield getattr(node, "lineno", 0), name
 
 
-def test_variables_are_named_for_what_they_hold() -> None:
+@pytest.mark.parametrize(
+    "files", [MODULES, pytest.param(TESTS, marks=pytest.mark.slow)], ids=["package", "tests"]
+)
+def test_variables_are_named_for_what_they_hold(files: list[Path]) -> None:
     wrong = []
-    for path in [*MODULES, *TESTS]:
+    for path in files:
         file = str(path.relative_to(ROOT))
         for line, name in _empty_names(_nodes(path)):
             if (file, name) not in PROMISED:
@@ -575,11 +592,12 @@ def test_no_test_module_imports_another() -> None:
     """What several share lies beside them, or in tests/cases; benchmarks, too, are for those alone who measure."""
     shared = []
     for path in TESTS:
-        for node in _nodes(path):
-            module = node.module if isinstance(node, ast.ImportFrom) else ""
-            measures = path.parent.relative_to(ROOT).as_posix() in MEASURING
-            closed = "test_" if measures else ("test_", "bench_")
-            if module and any(part.startswith(closed) for part in module.split(".")):
+        measures = path.parent.relative_to(ROOT).as_posix() in MEASURING
+        closed = "test_" if measures else ("test_", "bench_")
+        for module in re.findall(
+            r"^\s*from (tests\.\S+) import", path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            if any(part.startswith(closed) for part in module.split(".")):
                 shared.append(f"{path.relative_to(ROOT)}: {module}")
     assert shared == []
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
 from anonflow.algorithms.registry import REGISTRY
@@ -15,7 +13,6 @@ from anonflow.criteria.guarantee import (
     promises_matches,
 )
 from anonflow.criteria.registry import CRITERIA
-from tests import ROOT
 
 
 @pytest.mark.parametrize(
@@ -42,15 +39,3 @@ def test_methods_guarantee_criteria() -> None:
     promised = {name for method in REGISTRY.values() for name in promised_criteria(method.guarantee)}
     assert promised <= set(CRITERIA)
     assert promised >= OF_CLASSES | OF_MATCHES
-
-
-def test_nobody_else_compares_guarantees_with_names() -> None:
-    places = set()
-    for path in (ROOT / "anonflow").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
-            if any(
-                isinstance(side, ast.Constant) and side.value in OF_CLASSES | OF_MATCHES for side in sides
-            ):
-                places.add(path.relative_to(ROOT).as_posix())
-    assert places == set()

@@ -33,7 +33,7 @@ from tests.cases.patterns import (
     scenario,
     table,
 )
-from tests.strategies import examples
+from tests.strategies import examples, seeded
 
 
 @examples(60)
@@ -285,14 +285,15 @@ def small_choices(seed: int, free: bool, k: int = 2) -> Any:
     return choices_of(records, masks, np.bitwise_count(masks).astype(np.int64), 3 if free else None, k)
 
 
+@seeded(12, 2)
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("most", [0, row_choices.COMPARED])
 def test_instances_within_cheaper_ones_are_not_needed(
-    free: bool, most: int, monkeypatch: pytest.MonkeyPatch
+    free: bool, most: int, seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_choices, "COMPARED", most)
     dropped = 0
-    for seed in range(12):
+    for seed in seeds:
         choices = small_choices(seed, free)
         left = choices.part(np.arange(len(choices.kind)))
         left.drop_dominated()
@@ -315,10 +316,11 @@ def test_only_an_instance_of_the_same_or_more_rows_makes_another_needless() -> N
     assert choices.instance.tolist() == [0, 0, 2, 2, 2, -1, -1, -1]
 
 
+@seeded(20, 3)
 @pytest.mark.parametrize("free", [True, False])
-def test_the_relaxation_is_rounded_to_a_solution(free: bool) -> None:
+def test_the_relaxation_is_rounded_to_a_solution(free: bool, seeds: range) -> None:
     solved = 0
-    for seed in range(20):
+    for seed in seeds:
         choices = small_choices(seed, free)
         relaxation = relaxed(choices, time.monotonic() + 60)
         assert relaxation is not None
