@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -79,15 +80,17 @@ WAYS: dict[str, dict[str, Any]] = {
 """The paper's first phase, its two phases (then negative cycles), and ours."""
 MORE = {f"{TWO_PHASE}, {near} candidates": {**WAYS[TWO_PHASE], "candidates": near} for near in (128, 512)}
 """The paper's two phases with more candidates of a record than 32, the usual number."""
-PRINTED_AS = dict.fromkeys(OURS, TWO_PHASE)
 EVERY_K = (13, 14)
 """Tables with the paper's two phases and chains for every k."""
-LEAST_K = (8, 9)
-"""Tables with them for the smallest k alone, because they take long."""
+LEAST_K = (8, 9, 10)
+"""Tables with the paper's two phases for the smallest k alone, because they take long."""
+CHAINS = (8, 9)
+"""Those of them that show chains, too."""
 SPARSE_KS = (3,)
 """k for which a sparse start is tried before chains."""
 WITHOUT = "without sorting"
 """Of Tables 19 and 20, in the paper's name; ours are named after their way, and after their pieces if they are smaller."""
+PRINTED_AS = {**dict.fromkeys(OURS, TWO_PHASE), f"{WITHOUT}, reassign": WITHOUT}
 CANDIDATES = 32
 """The usual number of candidates of a record."""
 NEAR_AMONG = (10_000, 100_000, 1_000_000)
@@ -200,7 +203,7 @@ def ways_at(number: int, k: int) -> list[str]:
     """The ways of Two-phase that a table shows for a k."""
     whole = number in EVERY_K
     least = number in LEAST_K and k == KS[0]
-    chains = whole or least
+    chains = whole or (least and number in CHAINS)
     return [
         *([TWO_PHASE] if whole or least else []),
         REASSIGN,
@@ -391,7 +394,7 @@ RECORDS = {
 def why_not(key: Key, records: int | None) -> str:
     """Why a printed number cannot be compared."""
     of_paper = SIZES.get(key.case, 0)
-    if key.method in OURS:
+    if key.method in PRINTED_AS:
         return "our way, not the paper's"
     if records is None:
         return "left out to save time"
@@ -464,7 +467,8 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
         results += cut_claims(numbers, place) if numbers.at_place(place) else []
     for place in ("Figure 11", "Figure 12"):
         results += bound_claims(numbers, place) if numbers.at_place(place) else []
-    return results
+    not_run = "the paper's two phases were not run for it (What was run)"
+    return [replace(claim, why=not_run) if claim.holds is None else claim for claim in results]
 
 
 def place_of(case: str) -> str:
