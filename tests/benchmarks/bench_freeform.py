@@ -25,6 +25,8 @@ Sparse assignments over candidates, renewed for each (``start="sparse"``), on ra
 0.3099 where stretches of 1,000 give 0.3335, in 12 s of processor time against 0.8; 20,000 labels of the cycle
 search took that to 0.3086 (111 cycles, 5 s). On 100,000 records at k = 3: 0.2007 (154 s of the clock, 237 s of
 processor time, 0.67 GiB) where the dense start ends at 0.2125 after 60 passes (53 s) and 0.2073 after 200 (168 s).
+Multiple sorting (``pairs="sorted"``) finds 35 near records of each of 1,000,000 at once in 38 s of processor time and 0.96 GiB, of each
+of 100,000 in 3.3 s (`near_once` of ``tests/papers/low_information_loss.py``, on a busy machine): the assignments take the rest.
 On Adult with 60 passes the sparse start ends at 0.02820 for k = 10 (64 s of the clock; dense 0.02847 in 37 s),
 0.01463 for k = 5 (30 s; dense 0.01469 in 17 s) and 0.00769 for k = 3 (14 s; dense 0.00766 in 10 s), so ``auto``
 takes it where k is at most 4 and stretches tear near records apart. The goal of 0.0270 in 5 s is not in sight.
