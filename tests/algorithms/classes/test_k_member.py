@@ -156,17 +156,19 @@ def test_adult_as_in_paper_3(data_folder: Path) -> None:
     item, two = ("native-country",), ("native-country", "age")
     beyond: dict[tuple[str, ...], list[int]] = {item: [], two: []}
     suppressed: dict[tuple[str, ...], list[int]] = {item: [], two: []}
+    taken: tuple[list[float], list[float]] = ([], [])
     for k in (2, 4, 7, 10):
         for bounded in (item, two):
             table = adult_table(bounded)
-            start = time.perf_counter()
+            start = time.process_time()
             free = af.anonymize(table, "k-member", k=k, loss="height", seed=1, boundaries=False, workers=1)
-            middle = time.perf_counter()
+            middle = time.process_time()
             within = af.anonymize(table, "greedy-cka", k=k, loss="height", seed=1, workers=1)
-            end = time.perf_counter()
+            end = time.process_time()
             assert max(middle - start, end - middle) < 20
             if bounded == two:
-                assert end - middle < middle - start
+                taken[0].append(middle - start)
+                taken[1].append(end - middle)
             check = af.verify(table, free, ["covers", "k-anonymity", "boundary"], k=k)
             assert check["covers"].holds
             assert check["k-anonymity"].holds
@@ -180,6 +182,7 @@ def test_adult_as_in_paper_3(data_folder: Path) -> None:
             beyond[bounded].append(over)
             suppressed[bounded].append(int(within.suppressed.sum()))
             assert af.verify(table, within, ["covers", "k-anonymity", "boundary"], k=k)
+    assert sum(taken[1]) < sum(taken[0])
     for bounded in (item, two):
         assert beyond[bounded] == sorted(beyond[bounded])
         assert beyond[bounded][0] > 100
