@@ -315,7 +315,7 @@ def test_results_follow_the_source_and_not_a_cache_from_before(tmp_path: Path) -
     """The whole package, copied: ``near`` inlines ``add_linear`` of another file, which is then the other way round."""
     package = tmp_path / "anonflow"
     shutil.copytree(ROOT / "anonflow", package, ignore=shutil.ignore_patterns("__pycache__"))
-    rows, init = package / "kernels" / "rows.py", package / "__init__.py"
+    rows, init = package / "kernels" / "row_costs.py", package / "__init__.py"
     nearest, version = rows.read_text(), init.read_text()
     farthest = nearest.replace("out[j] += high - low", "out[j] -= high - low")
     newer = version.replace('__version__ = "', '__version__ = "9')
