@@ -81,8 +81,11 @@ def ranges(
         raise DataError(
             f"column {cells.name!r}: {count} cells are no ranges; is it numeric? shares() reads the others"
         )
-    whole = _domain(domain, [pair for pair in pairs if pair is not None], dates, str(cells.name))
-    ends = _values([whole if pair is None else pair for pair in pairs], dates)
+    try:
+        whole = _domain(domain, [pair for pair in pairs if pair is not None], dates, str(cells.name))
+        ends = _values([whole if pair is None else pair for pair in pairs], dates)
+    except ValueError:
+        raise DataError(f"column {cells.name!r}: has a date that does not exist; correct it") from None
     low, high = ends[at, 0], ends[at, 1]
     middle = low + (high - low) / 2
     result = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
@@ -186,10 +189,7 @@ def _text(cell: object) -> str:
 def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
     if not dates:
         return np.array(pairs, np.float64).reshape(-1, 2)
-    try:
-        flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]
-    except ValueError:
-        raise DataError("an end of a range is no date that can be read") from None
+    flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]
     return np.array(flat, "datetime64[us]").reshape(-1, 2)
 
 
@@ -205,7 +205,7 @@ def _domain(
     try:
         ((low, high),) = _values([(domain[0], domain[1])], dates)
         good = len(domain) == 2 and bool(low <= high)
-    except (DataError, TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, IndexError):
         good = False
     if not good:
         raise ParameterError("domain is the lowest and the highest value, such as (17, 90)")

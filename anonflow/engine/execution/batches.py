@@ -209,6 +209,11 @@ class Tally:
     passed: int
     failed: int
 
+    @property
+    def holds(self) -> bool:
+        """Whether the criterion holds in all parts."""
+        return self.passed == self.checked
+
     def then(self, other: Tally) -> Tally:
         """Return the sum of this tally and a later one."""
         first = self.first if not self.first.holds else other.first
@@ -220,7 +225,7 @@ class Tally:
         """Return the finding for all parts."""
         return Finding(
             self.first.criterion,
-            self.passed == self.checked,
+            self.holds,
             self.failed,
             self.first.side if not self.first.holds else "",
             (),

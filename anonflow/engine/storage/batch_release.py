@@ -509,14 +509,20 @@ class _DrawnBatch:
     def _verified(self, shown: pd.DataFrame | None) -> tuple[Tally, ...]:
         """Verify the partitions' rows against their originals, without suppressed rows, which say nothing.
 
-        Rows with lists are verified together, which is faster; if that fails, by partitions, to count those that fail.
+        Rows with lists are verified together, which is faster; if that fails, by partitions, too, to count those that fail.
         """
         parts = [part[~self.whole.suppressed[part]] for part in self.batch.parts]
         parts = [part for part in parts if len(part)]
         if parts and (self.whole.matches is not None or self.whole.classes is not None):
-            together = self._check(self.kept, shown)
-            if all(finding.holds for finding in together):
-                return tuple(Tally.of(finding, len(parts)) for finding in together)
+            together = tuple(Tally.of(finding, len(parts)) for finding in self._check(self.kept, shown))
+            if all(tally.holds for tally in together):
+                return together
+            by_part = tallied(self._check(part, shown) for part in parts)
+            # what fails together never passes in parts
+            return tuple(
+                whole if own.holds and not whole.holds else own
+                for whole, own in zip(together, by_part, strict=True)
+            )
         return tallied(self._check(part, shown) for part in parts)
 
     def _check(self, at: np.ndarray, shown: pd.DataFrame | None) -> tuple[Finding, ...]:

@@ -138,7 +138,7 @@ def draw(
             return None
         return session.step(
             "attack",
-            lambda: _attacked(session, executor, run_plan, context, totals, result, place, sample),
+            lambda: _attacked(session, executor, run_plan, context, result, place, sample),
             result.number,
         )
 
@@ -150,7 +150,6 @@ def _attacked(
     executor: Executor,
     run_plan: RunPlan,
     context: ReleaseContext,
-    totals: Totals,
     result: RunResult,
     place: Place,
     sample: _Sample | None,
@@ -158,7 +157,7 @@ def _attacked(
     """Run the attackers on all rows, or on a sample of partitions; without a sample, only those that need none."""
     part = None
     if sample is not None:
-        if context.n <= MOST:
+        if sample.whole:
             return attacked(
                 session.flow, session.fingerprint, sample.table, sample.release, context.k, session.seed
             )
@@ -172,7 +171,7 @@ def _attacked(
         session.flow,
         session.fingerprint,
         part,
-        totals.guarantee,
+        result.guarantee,
         listed_sizes(result),
         result.k,
         session.seed,
@@ -220,7 +219,7 @@ def _sample_calls(
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Published rows in memory, in random order: all of a small table, or some partitions without suppressed records.
+    """Published rows in memory, in random order.
 
     Attributes
     ----------
@@ -230,18 +229,22 @@ class _Sample:
         With the truth.
     suppressed : numpy.ndarray, shape (m,), bool
         Of the rows.
+    whole : bool
+        Whether they are all rows, as of a small table; otherwise some partitions, without suppressed records.
     """
 
     table: Table
     release: Release
     suppressed: np.ndarray
+    whole: bool
 
 
 def _sample(
     session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
 ) -> _Sample | None:
     """Return all published rows, or those of some partitions; None if a partition is too large."""
-    if context.n <= MOST:
+    whole = context.n <= MOST
+    if whole:
         calls: Iterator[Call] = (
             Call(attack_batch, (stored, None), "attack", stored.batch.number)
             for stored in stored_batches(session, run_plan, context.n, place)
@@ -252,11 +255,11 @@ def _sample(
         calls = _sample_calls(session, run_plan, context, place, attack_batch, False)
     by_batch = dict(executor.answers(calls, context))
     parts = [by_batch[number] for number in sorted(by_batch) if len(by_batch[number].codes)]
-    return _put_together(context, parts, session.seed) if parts else None
+    return _put_together(context, parts, session.seed, whole) if parts else None
 
 
-def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: int) -> _Sample:
-    """Return the sample as a table and its release, in random order."""
+def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: int, whole: bool) -> _Sample:
+    """Return the rows of batches as a table and its release, in random order."""
     starts = np.cumsum([0, *(len(each.codes) for each in parts)])[:-1].tolist()
     owners = None
     at = np.concatenate([each.positions for each in parts])
@@ -269,7 +272,7 @@ def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: 
         for name in context.kinds
     }
     table = Table.coded(records, context.schema, context.columns, others, *own)
-    if owners is not None and context.n > MOST:
+    if owners is not None and not whole:
         table.whole_owners = WholeOwners.of(owners[0], owners[1] if len(owners) > 1 else None, at)
     shown = pd.concat([each.shown for each in parts], ignore_index=True)
     truth = np.concatenate([each.origin + start for each, start in zip(parts, starts, strict=True)])
@@ -277,13 +280,12 @@ def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: 
     order = np.random.default_rng(derived_seed(seed, "attacked rows")).permutation(len(truth))
     listed = [each.candidates for each in parts if each.candidates is not None]
     proof = None
-    if listed or context.n <= MOST:
+    if listed or whole:
         candidates = Candidates.joined(listed, starts) if listed else Candidates.of_nobody(len(truth))
         candidates = candidates.with_class(suppressed, np.flatnonzero(suppressed))
         proof = context.certificate(candidates.take(order))
-    return _Sample(
-        table, Release(shown.iloc[order].reset_index(drop=True), proof, truth[order]), suppressed[order]
-    )
+    release = Release(shown.iloc[order].reset_index(drop=True), proof, truth[order])
+    return _Sample(table, release, suppressed[order], whole)
 
 
 def _context(

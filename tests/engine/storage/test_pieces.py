@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,20 @@ import pytest
 
 from anonflow import engine, utility
 from anonflow.algorithms.diversity import diversify
+from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report import report as report_module
-from anonflow.engine.storage import diversified, external_sort, release, scan, shuffle_buckets
+from anonflow.engine.storage import (
+    batch_release,
+    diversified,
+    external_sort,
+    release,
+    scan,
+    shuffle_buckets,
+)
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import (
     AnonflowError,
@@ -225,6 +234,24 @@ def test_partitions_that_fail_are_counted_in_batches_that_are_drawn(tmp_path: Pa
     finding = next(each for each in report.results[0].findings if each.criterion == "p-sensitivity")
     assert finding.holds is False
     assert finding.detail == f"{sum(diverse)} of {len(diverse)} partitions"
+
+
+def test_what_fails_in_a_batch_never_passes_by_its_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: a check that a batch's rows fail together, and those of each of its partitions pass."""
+    check = batch_release._DrawnBatch._check
+
+    def failing(self: Any, at: np.ndarray, shown: Any) -> tuple[Finding, ...]:
+        first, *others = check(self, at, shown)
+        together = len(at) == len(self.kept) and len(self.batch.parts) > 1
+        return (replace(first, holds=False, failed=1) if together else first, *others)
+
+    monkeypatch.setattr(batch_release._DrawnBatch, "_check", failing)
+    _, flow = written(tmp_path, publish=PARQUET)
+    report = engine.run(flow, seed=SEED)
+    assert [finding.holds for finding in report.results[0].findings] == [False, True]
+    assert not (flow.parent / "out").exists()
 
 
 BY_CLASS = [
