@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -94,7 +93,8 @@ def pattern_guided(
     orders : int, optional
         Of patterns that hide equally many columns; the result that hides the fewest entries is kept.
 
-        This is the number of orders of patterns of equal cost that are tried; among results of equal cost the first is kept.
+        This is the number of orders of patterns of equal cost that are tried, each to its end: a local search and joins under ``strict``
+        included. Among results of equal cost the first is kept.
         The given order is the first, its reverse the second, the others are drawn at random.
 
     Returns
@@ -126,10 +126,6 @@ def pattern_guided(
         # that is suppression, which needs no k rows
         allowed = allowed.take(allowed.masks != allowed.everything)
     masks, costs, shown = allowed.masks, allowed.costs, allowed.shown(part.records)
-    labels, used = cheapest_order(replace(part, records=shown), masks, costs, allowed.out, k, orders)
-    if strict:
-        labels, used = joined(shown, masks, labels, used)
-    facts = {}
     small = len(masks) * len(np.unique(part.records.classes())) <= LARGEST
     if local_search and not small:
         raise ParameterError(
@@ -137,17 +133,23 @@ def pattern_guided(
             "allow fewer patterns, use smaller partitions, or do without",
             subject="pattern-guided",
         )
-    if local_search or (strict and small and (used < 0).any()):
-        choices = choices_of(shown, masks, costs, None if strict else allowed.out, k)
+    prices = np.append(costs, allowed.out)
+    choices: RowChoices | None = None
+    least: tuple[int, int] | None = None
+    for order in tied_orders(costs, orders, part.rng):
+        group, pattern = place(shown, masks[order], k)
+        pattern = np.append(order, -1)[pattern]
         if strict:
-            check_company(choices)
-            choices = choices.priced()
-        amount = searched(choices, choices.amount_of(used))
-        if local_search:
-            prices = np.append(costs, allowed.out)
-            before, after = int(prices[used].sum()), int((prices[choices.pattern] * amount).sum())
-            facts["saved"] = (before - after) / allowed.unit
-        labels, used = choices.places(amount)
+            group, pattern = joined(shown, masks, group, pattern)
+        placed = int(prices[pattern].sum())
+        if local_search or (strict and small and (pattern < 0).any()):
+            choices = choices or _choices_to_search(shown, masks, costs, None if strict else allowed.out, k)
+            group, pattern = choices.places(searched(choices, choices.amount_of(pattern)))
+        # under strict an order that leaves fewer rows is better at any cost
+        cost = int((pattern < 0).sum()) if strict else 0, int(prices[pattern].sum())
+        if least is None or cost < least:
+            least, labels, used, saved = cost, group, pattern, placed - cost[1]
+    facts = {"saved": saved / allowed.unit} if local_search else {}
     if strict and (used < 0).any():
         raise InfeasibleError(
             f"the heuristic leaves {plural(int((used < 0).sum()), 'row')} without a pattern; allow "
@@ -235,33 +237,42 @@ def check_company(choices: RowChoices) -> None:
         )
 
 
-def cheapest_order(
-    part: Partition, masks: np.ndarray, costs: np.ndarray, out: int, k: int, orders: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the result of :func:`place` for the cheapest of several orders of patterns of equal cost.
+def tied_orders(costs: np.ndarray, orders: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield several orders of patterns by increasing cost: equal costs as given, then reversed, then drawn.
 
     Parameters
     ----------
-    part : Partition
-        P records.
-    masks : numpy.ndarray, shape (p,), uint64
-        By increasing cost.
     costs : numpy.ndarray, shape (p,), int64
-    out : int
-        Cost of a row that no pattern could take.
-    k, orders : int
+        Increasing.
+    orders : int
+    rng : numpy.random.Generator
+
+    Yields
+    ------
+    numpy.ndarray, shape (p,), int64
+        Positions of patterns.
     """
-    best = place(part.records, masks, k)
-    prices = np.append(costs, out)
-    least = int(prices[best[1]].sum())
+    yield np.arange(len(costs))
     for nth in range(1, orders):
-        ties = -np.arange(len(masks)) if nth == 1 else part.rng.permutation(len(masks))
-        order = np.lexsort([ties, costs])
-        labels, used = place(part.records, masks[order], k)
-        used = np.append(order, -1)[used]
-        if (cost := int(prices[used].sum())) < least:
-            best, least = (labels, used), cost
-    return best
+        ties = -np.arange(len(costs)) if nth == 1 else rng.permutation(len(costs))
+        yield np.lexsort([ties, costs])
+
+
+def _choices_to_search(
+    records: Records, masks: np.ndarray, costs: np.ndarray, out: int | None, k: int
+) -> RowChoices:
+    """Return the choices of a local search; without `out` a row that follows no pattern costs more than all others.
+
+    Raises
+    ------
+    InfeasibleError
+        If, without `out`, a row can follow no pattern.
+    """
+    choices = choices_of(records, masks, costs, out, k)
+    if out is not None:
+        return choices
+    check_company(choices)
+    return choices.priced()
 
 
 def joined(

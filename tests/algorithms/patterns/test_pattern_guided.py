@@ -285,6 +285,46 @@ def test_several_orders_are_never_dearer() -> None:
     assert second.facts["suppressed_entries"] == 4 * 2
 
 
+@pytest.mark.parametrize("fallback", ["none", "all", "strict"])
+@pytest.mark.parametrize("local_search", [False, True])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_an_order_is_chosen_by_its_final_result(
+    data: st.DataObject, fallback: str, local_search: bool
+) -> None:
+    """More orders are never dearer, nor refused where fewer are not, after rows have joined classes or moved between them."""
+    n, q, k = (data.draw(st.integers(*bounds)) for bounds in ((4, 12), (2, 4), (2, 3)))
+    rows = st.tuples(*[st.sampled_from("xyz")] * q)
+    people = table(pd.DataFrame(data.draw(st.lists(rows, min_size=n, max_size=n)), columns=list("abcd")[:q]))
+    marks = st.text("01", min_size=q, max_size=q)
+    patterns = data.draw(st.lists(marks, min_size=1, max_size=7, unique=True))
+    costs = []
+    for orders in (1, 2, 5):
+        options: dict[str, Any] = {"patterns": patterns, "fallback": fallback, "local_search": local_search}
+        try:
+            anon = af.anonymize(people, "pattern-guided", k=k, seed=1, orders=orders, **options)
+        except InfeasibleError:
+            costs.append(n * q + 1)
+        else:
+            assert af.verify(people, anon, ["covers", "k-anonymity", "pattern"], k=k)
+            costs.append(anon.facts["suppressed_entries"])
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_the_cheaper_order_is_the_dearer_one_before_rows_join() -> None:
+    """Under strict the greedy's remainder joins classes; what the greedy alone hides says nothing of the sum."""
+    rows = ["0010", "2022", "2011", "1121", "0212", "0120", "0120", "2101", "2220", "0222", "0011"]
+    patterns = ["-***", "*---", "--**", "---*", "***-", "*--*"]
+    people = table(pd.DataFrame([list(row) for row in rows], columns=list("abcd")))
+    hidden = [
+        af.anonymize(
+            people, "pattern-guided", k=2, patterns=patterns, fallback="strict", seed=1, orders=orders
+        )
+        for orders in (1, 2, 6)
+    ]
+    assert [anon.facts["suppressed_entries"] for anon in hidden] == [22, 22, 22]
+
+
 @pytest.mark.parametrize("orders", [0, 1001, True, "2", 1.5])
 def test_orders_outside_1_to_1000_are_refused(orders: Any) -> None:
     coded = table(pd.DataFrame({"a": ["x", "x"]}))
