@@ -3,7 +3,7 @@
 Without a number all five. Numbers and the machine's description go to `notebooks/papers/results`; `--help` says how much
 processor time the stored full runs took.
 `--only "Figure 8"` measures that place alone, keeps the others, and leaves the workbook to `--small`.
-`--missing` keeps what is stored of a place and measures the rest, where the paper's module can tell (1); its seconds
+`--missing` keeps what is stored of a place and measures the rest, where the paper's module can tell (1 and 2); its seconds
 are added to those stored, and the machine to those of the place.
 `--small` leaves the full numbers as they are: it renews what the small run on real data gives, and the workbooks.
 """
@@ -38,7 +38,9 @@ def main() -> int:
     )
     parser.add_argument("papers", nargs="*", type=int, metavar="PAPER", help="1 to 5; all if none")
     parser.add_argument("--small", action="store_true", help="keep the full numbers, renew the small ones")
-    parser.add_argument("--missing", action="store_true", help="measure what is not stored yet (paper 1)")
+    parser.add_argument(
+        "--missing", action="store_true", help="measure what is not stored yet (papers 1 and 2)"
+    )
     parser.add_argument("--only", action="append", default=[], metavar="PLACE", help='such as "Figure 8"')
     arguments = parser.parse_args()
     for number in arguments.papers or PAPERS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import anonflow as af
@@ -81,16 +83,36 @@ def test_no_way_of_ours_is_compared_with_a_printed_number() -> None:
             assert figure.value == pytest.approx(100 * (ring / loss - 1), abs=1e-3)
 
 
-def test_every_table_but_of_the_larger_deviation_has_the_papers_phases() -> None:
-    """For the smallest k at least, at the size that NH takes; Tables 13 and 14 for every k, with a sparse start of ours too."""
+def test_tables_have_the_papers_phases_and_chains() -> None:
+    """For the smallest k at least, at the size that NH takes; those of 100,000 records for every k."""
     full = Workbook(2).full
     for number, case in paper.TABLES.items():
-        curve = full.curve(f"Table {number}", case, paper.TWO_PHASE)
-        if number in paper.EVERY_K:
-            assert tuple(curve) == paper.KS
-            assert tuple(full.curve(f"Table {number}", case, paper.SPARSE)) == paper.SPARSE_KS
-        elif number in paper.LEAST_K:
-            assert tuple(curve) == paper.KS[:1]
+        for method, ks in (
+            (paper.TWO_PHASE, paper.PHASES_AT),
+            (paper.DENSE, paper.PHASES_AT),
+            (paper.SPARSE, paper.SPARSE_AT),
+        ):
+            assert tuple(full.curve(f"Table {number}", case, method)) == ks.get(number, ())
+        assert all(
+            figure.records == paper.taken(case, Run(full=True)) for figure in full.at_place(f"Table {number}")
+        )
+
+
+def test_what_is_stored_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what is stored, a table is compared without a run; without one number of it, that alone is run."""
+    full = Workbook(2).full
+
+    def refused(*settings: Any) -> tuple[float, float]:
+        raise LookupError(settings[0])
+
+    monkeypatch.setattr(paper, "run_once", refused)
+    figures = list(paper.compared(13, Run(full=True, stored=full)))
+    for figure in figures:
+        assert figure.value == pytest.approx(full.by_key[figure.key].value, rel=1e-6)
+    lost = Key("Table 13", paper.TABLES[13], 5, paper.DENSE, "GCP")
+    fewer = Numbers(figure for figure in full if figure.key != lost)
+    with pytest.raises(LookupError, match=paper.DENSE):
+        list(paper.compared(13, Run(full=True, stored=fewer)))
 
 
 def test_the_sparse_start_by_multiple_sorting_takes_a_table_in_pieces() -> None:
