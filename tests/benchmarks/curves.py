@@ -25,7 +25,10 @@ def drawing(
     }
     width, height, left, top, beside = 380, 300, 52, 34, min(3, len(panels))
     rows = -(-len(panels) // beside)
-    key = 16 * -(-len(labels) // (2 * beside)) + 14
+    # of a line and its label: two below a panel, fewer if they are long
+    apart = max(width / 2, 27 + 7 * max((len(label) for label in labels), default=0))
+    in_row = 2 * beside if apart == width / 2 else max(1, int((width * beside - left) / apart))
+    key = 16 * -(-len(labels) // in_row) + 14
     parts = []
     for p, (title, curves) in enumerate(panels):
         ats = sorted({at for curve in curves.values() for at in curve})
@@ -83,13 +86,13 @@ def drawing(
             ]
     wide, tall = width * beside, rows * height + key
     for at, label in enumerate(labels):
-        x, y = left + (at % (2 * beside)) * width / 2, rows * height + 16 * (at // (2 * beside)) + 8
+        x, y = left + (at % in_row) * apart, rows * height + 16 * (at // in_row) + 8
         dashed = ' stroke-dasharray="5 4"' if label.endswith("(printed)") else ""
         parts.append(
             f'<path d="M{x} {y - 4}h22" stroke="{colours[label]}" stroke-width="2"{dashed}/>'
             f'<text x="{x + 27}" y="{y}" fill="{colours[label]}">{escape(label)}</text>'
         )
-        wide = max(wide, round(x + 27 + 6.4 * len(label)))
+        wide = max(wide, math.ceil(x + 27 + 7 * len(label)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" '
         f'width="{wide}" font-family="sans-serif" font-size="12">'

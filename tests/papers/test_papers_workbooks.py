@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -459,3 +461,18 @@ def test_the_command_says_what_there_is(messages: list[str], text: str) -> None:
     )
     assert done.returncode == 2
     assert text in done.stderr
+
+
+@pytest.mark.parametrize("panels", [1, 2, 3])
+def test_no_label_of_a_drawing_covers_another(panels: int) -> None:
+    """Nor is one cut off: a letter of 12 pixels' type takes 7 at most on average."""
+    labels = ["NH", "two-phase, dense and chains", "two-phase, sparse and chains", "greedy", "hungarian"]
+    curves = {label: {3.0: 0.1, 10.0: 0.3} for label in labels}
+    svg = drawing([(f"panel {p}", curves) for p in range(panels)])
+    (wide,) = re.findall(r'viewBox="0 0 (\d+)', svg)
+    texts = re.findall(r'<text x="([\d.]+)" y="(\d+)" fill="[^"]+">([^<]+)<', svg)
+    assert [label for _, _, label in texts] == labels
+    spans = sorted((int(y), float(x), float(x) + 7 * len(label)) for x, y, label in texts)
+    assert all(end <= int(wide) for _, _, end in spans)
+    for (row, _, end), (next_row, start, _) in itertools.pairwise(spans):
+        assert row != next_row or end <= start
