@@ -683,7 +683,7 @@ def below_claim(
         "it stays below 0.32 for k up to 10",
         False if most >= 0.32 else True if complete else None,
         f"{most:.2f} at most ({runs})",
-        FEW_CANDIDATES,
+        "no way of ours stays below it" if ours else FEW_CANDIDATES,
         ours=ours,
         **at_sizes(numbers, place, curves),
     )
