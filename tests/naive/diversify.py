@@ -23,10 +23,10 @@ def matches(n: int, boxes: list[frozenset[int]], covers: Covers) -> list[set[int
 
 
 def lacks(criterion: str, value: float, values: Iterable[str]) -> Fraction:
-    """How much diversity some values lack: p less distinct values, or l less size / most frequent."""
+    """How much diversity some values lack: p less distinct values, or l less size / most frequent, in doubles."""
     counts = Counter(values)
-    own = Fraction(len(counts)) if criterion == "p" else Fraction(counts.total(), max(counts.values()))
-    return max(Fraction(value) - own, Fraction(0))
+    own = len(counts) if criterion == "p" else counts.total() / max(counts.values())
+    return Fraction(max(value - own, 0.0))
 
 
 def algorithm_7(
@@ -125,8 +125,9 @@ def exchanged(labels: list[int], values: list[str], cost: Cost, criterion: str, 
         gap = lacks(criterion, value, (values[i] for i in rows)) if rows else Fraction(0)
         return float(gap)
 
-    def price(rise: Fraction, lower: float) -> Fraction:
-        return rise / Fraction(lower) if rise > 0 else rise * Fraction(lower)
+    def price(rise: Fraction, lower: float) -> float:
+        # rounded once: what is lacking is rounded, so that prices may be equal as doubles and differ as fractions
+        return float(rise) / lower if rise > 0 else float(rise) * lower
 
     while True:
         gaps = [lack(members(c)) for c in range(many)]

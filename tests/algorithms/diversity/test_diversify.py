@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -439,6 +439,7 @@ def test_throwaway_draws_are_as_likely_as_all_matchings_say() -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(4, 16), st.sampled_from(["p", "l"]))
+@example(1015602, 15, "l")  # two prices differ by less than the rounding of what is lacking
 def test_exchanges_are_the_cheapest_by_definition(seed: int, n: int, criterion: str) -> None:
     """Every step is one that a search of all exchanges and unions, priced anew, finds cheapest."""
     records, cost, _, rng = setting(seed, n)
