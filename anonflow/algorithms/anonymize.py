@@ -34,6 +34,7 @@ __all__ = [
     "beyond_which",
     "check_k",
     "check_size",
+    "in_a_partition",
     "nothing_left",
     "partition_rng",
     "solve",
@@ -180,7 +181,10 @@ def anonymize(
     def solve_part(at: int) -> Outcome:
         mine = records.take(index[at])
         rng = partition_rng(entropy, at, mine)
-        return solve(method, mine, k, measure, rng, options, watch, is_over=is_over)
+        try:
+            return solve(method, mine, k, measure, rng, options, watch, is_over=is_over)
+        except InfeasibleError as error:
+            raise in_a_partition(error, len(index)) from None
 
     threads = min(len(index), threads)
     if threads == 1:
@@ -230,6 +234,13 @@ def solve(
     outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch, is_over), k, options)
     check_outcome(method, records, k, loss, options, outcome)
     return outcome
+
+
+def in_a_partition(error: InfeasibleError, partitions: int) -> InfeasibleError:
+    """Return the error of a partition; it says that it is about one of them, if there are several."""
+    if partitions == 1:
+        return error
+    return InfeasibleError(f"{error.text} (in one of {partitions:,} partitions)", subject=error.subject)
 
 
 def assemble(

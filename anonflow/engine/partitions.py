@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from anonflow import utility
+from anonflow.algorithms.anonymize import in_a_partition
 from anonflow.algorithms.method import Progress
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, solve_batch
@@ -80,7 +81,8 @@ class Partitions:
         self._shared = Shared(table.domains, {number: totals.ready for number, totals in self.totals.items()})
         self._by_class = [name for name in measures if name in utility.measures_by_class()]
         self._results: dict[int, RunResult] = {}
-        self._without: dict[int, tuple[int, str]] = {}
+        self._without: dict[int, tuple[int, InfeasibleError]] = {}
+        self._several = len(session.flow.runs) > 1
         self._broken: list[AnonflowError] = []
         self._done = dict.fromkeys(self.totals, 0)
         self._reported: dict[tuple[int, int], float] = {}
@@ -99,6 +101,8 @@ class Partitions:
             If the run was cancelled.
         AnonflowError
             If a partition broke, or the cluster was lost.
+        InfeasibleError
+            If the only run has no solution; of the partitions that have none, the first one's error.
         """
         session, plan = self._session, self._plan
         plans = {run_plan.run.number: run_plan for run_plan in plan.runs}
@@ -121,6 +125,9 @@ class Partitions:
                 combining += time.perf_counter() - start
         if self._broken:
             raise self._broken[0]
+        if self._without and not self._several:
+            ((_, error),) = self._without.values()
+            raise error
         self._tell_found()
         seconds = time.perf_counter() - begin
         session.events.emit(StepDone(step="anonymize", seconds=seconds))
@@ -143,6 +150,8 @@ class Partitions:
         if session.scheduler == "threads":
             settings = {number: replace(own, watch=self._watch) for number, own in settings.items()}
         for run_plan, batch in self._plan.batches():
+            if self._without and not self._several:
+                return  # those before are all made, so that the error is that of the first one that fails
             rows = run_plan.order.rows(batch.start, batch.stop)
             arguments = (settings[run_plan.run.number], batch, rows, self._storage.place(run_plan, batch))
             yield Call(
@@ -195,11 +204,12 @@ class Partitions:
     def _broke(self, run_plan: RunPlan, where: str, partition: int, failed: Failed) -> None:
         """Report a partition that failed, by a bug or for want of memory: the others go on.
 
-        Wrong parameters, and the infeasible where there is one run, end the flow at once.
+        Wrong parameters end the flow at once. The first partition without a solution ends its run.
         """
-        if isinstance(failed.error, InfeasibleError) and len(self._session.flow.runs) > 1:
-            known = self._without.get(run_plan.run.number, (partition, failed.message))
-            self._without[run_plan.run.number] = min(known, (partition, failed.message))
+        number = run_plan.run.number
+        if isinstance(failed.error, InfeasibleError):
+            if number not in self._without or partition < self._without[number][0]:
+                self._without[number] = partition, in_a_partition(failed.error, len(run_plan.cuts))
             return
         error = raised(failed, f"{where} of run {run_plan.run.name!r}")
         if error is failed.error:
@@ -218,7 +228,7 @@ class Partitions:
         """Complete a run; parts that need tasks wait until the workers have no other tasks."""
         number = run_plan.run.number
         if number in self._without:
-            self._tell(infeasible(run_plan.run, self._without[number][1], self._plan.n))
+            self._tell(infeasible(run_plan.run, self._without[number][1].message, self._plan.n))
             return
         if at_once and self._storage.needs_workers(run_plan):
             return

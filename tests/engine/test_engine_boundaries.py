@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow.engine.execution.schedulers import Executor
 from anonflow.errors import AnonflowError, InfeasibleError
 from tests.cases.boundaries import people
 
@@ -134,6 +138,53 @@ def test_a_flow_says_what_becomes_of_rows_that_no_pattern_can_take(tmp_path: Pat
     report = af.run(path)
     assert report.ok, report.results[0].findings
     assert report.results[0].suppressed == 0
+
+
+STRICT = """
+flow: strict
+version: 1
+table:
+  source: {csv: codes.csv}
+  columns:
+    a: {role: quasi-identifier, kind: suppression}
+    b: {role: quasi-identifier, kind: suppression}
+partition: {size: 8}
+steps:
+  - anonymize: {algorithm: METHOD, k: 4, patterns: {at-most: 0}, fallback: strict}
+  - verify: [covers, pattern]
+"""
+
+
+@pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_the_first_partition_without_a_solution_is_told(
+    method: str, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever ends first; as af.anonymize says it, with the number of partitions."""
+    # along the lexicographic order: one that can be done, then 1 row alone, then 2
+    rows = [*["1,1"] * 8, *["2,1"] * 7, "2,2", *["3,1"] * 6, "3,3", "3,4"]
+    (tmp_path / "codes.csv").write_text("\n".join(["a,b", *rows]))
+    path = tmp_path / "strict.yaml"
+    text = STRICT.replace("METHOD", method)
+    path.write_text(f"{text}run: {{scheduler: {scheduler}, workers: 2}}\n")
+    stream = Executor.stream
+
+    def reversed_stream(self: Executor, *args: Any, **kws: Any) -> Iterator[Any]:
+        yield from reversed(list(stream(self, *args, **kws)))
+
+    monkeypatch.setattr(Executor, "stream", reversed_stream)
+    with pytest.raises(InfeasibleError) as caught:
+        af.run(path)
+    kind = {"role": "quasi-identifier", "kind": "suppression"}
+    table = af.Table(pd.read_csv(tmp_path / "codes.csv", dtype=str), {"a": kind, "b": kind})
+    with pytest.raises(InfeasibleError) as expected:
+        af.anonymize(
+            table, method, 4, partition_size=8, patterns={"at-most": 0}, fallback="strict", workers=2
+        )
+    assert caught.value.message == expected.value.message
+    assert caught.value.message.endswith("(in one of 3 partitions)")
+    if method == "pattern-guided":
+        assert "1 row agrees" in caught.value.message
 
 
 def test_the_report_shows_the_patterns_as_a_grid(tmp_path: Path) -> None:

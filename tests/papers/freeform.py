@@ -71,20 +71,18 @@ SAMPLES, TIMED, LIMIT, SMALL_LIMIT = 100, 20, 30.0, 120.0
 
 The small run allows more seconds than it needs: its numbers must not depend on how busy the machine is.
 """
-BY_K = {1_000: (10, 25, 50, 100, 150), 10_000: (10, 25, 50)}
+BY_K = dict.fromkeys((1000, 10000), (10, 25, 50, 100, 150))
 """Figure 8: k for each number of records; of Adult 1,000 alone."""
 BY_D = {1_000: ((2, 4, 6, 8), (30, 50)), 10_000: ((2, 4, 6, 8), (30, 50))}
 """Figure 9: numbers of QIs, and k, for each number of records, 10,000 in the paper; of Adult 1,000 alone."""
 SIZES = {k: tuple(1_000 * 2**power for power in range(7)) for k in (15, 50)}
 """Figure 10: numbers of records for each k; of Adult 16,000 at most."""
-FORMS = {"Figure 8": 50, "Figure 9": 30}
-"""Up to which k people are concealed in other forms as well; greedy's ties are measured for the latter."""
+TIED = 30
+"""Figure 9: the k for which greedy's rules for ties are compared, at d = 2."""
 LARGEST = {"sort-greedy": 10_000, "hungarian": 10_000, "min-cost-flow": 4_000}
 """Figures 8 to 10: records at most, for the methods that look at all pairs of records."""
-MOST = {"min-cost-flow": 150_000, "k-concealment": 500_000}
-"""Figures 8 to 10: n k at most; k-concealment in other forms up to half of its own."""
-BY_SIZE = {"sort-greedy": 200_000, "hungarian": 200_000}
-"""Figure 10: n k at most for two methods more."""
+MOST = {"min-cost-flow": 150_000, "sort-greedy": 500_000, "hungarian": 500_000, "k-concealment": 1_500_000}
+"""Figures 8 to 10: n k at most."""
 CENSUS, ADULT = "census-like", "Adult"
 GREATEST = "greatest gain on NH and k-concealment"
 PRINTED_AS: dict[str, str] = {}
@@ -159,12 +157,12 @@ def solved(
     for method in methods:
         if fits(method, table.n, k):
             yield from measured_case(run, Key(place, case, at, method, ""), table, k, method)
-    if not case.startswith(CENSUS) or k > FORMS[place] or table.n * k > MOST["k-concealment"] / 2:
+    if not fits("k-concealment", table.n, k):
         return
     for form, options in CONCEALING.items():
-        people = on_trees(table) if ON_TREES in form else table
+        shown = on_trees(table) if ON_TREES in form else table
         yield from measured_case(
-            run, Key(place, case, at, form, ""), people, k, "k-concealment", options=options
+            run, Key(place, case, at, form, ""), shown, k, "k-concealment", options=options
         )
 
 
@@ -400,7 +398,7 @@ def figure_9(run: Run) -> Iterator[Figure]:
                         if d > 2:
                             slope = (figure.value - first[figure.key.method]) / (d - 2)
                             yield Figure(figure.key._replace(quantity="slope"), slope, part.n)
-                    if d == 2 and k <= FORMS["Figure 9"] and n <= LARGEST["min-cost-flow"]:
+                    if d == 2 and k <= TIED and n <= LARGEST["min-cost-flow"]:
                         yield from tied(run, case, part, k)
 
 
@@ -474,11 +472,7 @@ def figure_10(run: Run) -> Iterator[Figure]:
             for name, table in tables(run, n):
                 if name == ADULT and n > 16_000:
                     continue
-                for method in (*OURS, *OTHERS):
-                    if not fits(method, n, k) or n * k > BY_SIZE.get(method, math.inf):
-                        continue
-                    key = Key("Figure 10", f"{name}, k = {k}", table.n, method, "")
-                    yield from measured_case(run, key, table, k, method)
+                yield from solved(run, "Figure 10", f"{name}, k = {k}", table.n, table, k, (*OURS, *OTHERS))
 
 
 PARTS = {
@@ -798,11 +792,9 @@ def _whole(numbers: Numbers, name: str) -> Iterator[Claim]:
         for other, reason in (("k-concealment", _less_asked), ("nh", _few)):
             says = f"greedy, sort-greedy and hungarian are below {other}"
             yield _ordered(numbers, place, name, says, OURS, (other,), reason(numbers, place, name))
-        if place in FORMS and name == CENSUS:
-            says = "greedy, sort-greedy and hungarian are below k-concealment as its authors run it, on trees"
-            ats = {pair.at for pair in _not_below(_pairs(numbers, place, name, OURS, (ON_TREES,)))}
-            why = f"it loses less on few attributes alone (d = {listed(sorted(ats))})" if ats else ""
-            yield _ordered(numbers, place, name, says, OURS, (ON_TREES,), why, ours=True)
+        for form in CONCEALING:
+            says = f"greedy, sort-greedy and hungarian are below {form}"
+            yield _ordered(numbers, place, name, says, OURS, (form,), ours=True)
         if place == "Figure 8":
             yield from _by_k(numbers, name)
     yield from _slopes(numbers, name)
@@ -885,14 +877,14 @@ def _rank(place: int) -> str:
 
 def _by_rules(numbers: Numbers, name: str) -> str:
     """What greedy loses at d = 2 by each rule for ties, beside NH."""
-    case = f"{name}, k = {FORMS['Figure 9']}"
+    case = f"{name}, k = {TIED}"
     losses = [numbers.curve("Figure 9", case, f"greedy, ties to the {rule}").get(2) for rule in TIES]
     known = [loss for loss in losses if loss is not None]
     ring = numbers.curve("Figure 9", case, "nh").get(2)
     if not known or ring is None or min(known) < ring:
         return ""
     return (
-        f". No rule for greedy's ties changes that: at d = 2, k = {FORMS['Figure 9']}, on {min(BY_D):,} records {len(known)} of "
+        f". No rule for greedy's ties changes that: at d = 2, k = {TIED}, on {min(BY_D):,} records {len(known)} of "
         f"them give {min(known):.3f} to {max(known):.3f}, NH {ring:.3f}"
     )
 
