@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -202,6 +202,9 @@ class Algorithm:
     without_pattern : callable, optional
         Records, which of them are suppressed, options -> how many of these follow no pattern, provided that they are at least
         k; it adds up over partitions. Only where rows follow patterns.
+    option_problems : callable, optional
+        Domains, options -> the option and the problem of each that does not go with another one or with the columns. Before the
+        table is read, the domains stand in for its own (:func:`anonflow.table.coding.stand_in`), or are None.
     effort_needs : mapping, optional
         Values of other options without which the effort changes nothing.
     effort_takes : mapping, optional
@@ -237,6 +240,9 @@ class Algorithm:
     ends_early: bool = False
     complete: Callable[[Mapping[str, Any]], bool] | None = None
     without_pattern: Callable[[Records, np.ndarray, Mapping[str, Any]], int] | None = None
+    option_problems: (
+        Callable[[Sequence[Domain] | None, Mapping[str, Any]], Iterator[tuple[str, str]]] | None
+    ) = None
     effort_needs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effort_takes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     memory: Callable[[Sequence[Domain], int, int, Mapping[str, Any]], int] | None = None

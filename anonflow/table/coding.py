@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from anonflow.table.domain import (
     NUMBER_MEMBER,
     WHOLE,
     Domain,
+    Kind,
     category_text,
     day_number,
     missing_cells,
@@ -116,6 +117,49 @@ def code_column(cells: pd.Series, column: Column, folder: Path, often: np.ndarra
             "the domain that the schema declares; widen it, or correct them"
         )
     return coded
+
+
+def stand_in(column: Column, folder: Path) -> Domain | None:
+    """Return a domain in the place of a column's own while no cell is known, for checks of names and levels.
+
+    Parameters
+    ----------
+    column : Column
+        A quasi-identifier.
+    folder : pathlib.Path
+        The folder of relative paths of hierarchy files.
+
+    Returns
+    -------
+    Domain or None
+        Of two values, without codes, or of the leaves of a hierarchy that the schema holds; None where the cells decide what the quasi-identifiers
+        or their levels are: positions, hierarchies made from values, a kind that is not declared; and where a hierarchy cannot be read.
+    """
+    tree = None
+    match column.kind:
+        case "suppression":
+            tree = Hierarchy.suppression(("0", "1"))
+        case "hierarchy":
+            source = column.hierarchy
+            if isinstance(source, Mapping) and not {"csv", "nested"} & set(source):
+                return None
+            try:
+                tree = _tree(column, [], folder)
+            except HierarchyError:
+                return None
+        case "positions" | None:
+            return None
+    labels = ("0", "1") if tree is None else tree.leaves
+    points = np.arange(len(labels), dtype=np.float64)
+    return Domain(
+        column.name,
+        cast("Kind", column.kind),
+        labels,
+        points,
+        np.ones(len(labels), np.int64),
+        column.weight,
+        hierarchy=tree,
+    )
 
 
 def check_missing(column: Column, count: int) -> None:

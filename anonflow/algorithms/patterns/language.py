@@ -31,6 +31,7 @@ __all__ = [
     "errors_of",
     "fallback_of",
     "mask_costs",
+    "option_problems",
     "pattern_grid",
     "pattern_masks",
     "pattern_set",
@@ -445,14 +446,47 @@ def fallback_of(patterns: Any, fallback: Any = None) -> str:
     return next(iter(different), "none")
 
 
-def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd.DataFrame:
+def option_problems(
+    domains: Sequence[Domain] | None, options: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the problems of `patterns`, `weights` and `fallback`: the option and what is wrong with it.
+
+    Parameters
+    ----------
+    domains : sequence of Domain or None
+        None where they are not known: then `fallback` alone is checked.
+    options : mapping
+        A method's.
+    """
+    patterns, fallback = options.get("patterns", "all"), options.get("fallback")
+    try:
+        fallback_of(patterns, fallback)
+    except ParameterError as error:
+        yield "patterns" if fallback is None else "fallback", error.text
+        return
+    if domains is None:
+        return
+    weights = options.get("weights")
+    for name, check in (
+        ("weights", lambda: whole_costs(domains, weights)),
+        ("patterns", lambda: pattern_set(domains, patterns, fallback=fallback)),
+    ):
+        try:
+            check()
+        except ParameterError as error:
+            yield name, error.text
+
+
+def pattern_grid(
+    table: Table, patterns: Any = "all", weights: Any = None, fallback: Any = None
+) -> pd.DataFrame:
     """Return patterns as a table: a row for each pattern in the order of preference, a column for each QI.
 
     Parameters
     ----------
     table : Table
         Or anything with ``domains``.
-    patterns, weights
+    patterns, weights, fallback
         As :func:`pattern_set` takes them.
 
     Returns
@@ -468,7 +502,7 @@ def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd
     """
     import pandas as pd
 
-    allowed = pattern_set(table.domains, patterns, weights)
+    allowed = pattern_set(table.domains, patterns, weights, fallback)
     columns: dict[str, Any] = {}
     suppressed = np.zeros(len(allowed.masks), np.int64)
     for a, domain in enumerate(table.domains):

@@ -14,6 +14,7 @@ from anonflow.algorithms.patterns.language import (
     FallbackWord,
     PatternSet,
     fallback_of,
+    option_problems,
     pattern_set,
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
@@ -448,4 +449,5 @@ PATTERN_GUIDED = Algorithm(
     fixed_cells=has_levels,
     complete=follows_all,
     without_pattern=rows_without_pattern,
+    option_problems=option_problems,
 )

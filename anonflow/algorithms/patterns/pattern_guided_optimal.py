@@ -11,7 +11,7 @@ import numpy as np
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.enumeration import row_assignment, two
 from anonflow.algorithms.patterns.integer_program import NONE, improved
-from anonflow.algorithms.patterns.language import errors_of, fallback_of, pattern_set
+from anonflow.algorithms.patterns.language import errors_of, fallback_of, option_problems, pattern_set
 from anonflow.algorithms.patterns.pattern_guided import (
     Fallback,
     Patterns,
@@ -274,4 +274,5 @@ PATTERN_GUIDED_OPTIMAL = Algorithm(
     fixed_cells=has_levels,
     complete=follows_all,
     without_pattern=rows_without_pattern,
+    option_problems=option_problems,
 )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels, fixed_levels
+from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels, fixed_levels, option_problems
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
@@ -339,4 +339,5 @@ FULL_DOMAIN = Algorithm(
     whole_table=True,
     fixed_cells=True,
     diverse=True,
+    option_problems=option_problems,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,15 @@ from anonflow.table.named_settings import LEVELS, UNDER_PREPARE
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["MOST_NODES", "ColumnLevels", "Groups", "Lattice", "column_levels", "fixed_levels"]
+__all__ = [
+    "MOST_NODES",
+    "ColumnLevels",
+    "Groups",
+    "Lattice",
+    "column_levels",
+    "fixed_levels",
+    "option_problems",
+]
 
 MOST_NODES = 10_000_000
 """Nodes of a lattice that is searched; 25 bytes each."""
@@ -150,6 +158,35 @@ def fixed_levels(columns: Sequence[ColumnLevels], levels: Any) -> list[ColumnLev
                 f"full-domain: levels names {str(column)[:40]!r}, no quasi-identifier{did_you_mean(str(column), known)}"
             )
     return [_only(each, levels[each.column]) if each.column in levels else each for each in columns]
+
+
+def option_problems(
+    domains: Sequence[Domain] | None, options: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the problems of `widths` and `levels`: the option and what is wrong with it.
+
+    Parameters
+    ----------
+    domains : sequence of Domain or None
+        None where they are not known: then nothing is checked. The levels of numbers are not: they depend on the values.
+    options : mapping
+        A method's.
+    """
+    if domains is None or any(domain.shape == "set" for domain in domains):
+        return
+    try:
+        _checked_widths(domains, options.get("widths"))
+    except ParameterError as error:
+        yield "widths", error.text
+    columns = column_levels(Records(tuple(domains), np.zeros((0, len(domains)), np.int32)))
+    levels = options.get("levels")
+    numeric = {domain.column for domain in domains if domain.kind == "numeric"}
+    if isinstance(levels, Mapping):
+        levels = {column: label for column, label in levels.items() if column not in numeric}
+    try:
+        fixed_levels(columns, levels)
+    except ParameterError as error:
+        yield "levels", error.text
 
 
 def _only(each: ColumnLevels, label: Any) -> ColumnLevels:

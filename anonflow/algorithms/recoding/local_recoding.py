@@ -13,6 +13,7 @@ from anonflow.algorithms.recoding.full_domain import (
     outcome_of,
     search,
 )
+from anonflow.algorithms.recoding.lattice import option_problems
 from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
@@ -111,4 +112,5 @@ LOCAL_RECODING = Algorithm(
     whole_table=True,
     fixed_cells=True,
     diverse=True,
+    option_problems=option_problems,
 )

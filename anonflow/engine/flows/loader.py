@@ -15,6 +15,7 @@ from anonflow.engine.flows.flow import OWNER, Flow, Run
 from anonflow.engine.flows.goal import Goal
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
+from anonflow.engine.flows.references import column_problems
 from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
     FILES,
@@ -167,7 +168,7 @@ class _Checker:
         runs = matrix.runs(steps, partition)
         goal.check_pick(runs, diversify)
         if schema is not None:
-            self._columns(schema, runs)
+            self._columns(schema, runs, steps, matrix.values)
         steps.check_verify(list(dict.fromkeys(planned.anonymize.method.name for planned in runs)))
         steps.check_measure()
         published = None if goal.is_open else self._published(publish, runs, matrix.values)
@@ -210,7 +211,9 @@ class _Checker:
                 ("flow",), "a flow's name has up to 64 letters, digits, '.', '-' and '_'", value=True
             )
 
-    def _columns(self, schema: Schema, runs: tuple[Run, ...]) -> None:
+    def _columns(
+        self, schema: Schema, runs: tuple[Run, ...], steps: Steps, matrix: dict[str, list[Any]]
+    ) -> None:
         """Check that the methods of the runs can publish the columns as the schema wants."""
         for method in dict.fromkeys(run.anonymize.method for run in runs):
             for name, column in schema.columns.items():
@@ -218,6 +221,16 @@ class _Checker:
                     self.problems.add(("table", "columns", name, "aggregate"), problem)
                 if column.kind == "categorical" and (problem := method.levels_problem(name)):
                     self.problems.add(("table", "columns", name, "kind"), problem)
+        noted: set[tuple[KeyPath, str]] = set()
+        for run in runs:
+            for option, problem in column_problems(run.anonymize.method, run.anonymize.options, schema):
+                key = f"anonymize.{option}"
+                place: KeyPath = (*steps.place("anonymize"), option)
+                if key in run.values:
+                    place = ("matrix", key, matrix[key].index(run.values[key]))
+                noted.add((place, problem))
+        for place, problem in sorted(noted, key=str):
+            self.problems.add(place, problem)
 
     # ---------------------------------------------------------------------------------- publishing
 

@@ -10,16 +10,19 @@ from typing import Any
 from anonflow import datasets, loss, risk, strict_yaml, utility
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_parameters, sensitive_column
+from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy import Hierarchy
+from anonflow.table.coding import stand_in
 from anonflow.table.schema import UNPUBLISHED, Schema
 
 __all__ = [
     "attacker_problem",
     "check_hierarchy",
+    "column_problems",
     "criterion_problem",
     "dataset_problems",
     "diversify_problem",
@@ -50,6 +53,16 @@ def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) ->
         elif (problem := method.options[name].problem(value)) is not None:
             problems.append((name, f"'{name}' of {algorithm} {problem}"))
     return problems
+
+
+def column_problems(method: Algorithm, options: Mapping[str, Any], schema: Schema) -> list[tuple[str, str]]:
+    """Return the problems of a method's options that the schema shows: (option, problem) for each."""
+    check = method.option_problems
+    if check is None:
+        return []
+    domains = [stand_in(schema[name], schema.folder) for name in schema.quasi_identifiers]
+    known = [domain for domain in domains if domain is not None]
+    return list(check(known if len(known) == len(domains) else None, options))
 
 
 def loss_problems(measure: str) -> list[tuple[str, str]]:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
+import anonflow as af
+from anonflow.algorithms.patterns.language import pattern_set
+from anonflow.algorithms.recoding.lattice import column_levels, fixed_levels
+from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine import Flow, flow_from, load_flow
 from anonflow.engine.flows import spec
-from anonflow.errors import FlowError
+from anonflow.engine.flows.references import column_problems
+from anonflow.errors import FlowError, ParameterError
 from anonflow.strict_yaml import loads
 from tests import ROOT
 from tests.cases.flow_files import write_flow
@@ -178,3 +188,80 @@ def test_a_columns_problem_stands_where_its_key_does(tmp_path: Path) -> None:
     column = entry.index("weight") + 1
     assert any(f"flow.yaml:{line}:{column}: " in problem for problem in caught.value.problems)
     assert ("table", "columns", name, "weight") in [item for item, _ in caught.value.found]
+
+
+LEVELS_TRIED = ("values", "level 1", "level 2", "width 10", "1 hidden", "*", "nothing")
+ENTRIES = st.one_of(
+    st.sampled_from(["all", "-*-", "*-**", "****", "----", "-*x-"]),
+    st.lists(st.sampled_from([*"abcde"]), max_size=3),
+    st.builds(
+        dict,
+        levels=st.dictionaries(st.sampled_from([*"abcde"]), st.sampled_from(LEVELS_TRIED), min_size=1),
+    ),
+    st.fixed_dictionaries(
+        {"at-most": st.integers(0, 4)},
+        optional={
+            "never": st.lists(st.sampled_from([*"abcde"]), min_size=1, max_size=2),
+            "together": st.lists(st.sampled_from([*"abcde"]), min_size=2, max_size=3, unique=True),
+            "fallback": st.sampled_from(["none", "all", "strict"]),
+        },
+    ),
+)
+
+
+@given(
+    st.one_of(ENTRIES, st.lists(ENTRIES, max_size=2)),
+    st.none() | st.dictionaries(st.sampled_from([*"abcde"]), st.sampled_from([1, 0.5, -1]), max_size=2),
+    st.sampled_from([None, "none", "all", "strict"]),
+)
+def test_options_are_refused_before_the_table_is_read_as_they_are_after(
+    patterns: Any, weights: Any, fallback: str | None
+) -> None:
+    """Of numbers, two categories and a tree: the same options are refused, with the same words."""
+    tree = {"nested": {"*": {"north": {"cold": ["u", "v"]}, "south": {"warm": ["w"], "hot": ["x", "y"]}}}}
+    schema = af.Schema(
+        {
+            "a": {"role": "quasi-identifier", "kind": "numeric"},
+            "b": {"role": "quasi-identifier", "kind": "categorical"},
+            "c": {"role": "quasi-identifier", "kind": "suppression"},
+            "d": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree},
+        }
+    )
+    frame = pd.DataFrame({"a": range(50, 54), "b": [*"pqrq"], "c": [*"1231"], "d": [*"uwxy"]})
+    table = af.Table(frame, schema)
+    options = {"patterns": patterns, "weights": weights, "fallback": fallback}
+    problems = [text for _, text in column_problems(REGISTRY["pattern-guided"], options, schema)]
+    refused = refusal(lambda: pattern_set(table.domains, patterns, weights, fallback))
+    assert bool(problems) == bool(refused)
+    assert refused in ["", *problems] or "fallback" in problems[0]  # which is looked at first
+
+
+@given(
+    st.none() | st.dictionaries(st.sampled_from([*"abcd"]), st.sampled_from(LEVELS_TRIED), max_size=3),
+    st.none()
+    | st.dictionaries(st.sampled_from([*"abcd"]), st.sampled_from([[10], [5, 10], [3, 4]]), max_size=2),
+)
+def test_levels_that_a_table_has_are_never_refused_before_it_is_read(levels: Any, widths: Any) -> None:
+    """Those of numbers depend on the table; those of the others are refused as they are after."""
+    tree = {"nested": {"*": {"north": {"cold": ["u", "v"]}, "south": {"warm": ["w"], "hot": ["x", "y"]}}}}
+    schema = af.Schema(
+        {
+            "a": {"role": "quasi-identifier", "kind": "numeric"},
+            "b": {"role": "quasi-identifier", "kind": "suppression"},
+            "c": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree},
+        }
+    )
+    frame = pd.DataFrame({"a": [3, 50, 51, 52], "b": [*"1231"], "c": [*"uwxy"]})
+    options = {"levels": levels, "widths": widths}
+    problems = column_problems(REGISTRY["full-domain"], options, schema)
+    refused = refusal(lambda: fixed_levels(column_levels(af.Table(frame, schema).records, widths), levels))
+    assert bool(problems) == bool(refused) or "column 'a' has no level" in refused
+
+
+def refusal(work: Callable[[], Any]) -> str:
+    """What a ParameterError says, without its subject; empty without one."""
+    try:
+        work()
+    except ParameterError as error:
+        return error.text
+    return ""
