@@ -32,6 +32,7 @@ from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
 from anonflow.table.records import Records
@@ -46,6 +47,7 @@ __all__ = [
     "diversity_rng",
     "promise_in_words",
     "refuse_beyond",
+    "suppressed_in_words",
     "suppressed_with",
 ]
 
@@ -300,6 +302,29 @@ def compared(before: float, after: float) -> str:
     return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
 
 
+def suppressed_in_words(lost: int, partitions: int, joined: int) -> str:
+    """Return what was suppressed for diversity, as clauses that follow the losses; empty if nothing was.
+
+    Parameters
+    ----------
+    lost : int
+        Records of partitions that have less diversity.
+    partitions : int
+        How many of these there are.
+    joined : int
+        Records that join the suppressed ones, which would not be diverse without them.
+    """
+    text = ""
+    if lost:
+        text += (
+            f"; {plural(lost, 'record')} of {plural(partitions, 'partition')} with less diversity "
+            f"{'is' if lost == 1 else 'are'} suppressed; larger partitions have more"
+        )
+    if joined:
+        text += f"; {plural(joined, 'more record')} {'is' if joined == 1 else 'are'} suppressed so that the suppressed ones are diverse"
+    return text
+
+
 def refuse_beyond(records: int, columns: Sequence[str]) -> None:
     """Refuse records that closing would generalize beyond ``max-width`` or ``max-set``.
 
@@ -486,12 +511,10 @@ class _TableDiversification:
             advice = ADVICE if own > other * (1 + 1e-9) else ""
             done.facts["compared"] += f", diverse k-member's {other:.4f}{advice}"
         lost = [each.lost for each in parts if each.lost]
+        joined_records = int(suppressed.sum()) - hidden
         if lost:
             done.facts["without_diversity"] = sum(lost)
-            lacking = (
-                f"{sum(lost):,} records of {len(lost):,} partitions that have less diversity are suppressed"
-            )
-            done.facts["compared"] += f"; {lacking}; larger partitions have more"
+        done.facts["compared"] += suppressed_in_words(sum(lost), len(lost), joined_records)
         done.facts["promise"] = promise_in_words(
             self.request, anon.matches is not None, any(each.open for each in parts), done.facts["refusal"]
         )

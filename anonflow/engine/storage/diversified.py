@@ -24,6 +24,7 @@ from anonflow.algorithms.diversity.diversify import (
     diversity_rng,
     promise_in_words,
     refuse_beyond,
+    suppressed_in_words,
     suppressed_with,
 )
 from anonflow.algorithms.diversity.refusal import refusal_at_most
@@ -633,12 +634,8 @@ def diversified(
         other = sum(each.k_member for each in done) / context.n
         other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
         sentence += f", diverse k-member's {other:.4f}{ADVICE if own > other * (1 + 1e-9) else ''}"
-    lost = sum(each.lost for each in done)
-    if lost:
-        sentence += (
-            f"; {lost:,} records of {sum(each.lost_in for each in done):,} partitions that have less diversity are "
-            "suppressed; larger partitions have more"
-        )
+    lost, lost_in = (sum(getattr(each, name) for each in done) for name in ("lost", "lost_in"))
+    sentence += suppressed_in_words(lost, lost_in, suppressed - before)
     moves = any(each.open for each in done)
     promise = promise_in_words(request, totals.kind == "matches", moves, bound)
     return again, sorted(having), (sentence, promise)

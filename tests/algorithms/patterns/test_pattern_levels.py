@@ -297,6 +297,11 @@ def test_the_grid_and_the_order() -> None:
     weighted = pattern_set(table.domains, patterns, {"town": 3})
     assert (weighted.costs / weighted.unit).tolist() == sorted(weighted.costs / weighted.unit)
     assert pattern_grid(table, patterns, {"town": 3})["cost"].max() == pytest.approx(3 + half)
+    for same in ("none", "strict"):
+        assert pattern_grid(table, patterns, fallback=same).equals(grid)
+    last = pattern_grid(table, patterns, fallback="all").iloc[-1]
+    assert last[["town", "age", "sex"]].tolist() == ["*", "*", "*"]
+    assert last["suppressed"] == last["cost"] == 3
 
 
 @pytest.mark.parametrize(
