@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow import engine
 from anonflow.algorithms.diversity.target import DIVERSITIES
-from anonflow.algorithms.patterns.language import pattern_set
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.plan import refuse_early, why_not
-from anonflow.errors import AnonflowError
+from anonflow.errors import AnonflowError, ParameterError
 from anonflow.partition import too_few
 from anonflow.table import Schema, Table
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Judgement", "code", "judged", "running_flow", "single_document"]
-
-PATTERNS = 16
-"""Quasi-identifiers up to which all patterns are no question."""
 
 MOST = 200
 """The most runs of one start."""
@@ -99,7 +95,7 @@ def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
     possible = []
     for run in runs:
         try:
-            _check_patterns(run, table)
+            _check_options(run, table)
             problem = why_not(run, table.records)
         except AnonflowError as error:
             problem = error.message
@@ -171,20 +167,18 @@ def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
     return {", ".join(group): reason for reason, group in names.items()}
 
 
-def _check_patterns(run: engine.Run, table: Table) -> None:
-    """Refuse patterns that name what is no column, or contradict each other.
+def _check_options(run: engine.Run, table: Table) -> None:
+    """Refuse options that do not go with the table's columns, or with one another.
 
     Raises
     ------
     ParameterError
-        As :func:`anonflow.algorithms.patterns.language.pattern_set`.
+        With the first problem.
     """
-    options = run.anonymize.options
-    if not run.anonymize.method.hides:
-        return
-    patterns, weights = options.get("patterns", "all"), options.get("weights")
-    if patterns != "all" or weights is not None or table.q > PATTERNS:
-        pattern_set(table.domains, patterns, weights)
+    method = run.anonymize.method
+    if method.option_problems is not None:
+        for _, problem in method.option_problems(table.domains, run.anonymize.options):
+            raise ParameterError(problem, subject=method.name)
 
 
 def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, Any]:
