@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from anonflow.hierarchy.wording import plural
 from tests import ROOT
 from tests.benchmarks.curves import drawing
 from tests.benchmarks.measuring import data_folder
@@ -357,7 +358,7 @@ def efforts() -> str:
 
 
 def _minutes(seconds: dict[str, float]) -> str:
-    return f"{math.ceil(sum(seconds.values()) / 60):,} minutes"
+    return plural(math.ceil(sum(seconds.values()) / 60), "minute")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
