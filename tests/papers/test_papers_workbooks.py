@@ -342,11 +342,58 @@ def test_claims_state_the_records_that_they_rest_on() -> None:
     assert sizes["Figure 8", "census-like: min-cost-flow is above every freeform method"] == "1,000"
 
 
+def test_every_form_of_k_concealment_is_judged_wherever_it_is_run() -> None:
+    """Deterministic or randomized, on sets and ranges or on trees: the same runs, and a claim for each."""
+    book = Workbook(1)
+    forms = ("k-concealment", *freeform.CONCEALING)
+    for place in ("Figure 8", "Figure 9", "Figure 10"):
+        points = {
+            form: {(key.case, key.at) for key in book.full.at_place(place).by_key if key.method == form}
+            for form in forms
+        }
+        assert len(points["k-concealment"]) >= 10
+        assert all(points[form] == points["k-concealment"] for form in forms)
+        for name, form in itertools.product((freeform.CENSUS, freeform.ADULT), forms):
+            (claim,) = (
+                claim
+                for claim in book.claimed()
+                if claim.place == place
+                and claim.says == f"{name}: greedy, sort-greedy and hungarian are below {form}"
+            )
+            assert claim.ours == (form != "k-concealment")
+            assert claim.holds is not None
+
+
+def test_the_trees_of_k_concealment_have_three_neighbours_to_a_node() -> None:
+    table = next(freeform.tables(Run(full=False), 200))[1]
+    shown = freeform.on_trees(table)
+    for name in table.schema.quasi_identifiers:
+        tree = shown.schema[name].hierarchy["nested"]  # type: ignore[index, call-overload]
+        values = list(map(str, sorted(table.frame[name].unique().tolist())))
+        assert leaves(tree) == values  # neighbours stay neighbours
+
+        def check(node: Any) -> int:
+            below = node if isinstance(node, list) else list(node.values())
+            assert 1 <= len(below) <= 3
+            return 1 if isinstance(node, list) else 1 + max(map(check, below))
+
+        (root,) = tree.values()
+        assert 3 ** (check(root) - 1) < len(values) <= 3 ** check(root)
+
+
+def leaves(node: Any) -> list[str]:
+    """The values below a node of a nested hierarchy, in order."""
+    if isinstance(node, list):
+        return node
+    return [value for below in node.values() for value in leaves(below)]
+
+
 def test_what_the_papers_do_not_say_is_marked_as_ours() -> None:
     ours = {number: [claim.says for claim in Workbook(number).claimed() if claim.ours] for number in PAPERS}
-    assert sum("on trees" in text for text in ours[1]) == 2
+    forms = 3 * 2 * len(freeform.CONCEALING)  # three figures, two tables
+    assert sum("below k-concealment" in text for text in ours[1]) == forms
     assert sum("as long as greedy's" in text for text in ours[1]) == 4
-    assert len(ours[1]) == 6
+    assert len(ours[1]) == forms + 4
     assert len(ours[4]) == 2
     assert all("anonflow's" in text for text in ours[4])
 
