@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import itemgetter
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import in_a_partition
@@ -82,8 +83,8 @@ class Partitions:
         self._by_class = [name for name in measures if name in utility.measures_by_class()]
         self._results: dict[int, RunResult] = {}
         self._without: dict[int, tuple[int, InfeasibleError]] = {}
-        self._several = len(session.flow.runs) > 1
-        self._broken: list[AnonflowError] = []
+        self._ended = False
+        self._errors: list[tuple[int, int, AnonflowError]] = []
         self._done = dict.fromkeys(self.totals, 0)
         self._reported: dict[tuple[int, int], float] = {}
 
@@ -100,9 +101,9 @@ class Partitions:
         Cancelled
             If the run was cancelled.
         AnonflowError
-            If a partition broke, or the cluster was lost.
+            If a partition broke, or the cluster was lost; of several, the first one's error.
         InfeasibleError
-            If the only run has no solution; of the partitions that have none, the first one's error.
+            If a partition of the only run has no solution; likewise.
         """
         session, plan = self._session, self._plan
         plans = {run_plan.run.number: run_plan for run_plan in plan.runs}
@@ -123,11 +124,8 @@ class Partitions:
                 start = time.perf_counter()
                 self._finish(run_plan, at_once=True)
                 combining += time.perf_counter() - start
-        if self._broken:
-            raise self._broken[0]
-        if self._without and not self._several:
-            ((_, error),) = self._without.values()
-            raise error
+        if self._errors:
+            raise min(self._errors, key=itemgetter(0, 1))[2]
         self._tell_found()
         seconds = time.perf_counter() - begin
         session.events.emit(StepDone(step="anonymize", seconds=seconds))
@@ -150,7 +148,7 @@ class Partitions:
         if session.scheduler == "threads":
             settings = {number: replace(own, watch=self._watch) for number, own in settings.items()}
         for run_plan, batch in self._plan.batches():
-            if self._without and not self._several:
+            if self._ended:
                 return  # those before are all made, so that the error is that of the first one that fails
             rows = run_plan.order.rows(batch.start, batch.stop)
             arguments = (settings[run_plan.run.number], batch, rows, self._storage.place(run_plan, batch))
@@ -204,17 +202,21 @@ class Partitions:
     def _broke(self, run_plan: RunPlan, where: str, partition: int, failed: Failed) -> None:
         """Report a partition that failed, by a bug or for want of memory: the others go on.
 
-        Wrong parameters end the flow at once. The first partition without a solution ends its run.
+        Wrong parameters end the flow at once; of the infeasible, the partitions that wait are left where there is one run.
         """
         number = run_plan.run.number
         if isinstance(failed.error, InfeasibleError):
-            if number not in self._without or partition < self._without[number][0]:
-                self._without[number] = partition, in_a_partition(failed.error, len(run_plan.cuts))
+            infeasible_here = in_a_partition(failed.error, len(run_plan.cuts))
+            if len(self._session.flow.runs) == 1:
+                self._errors.append((number, partition, infeasible_here))
+                self._ended = True
+            elif number not in self._without or partition < self._without[number][0]:
+                self._without[number] = partition, infeasible_here
             return
         error = raised(failed, f"{where} of run {run_plan.run.name!r}")
         if error is failed.error:
             raise error
-        self._broken.append(error)
+        self._errors.append((number, partition, error))
         text = f"{where} of run {run_plan.run.name!r}: {failed.message}; the other partitions go on"
         self._session.events.log(text, "error")
 
