@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow.engine.execution import tasks
 from anonflow.engine.execution.schedulers import Executor
+from anonflow.engine.execution.tasks import Failed
 from anonflow.errors import AnonflowError, InfeasibleError
 from tests.cases.boundaries import people
 
@@ -167,12 +169,7 @@ def test_the_first_partition_without_a_solution_is_told(
     path = tmp_path / "strict.yaml"
     text = STRICT.replace("METHOD", method)
     path.write_text(f"{text}run: {{scheduler: {scheduler}, workers: 2}}\n")
-    stream = Executor.stream
-
-    def reversed_stream(self: Executor, *args: Any, **kws: Any) -> Iterator[Any]:
-        yield from reversed(list(stream(self, *args, **kws)))
-
-    monkeypatch.setattr(Executor, "stream", reversed_stream)
+    arriving_backwards(monkeypatch)
     with pytest.raises(InfeasibleError) as caught:
         af.run(path)
     kind = {"role": "quasi-identifier", "kind": "suppression"}
@@ -185,6 +182,42 @@ def test_the_first_partition_without_a_solution_is_told(
     assert caught.value.message.endswith("(in one of 3 partitions)")
     if method == "pattern-guided":
         assert "1 row agrees" in caught.value.message
+
+
+def arriving_backwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the results of partitions arrive last first."""
+    stream = Executor.stream
+
+    def backwards(self: Executor, *args: Any, **kws: Any) -> Iterator[Any]:
+        yield from reversed(list(stream(self, *args, **kws)))
+
+    monkeypatch.setattr(Executor, "stream", backwards)
+
+
+@pytest.mark.parametrize("broken", [{0, 2}, {1}, {0, 1, 2}])
+def test_the_first_partition_that_breaks_is_told(
+    broken: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before one that has no solution, the third, and after it."""
+    rows = [*["1,1"] * 8, *["2,1"] * 8, *["3,1"] * 7, "3,3"]
+    (tmp_path / "codes.csv").write_text("\n".join(["a,b", *rows]))
+    path = tmp_path / "strict.yaml"
+    path.write_text(STRICT.replace("METHOD", "pattern-guided"))
+    match = tasks.match
+
+    def breaking(settings: Any, records: Any, partition: int) -> Any:
+        return (
+            Failed(None, f"number {partition}")
+            if partition in broken
+            else match(settings, records, partition)
+        )
+
+    monkeypatch.setattr(tasks, "match", breaking)
+    arriving_backwards(monkeypatch)
+    with pytest.raises(
+        AnonflowError, match=rf"partition {min(broken)} of run 'pattern-guided.*number {min(broken)}"
+    ):
+        af.run(path)
 
 
 def test_the_report_shows_the_patterns_as_a_grid(tmp_path: Path) -> None:
