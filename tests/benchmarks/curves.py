@@ -16,13 +16,15 @@ def drawing(
 ) -> str:
     """The curves of some panels, three in a row; a colour for each label, the same in all panels.
 
-    A label that ends in ``(printed)`` is dashed. `logarithmic` is the axis across, with powers of ten below it.
+    A label that ends in ``(printed)`` is dashed. Where there are more labels than colours, the others have dotted lines and
+    squares in the same colours. `logarithmic` is the axis across, with powers of ten below it.
     """
     labels = list(dict.fromkeys(label for _, curves in panels for label in curves))
     bare = list(dict.fromkeys(label.removesuffix(" (printed)") for label in labels))
-    colours = {
-        label: COLOURS[bare.index(label.removesuffix(" (printed)")) % len(COLOURS)] for label in labels
-    }
+    places = {label: bare.index(label.removesuffix(" (printed)")) for label in labels}
+    colours = {label: COLOURS[at % len(COLOURS)] for label, at in places.items()}
+    square = {label: at >= len(COLOURS) for label, at in places.items()}
+    strokes = {label: _dashes(label, square[label]) for label in labels}
     width, height, left, top, beside = 380, 300, 52, 34, min(3, len(panels))
     rows = -(-len(panels) // beside)
     # of a line and its label: two below a panel, fewer if they are long
@@ -75,21 +77,18 @@ def drawing(
         )
         for label, curve in curves.items():
             points = [place(at, curve[at]) for at in sorted(curve)]
-            dashed = ' stroke-dasharray="5 4"' if label.endswith("(printed)") else ""
             line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
             parts.append(
-                f'<polyline points="{line}" fill="none" stroke="{colours[label]}" stroke-width="2"{dashed}/>'
+                f'<polyline points="{line}" fill="none" stroke="{colours[label]}" stroke-width="2"{strokes[label]}/>'
             )
             size = 3 if len(points) > 1 else 4.5
-            parts += [
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colours[label]}"/>' for x, y in points
-            ]
+            parts += [_mark(x, y, size, colours[label], square[label]) for x, y in points]
     wide, tall = width * beside, rows * height + key
     for at, label in enumerate(labels):
         x, y = left + (at % in_row) * apart, rows * height + 16 * (at // in_row) + 8
-        dashed = ' stroke-dasharray="5 4"' if label.endswith("(printed)") else ""
         parts.append(
-            f'<path d="M{x} {y - 4}h22" stroke="{colours[label]}" stroke-width="2"{dashed}/>'
+            f'<path d="M{x} {y - 4}h22" stroke="{colours[label]}" stroke-width="2"{strokes[label]}/>'
+            f"{_mark(x + 11, y - 4, 3, colours[label], square[label])}"
             f'<text x="{x + 27}" y="{y}" fill="{colours[label]}">{escape(label)}</text>'
         )
         wide = max(wide, math.ceil(x + 27 + 7 * len(label)))
@@ -98,6 +97,21 @@ def drawing(
         f'width="{wide}" font-family="sans-serif" font-size="12">'
         f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
     )
+
+
+def _dashes(label: str, square: bool) -> str:
+    """The attribute of a line: dashed, dotted, or none."""
+    pattern = "5 4" if label.endswith("(printed)") else "2 3" if square else ""
+    return f' stroke-dasharray="{pattern}"' if pattern else ""
+
+
+def _mark(x: float, y: float, size: float, colour: str, square: bool) -> str:
+    """A point of a curve."""
+    if square:
+        return (
+            f'<path d="M{x - size:.1f} {y - size:.1f}h{2 * size}v{2 * size}h{-2 * size}z" fill="{colour}"/>'
+        )
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{colour}"/>'
 
 
 def powers(values: Sequence[float]) -> list[float]:

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests import ROOT
-from tests.benchmarks.curves import drawing
+from tests.benchmarks.curves import COLOURS, drawing
 from tests.cases import patterns as cases
 from tests.papers import __main__ as commands
 from tests.papers import concealment, constrained, freeform, low_information_loss, workbook
@@ -338,7 +338,7 @@ def test_claims_state_the_records_that_they_rest_on() -> None:
     below = "greedy, sort-greedy and hungarian are below nh"
     assert sizes["Figure 9", f"census-like: {below}"] == "10,000"
     assert sizes["Figure 9", f"Adult: {below}"] == "1,000 of 10,000"
-    assert sizes["Figure 10", f"census-like: {below}"] == "4,000 to 64,000 of 64,000"
+    assert sizes["Figure 10", f"census-like: {below}"] == "8,000 to 64,000 of 64,000"
     assert sizes["Figure 8", "census-like: min-cost-flow is above every freeform method"] == "1,000"
 
 
@@ -491,7 +491,7 @@ def test_curves_are_drawn(curve: dict[float, float]) -> None:
     )
     drawn = ElementTree.fromstring(svg)
     circles = [element for element in drawn.iter() if element.tag.endswith("circle")]
-    assert len(circles) == 2 * len(curve)
+    assert len(circles) == 2 * len(curve) + 2  # and one in the key for each label
 
 
 @pytest.mark.slow
@@ -523,3 +523,16 @@ def test_no_label_of_a_drawing_covers_another(panels: int) -> None:
     assert all(end <= int(wide) for _, _, end in spans)
     for (row, _, end), (next_row, start, _) in itertools.pairwise(spans):
         assert row != next_row or end <= start
+
+
+def test_labels_beyond_the_colours_are_told_apart() -> None:
+    """By a dotted line and squares, in the panels as below them."""
+    labels = [f"method {number:02}" for number in range(2 * len(COLOURS))]
+    root = ElementTree.fromstring(drawing([("a panel", {label: {1.0: 0.1, 2.0: 0.2} for label in labels})]))
+    lines = [e for e in root.iter() if e.tag.endswith("polyline")]
+    looks = {(e.get("stroke"), e.get("stroke-dasharray")) for e in lines}
+    assert len(looks) == len(labels)
+    circles = [e for e in root.iter() if e.tag.endswith("circle")]
+    squares = [e for e in root.iter() if e.tag.endswith("path") and (e.get("d") or "").endswith("z")]
+    # two points and the one in the key for each label
+    assert len(circles) == len(squares) == 3 * len(COLOURS)
