@@ -1,7 +1,7 @@
 """Tassa 2012 (k-concealment), section 9: Figures 5 to 10 on its four tables, CMC and Nursery with trees of ours.
 
 The paper's artificial table is its distributions drawn anew. Adult is its complete records, all 45,222 of them: the
-methods, the randomized ones among them, take about three quarters of an hour of one processor on them, and ten minutes
+methods, the randomized ones among them, take about half an hour of one processor on them, and ten minutes
 on the 12,960 of Nursery. CMC has 27 records fewer than the paper.
 """
 
