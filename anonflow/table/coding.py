@@ -132,7 +132,7 @@ def stand_in(column: Column, folder: Path) -> Domain | None:
     Returns
     -------
     Domain or None
-        Of two values, without codes, or of the leaves of a hierarchy that the schema holds; None where the cells decide what the quasi-identifiers
+        Of two values, without codes, or of the leaves of a hierarchy that the schema holds and a missing value; None where the cells decide what the quasi-identifiers
         or their levels are: positions, hierarchies made from values, a kind that is not declared; and where a hierarchy cannot be read.
     """
     tree = None
@@ -147,6 +147,8 @@ def stand_in(column: Column, folder: Path) -> Domain | None:
                 tree = _tree(column, [], folder)
             except HierarchyError:
                 return None
+            if "" not in tree.leaves:  # a missing value is a leaf of its own, below the root
+                tree = tree.extended("")
         case "positions" | None:
             return None
     labels = ("0", "1") if tree is None else tree.leaves

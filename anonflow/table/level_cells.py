@@ -179,7 +179,7 @@ def cells_at(domains: Sequence[Domain], level: str) -> list[CellsAtLevel]:
         return [CellsAtLevel(Fraction(0))] * len(domains)
     if level == WHOLE:
         return [CellsAtLevel(Fraction(1))] * len(domains)
-    number = re.fullmatch(r"level ([1-9][0-9]*)|width ([0-9.eE+-]+)|([1-9][0-9]*) hidden", level)
+    number = re.fullmatch(r"level ([1-9][0-9]{0,8})|width ([0-9.eE+-]+)|([1-9][0-9]{0,8}) hidden", level)
     height, width, positions = number.groups() if number else (None, None, None)
     if domain.kind == "positions":
         if positions and int(positions) < len(domains):
@@ -197,7 +197,7 @@ def cells_at(domains: Sequence[Domain], level: str) -> list[CellsAtLevel]:
             return [_between(Fraction(int(height), levels), lo, hi, domain.size)]
     elif domain.kind == "numeric" and width:
         wide = _width_of(width)
-        if wide is not None and domain.size:
+        if wide is not None and domain.size and math.isfinite(float(np.abs(domain.points).max()) / wide):
             _, runs = interval_runs(domain, [wide])
             share = min(wide / domain.width, 1.0) if domain.width else 1.0
             thousandths = Fraction(min(max(math.ceil(1000 * share), 1), 999), 1000)

@@ -566,11 +566,26 @@ class _TableDiversification:
             suppressed = suppressed | lost
         generalization = unloaded(self.records, part.plan, boxes, self.zones).join(generalization)
         done = self._anonymization(generalization, None, None, suppressed, {"widened": steps})
+        lacking = self._lacking_zones()
+        lost = suppressed & ~anon.suppressed & np.isin(self.zones, lacking)
+        joined = int((suppressed & ~anon.suppressed & ~lost).sum())
+        done.facts["compared"] += suppressed_in_words(
+            int(lost.sum()), len(np.unique(self.zones[lost])), joined
+        )
         done.facts["promise"] = (
             "Values are counted on rows that cover a person on a complete matching: "
             "this holds only against attackers who cannot rerun the method"
         )
         return done
+
+    def _lacking_zones(self) -> np.ndarray:
+        """Return the zones whose records are not diverse together, without those that the method suppressed."""
+        kept = ~self.anon.suppressed
+        zones, place = np.unique(self.zones[kept], return_inverse=True)
+        counts = np.zeros((len(zones), self.targets.size), np.int64)
+        np.add.at(counts, (place[:, None], self.values[kept]), 1)
+        lacking: np.ndarray = zones[self.targets.gaps(counts) > 0]
+        return lacking
 
     def _without_hopeless(self, suppressed: np.ndarray) -> np.ndarray:
         """Return the suppressed records, and the zones with too little diversity, until the remaining records can be diverse."""

@@ -217,6 +217,7 @@ def pattern_set(
         )
     whole, unit = whole_costs(domains, weights)
     shown = _ShownColumns(domains)
+    everything = fallback_of(patterns, fallback) == "all"
     if isinstance(patterns, str) and patterns == "all":
         if q > MOST:
             raise ParameterError(
@@ -245,7 +246,7 @@ def pattern_set(
                 for pattern in listed
             ]
         )
-        if fallback_of(patterns, fallback) == "all":
+        if everything:
             masks = np.append(masks, shown.everything)
         masks = masks[np.sort(np.unique(masks, return_index=True)[1])]
     kept = [Fraction(int(cost)) for cost in whole]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -33,6 +34,9 @@ __all__ = [
 
 MOST_NODES = 10_000_000
 """Nodes of a lattice that is searched; 25 bytes each."""
+
+MOST_WIDTH = sys.float_info.max
+"""A width is below it: whole numbers beyond are no numbers of a table."""
 
 MOST_KEPT = 16
 """Groups of counted nodes that are kept, as a multiple of the row types; 16 bytes each."""
@@ -246,12 +250,12 @@ def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[fl
             not isinstance(numbers, Sequence)
             or isinstance(numbers, str)
             or not 0 < len(numbers) <= MOST_WIDTHS
-            or not all(type(w) in (int, float) and 0 < w < math.inf for w in numbers)
+            or not all(type(w) in (int, float) and 0 < w < MOST_WIDTH for w in numbers)
         ):
             raise ParameterError(f"full-domain: widths of {column!r} are 1 to {MOST_WIDTHS} positive numbers")
         for narrow, wide in pairwise(numbers):
             times = wide / narrow
-            if times < 2 - 1e-9 or abs(times - round(times)) > 1e-9 * times:
+            if not 2 - 1e-9 <= times < math.inf or abs(times - round(times)) > 1e-9 * times:
                 raise ParameterError(
                     f"full-domain: the widths of {column!r} do not nest; make each a multiple of the one before, "
                     "such as 5, 10, 20"

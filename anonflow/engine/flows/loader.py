@@ -15,7 +15,6 @@ from anonflow.engine.flows.flow import OWNER, Flow, Run
 from anonflow.engine.flows.goal import Goal
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
-from anonflow.engine.flows.references import column_problems
 from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
     FILES,
@@ -165,10 +164,11 @@ class _Checker:
         matrix = Matrix(sections)
         goal = Goal(sections)
         space = goal.space(steps, matrix.values, partition, schema) if goal.is_open else None
-        runs = matrix.runs(steps, partition)
+        # a search goes on without a method that refuses the columns
+        runs = matrix.runs(steps, partition, None if goal.is_open else schema)
         goal.check_pick(runs, diversify)
         if schema is not None:
-            self._columns(schema, runs, steps, matrix.values)
+            self._columns(schema, runs)
         steps.check_verify(list(dict.fromkeys(planned.anonymize.method.name for planned in runs)))
         steps.check_measure()
         published = None if goal.is_open else self._published(publish, runs, matrix.values)
@@ -211,9 +211,7 @@ class _Checker:
                 ("flow",), "a flow's name has up to 64 letters, digits, '.', '-' and '_'", value=True
             )
 
-    def _columns(
-        self, schema: Schema, runs: tuple[Run, ...], steps: Steps, matrix: dict[str, list[Any]]
-    ) -> None:
+    def _columns(self, schema: Schema, runs: tuple[Run, ...]) -> None:
         """Check that the methods of the runs can publish the columns as the schema wants."""
         for method in dict.fromkeys(run.anonymize.method for run in runs):
             for name, column in schema.columns.items():
@@ -221,16 +219,6 @@ class _Checker:
                     self.problems.add(("table", "columns", name, "aggregate"), problem)
                 if column.kind == "categorical" and (problem := method.levels_problem(name)):
                     self.problems.add(("table", "columns", name, "kind"), problem)
-        noted: set[tuple[KeyPath, str]] = set()
-        for run in runs:
-            for option, problem in column_problems(run.anonymize.method, run.anonymize.options, schema):
-                key = f"anonymize.{option}"
-                place: KeyPath = (*steps.place("anonymize"), option)
-                if key in run.values:
-                    place = ("matrix", key, matrix[key].index(run.values[key]))
-                noted.add((place, problem))
-        for place, problem in sorted(noted, key=str):
-            self.problems.add(place, problem)
 
     # ---------------------------------------------------------------------------------- publishing
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,11 +14,13 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.budget_choice import check_automatic
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.flows.references import loss_problems, method_problems
+from anonflow.engine.flows.references import column_problems, loss_problems, method_problems, stand_ins
 from anonflow.engine.flows.sections import KeyPath, Sections, reworded
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.flows.steps import Steps
 from anonflow.errors import setting
+from anonflow.table.domain import Domain
+from anonflow.table.schema import Schema
 
 __all__ = ["MAX_RUNS", "Matrix"]
 
@@ -46,6 +49,8 @@ class Matrix:
         self.sections = sections
         self.problems = sections.problems
         self.values = self._read()
+        self._schema: Schema | None = None
+        self._looked_at: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
     def _read(self) -> dict[str, list[Any]]:
         swept = self.sections.data.get("matrix")
@@ -83,8 +88,9 @@ class Matrix:
             return {}
         return matrix
 
-    def runs(self, steps: Steps, partition: PartitionSpec) -> tuple[Run, ...]:
-        """Return one run for each combination; none if one of them has a problem."""
+    def runs(self, steps: Steps, partition: PartitionSpec, schema: Schema | None = None) -> tuple[Run, ...]:
+        """Return one run for each combination; none if one of them has a problem, also with the columns of a schema."""
+        self._schema = schema
         if "anonymize" not in steps.settings:
             return ()
         matrix = {key: values for key, values in self.values.items() if key != DIVERSITIES}
@@ -164,6 +170,23 @@ class Matrix:
                     settings[key] = value
                     places[key] = (*at, name, written)
 
+    @cached_property
+    def _stand_ins(self) -> list[Domain] | None:
+        return None if self._schema is None else stand_ins(self._schema)
+
+    def _column_problems(self, spec: AnonymizeSpec | None) -> list[tuple[str, str]]:
+        """Return what of a method's options does not go with the columns; the same options are looked at once."""
+        if spec is None or self._schema is None or spec.algorithm not in REGISTRY:
+            return []
+        key = spec.algorithm, repr(spec.options)
+        if key not in self._looked_at:
+            if spec.method.option_problems is None or method_problems(
+                spec.algorithm, spec.loss, spec.options
+            ):
+                return []
+            self._looked_at[key] = column_problems(spec.method, spec.options, self._stand_ins)
+        return self._looked_at[key]
+
     def _combination(
         self,
         settings: dict[str, Any],
@@ -195,7 +218,7 @@ class Matrix:
                     places.get("partition." + key, ("partition", key)),
                     f"'{key}' {reworded(error_entry['type'], error_entry.get('ctx') or {})}",
                 )
-        for key, text in _method_problems(settings, spec):
+        for key, text in (*_method_problems(settings, spec), *self._column_problems(spec)):
             written = key if key in places else key.replace("_", "-")
             note(places.get(written, home), text)
         if spec is not None and slices is not None and slices.cut is not None and slices.cut < spec.k:

@@ -17,6 +17,7 @@ from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import stand_in
+from anonflow.table.domain import Domain
 from anonflow.table.schema import UNPUBLISHED, Schema
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "loss_problems",
     "measure_problem",
     "method_problems",
+    "stand_ins",
 ]
 
 
@@ -55,14 +57,18 @@ def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) ->
     return problems
 
 
-def column_problems(method: Algorithm, options: Mapping[str, Any], schema: Schema) -> list[tuple[str, str]]:
-    """Return the problems of a method's options that the schema shows: (option, problem) for each."""
-    check = method.option_problems
-    if check is None:
-        return []
+def column_problems(
+    method: Algorithm, options: Mapping[str, Any], domains: Sequence[Domain] | None
+) -> list[tuple[str, str]]:
+    """Return the problems of a method's options with stand-ins of the columns: (option, problem) for each."""
+    return [] if method.option_problems is None else list(method.option_problems(domains, options))
+
+
+def stand_ins(schema: Schema) -> list[Domain] | None:
+    """Return domains in the place of the table's own, before it is read; None where one of them depends on its cells."""
     domains = [stand_in(schema[name], schema.folder) for name in schema.quasi_identifiers]
     known = [domain for domain in domains if domain is not None]
-    return list(check(known if len(known) == len(domains) else None, options))
+    return known if len(known) == len(domains) else None
 
 
 def loss_problems(measure: str) -> list[tuple[str, str]]:

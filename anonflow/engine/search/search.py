@@ -209,9 +209,7 @@ class TargetSearch:
         k = min(candidate.k for candidate in self._candidates)
         base = self.flow.runs[0].anonymize
         loss, order = measure_named(base.loss), self.flow.runs[0].partition.order
-        each = (
-            SHARE * self.target.seconds / max(1, len({(setup.algorithm, setup.options) for setup in setups}))
-        )
+        each = SHARE * self.target.seconds / max(1, len({setup.timed_as for setup in setups}))
         models: dict[tuple[Any, ...], PilotModel | None] = {}
         table: TimedTable | None = None
         threads = self._workers or os.cpu_count() or 1
@@ -221,7 +219,7 @@ class TargetSearch:
                 guesses and time.perf_counter() - begin > 2 * SHARE * self.target.seconds
             ):
                 break
-            key = setup.algorithm, setup.options
+            key = setup.timed_as
             method = REGISTRY[setup.algorithm]
             self.doing = f"timing {setup.algorithm} on some records"
             try:
@@ -233,7 +231,7 @@ class TargetSearch:
                     models[key] = None
                     models[key] = run_pilots(
                         method, table, k, loss=loss, options=dict(setup.options), seconds=each,
-                        largest=max((s.size or self.table.n) for s in setups if (s.algorithm, s.options) == key),
+                        largest=max((s.size or self.table.n) for s in setups if s.timed_as == key),
                     )  # fmt: skip
                 model = models[key]
                 if model is None:

@@ -160,6 +160,15 @@ class Setup:
     options: tuple[tuple[str, Any], ...] = ()
     diversity: tuple[tuple[str, Any], ...] = ()
 
+    def __hash__(self) -> int:
+        # options may be lists and mappings, such as patterns
+        return hash((self.algorithm, self.size, repr(self.options), repr(self.diversity)))
+
+    @property
+    def timed_as(self) -> tuple[str, str]:
+        """The method with its options, which one timing is for."""
+        return self.algorithm, repr(self.options)
+
 
 @dataclass(frozen=True)
 class Candidate:

@@ -299,6 +299,9 @@ def test_the_grid_and_the_order() -> None:
     assert pattern_grid(table, patterns, {"town": 3})["cost"].max() == pytest.approx(3 + half)
     for same in ("none", "strict"):
         assert pattern_grid(table, patterns, fallback=same).equals(grid)
+    for listed in ("all", patterns):
+        with pytest.raises(ParameterError, match="fallback is 'strict'"):
+            pattern_grid(table, listed, fallback="bad")
     last = pattern_grid(table, patterns, fallback="all").iloc[-1]
     assert last[["town", "age", "sex"]].tolist() == ["*", "*", "*"]
     assert last["suppressed"] == last["cost"] == 3

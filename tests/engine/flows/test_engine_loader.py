@@ -17,9 +17,9 @@ import anonflow as af
 from anonflow.algorithms.patterns.language import pattern_set
 from anonflow.algorithms.recoding.lattice import column_levels, fixed_levels
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.engine import Flow, flow_from, load_flow
+from anonflow.engine import Flow, flow_from, load_flow, search_flow
 from anonflow.engine.flows import spec
-from anonflow.engine.flows.references import column_problems
+from anonflow.engine.flows.references import column_problems, stand_ins
 from anonflow.errors import FlowError, ParameterError
 from anonflow.strict_yaml import loads
 from tests import ROOT
@@ -230,7 +230,7 @@ def test_options_are_refused_before_the_table_is_read_as_they_are_after(
     frame = pd.DataFrame({"a": range(50, 54), "b": [*"pqrq"], "c": [*"1231"], "d": [*"uwxy"]})
     table = af.Table(frame, schema)
     options = {"patterns": patterns, "weights": weights, "fallback": fallback}
-    problems = [text for _, text in column_problems(REGISTRY["pattern-guided"], options, schema)]
+    problems = [text for _, text in column_problems(REGISTRY["pattern-guided"], options, stand_ins(schema))]
     refused = refusal(lambda: pattern_set(table.domains, patterns, weights, fallback))
     assert bool(problems) == bool(refused)
     assert refused in ["", *problems] or "fallback" in problems[0]  # which is looked at first
@@ -253,9 +253,72 @@ def test_levels_that_a_table_has_are_never_refused_before_it_is_read(levels: Any
     )
     frame = pd.DataFrame({"a": [3, 50, 51, 52], "b": [*"1231"], "c": [*"uwxy"]})
     options = {"levels": levels, "widths": widths}
-    problems = column_problems(REGISTRY["full-domain"], options, schema)
+    problems = column_problems(REGISTRY["full-domain"], options, stand_ins(schema))
     refused = refusal(lambda: fixed_levels(column_levels(af.Table(frame, schema).records, widths), levels))
     assert bool(problems) == bool(refused) or "column 'a' has no level" in refused
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "algorithm: full-domain, widths: {age: [5.0e-324, 1.0e+308]}",
+        "algorithm: full-domain, widths: {age: [1, 1" + 398 * "0" + "]}",
+        "algorithm: local-recoding, widths: {age: 1" + 398 * "0" + "}",
+        "algorithm: pattern-guided, patterns: [{levels: {city: level " + 5000 * "9" + "}}]",
+        "algorithm: pattern-guided, patterns: [{levels: {age: width 1e-320}}]",
+        "algorithm: pattern-guided, patterns: [{levels: {age: width 1e400}}]",
+    ],
+)
+def test_numbers_beyond_all_tables_are_refused(settings: str, tmp_path: Path) -> None:
+    with pytest.raises(FlowError) as caught:
+        load_flow(with_tree(tmp_path, f"{{{settings}, k: 3}}"))
+    (problem,) = caught.value.problems
+    assert re.match(r".*flow\.yaml:\d+:\d+: ", problem)
+
+
+def test_a_root_above_one_node_is_a_level_where_values_are_missing(tmp_path: Path) -> None:
+    """The missing value is another child of the root."""
+    path = with_tree(tmp_path, "{algorithm: full-domain, k: 3, levels: {city: '*'}}")
+    (tmp_path / "people.csv").write_text("age,city\n" + "31,Oslo\n32,Rome\n33,\n" * 5)
+    assert load_flow(path)
+    report = af.run(path)
+    assert report.results[0].problem is None
+
+
+def test_a_search_goes_on_without_a_method_that_refuses_the_columns(tmp_path: Path) -> None:
+    path = with_tree(tmp_path, "{algorithm: mondrian, k: 3}")
+    target = "target: {loss: 0.9, time: 20s}\nmatrix: {anonymize.algorithm: [mondrian, pattern-guided]}\n"
+    path.write_text(
+        path.read_text().replace(
+            "{algorithm: mondrian, k: 3}",
+            "{algorithm: mondrian, k: 3, options: {pattern-guided: {patterns: [[nobody]]}}}",
+        )
+        + target
+    )
+    (tmp_path / "people.csv").write_text("age,city\n" + "31,Oslo\n32,Rome\n33,Oslo\n" * 9)
+    assert load_flow(path)
+    _, report = search_flow(path, seed=2**127)
+    assert report.best is not None
+    assert any("nobody" in (trial.problem or "") for trial in report.trials)
+
+
+def with_tree(folder: Path, anonymize: str) -> Path:
+    """A flow of two quasi-identifiers, a number and a tree whose root has one child."""
+    path = folder / "flow.yaml"
+    path.write_text(
+        f"""flow: f
+version: 1
+table:
+  source: {{csv: people.csv}}
+  columns:
+    age: {{role: quasi-identifier, kind: numeric}}
+    city: {{role: quasi-identifier, kind: hierarchy, missing: value, hierarchy: {{nested: {{any: {{Europe: [Oslo, Rome]}}}}}}}}
+steps:
+  - anonymize: {anonymize}
+"""
+    )
+    (folder / "people.csv").touch()
+    return path
 
 
 def refusal(work: Callable[[], Any]) -> str:
