@@ -82,7 +82,7 @@ class Partitions:
         self._shared = Shared(table.domains, {number: totals.ready for number, totals in self.totals.items()})
         self._by_class = [name for name in measures if name in utility.measures_by_class()]
         self._results: dict[int, RunResult] = {}
-        self._without: dict[int, tuple[int, InfeasibleError]] = {}
+        self._without: dict[int, tuple[int, str]] = {}
         self._ended = False
         self._errors: list[tuple[int, int, AnonflowError]] = []
         self._done = dict.fromkeys(self.totals, 0)
@@ -206,12 +206,13 @@ class Partitions:
         """
         number = run_plan.run.number
         if isinstance(failed.error, InfeasibleError):
-            infeasible_here = in_a_partition(failed.error, len(run_plan.cuts))
+            refusal = in_a_partition(failed.error, len(run_plan.cuts))
             if len(self._session.flow.runs) == 1:
-                self._errors.append((number, partition, infeasible_here))
+                self._errors.append((number, partition, refusal))
                 self._ended = True
-            elif number not in self._without or partition < self._without[number][0]:
-                self._without[number] = partition, infeasible_here
+            else:
+                known = self._without.get(number, (partition, refusal.message))
+                self._without[number] = min(known, (partition, refusal.message))
             return
         error = raised(failed, f"{where} of run {run_plan.run.name!r}")
         if error is failed.error:
@@ -230,7 +231,7 @@ class Partitions:
         """Complete a run; parts that need tasks wait until the workers have no other tasks."""
         number = run_plan.run.number
         if number in self._without:
-            self._tell(infeasible(run_plan.run, self._without[number][1].message, self._plan.n))
+            self._tell(infeasible(run_plan.run, self._without[number][1], self._plan.n))
             return
         if at_once and self._storage.needs_workers(run_plan):
             return

@@ -132,8 +132,8 @@ def stand_in(column: Column, folder: Path) -> Domain | None:
     Returns
     -------
     Domain or None
-        Of two values, without codes, or of the leaves of a hierarchy that the schema holds and a missing value; None where the cells decide what the quasi-identifiers
-        or their levels are: positions, hierarchies made from values, a kind that is not declared; and where a hierarchy cannot be read.
+        Two values, or the leaves of the schema's hierarchy and a missing value. None where the cells decide about the levels
+        (positions, hierarchies made from values, a kind that is not declared), and where a hierarchy cannot be read.
     """
     tree = None
     match column.kind:

@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -368,7 +368,9 @@ def test_the_trees_of_k_concealment_have_three_neighbours_to_a_node() -> None:
     table = next(freeform.tables(Run(full=False), 200))[1]
     shown = freeform.on_trees(table)
     for name in table.schema.quasi_identifiers:
-        tree = shown.schema[name].hierarchy["nested"]  # type: ignore[index, call-overload]
+        hierarchy = shown.schema[name].hierarchy
+        assert isinstance(hierarchy, Mapping)
+        tree = hierarchy["nested"]
         values = list(map(str, sorted(table.frame[name].unique().tolist())))
         assert leaves(tree) == values  # neighbours stay neighbours
 

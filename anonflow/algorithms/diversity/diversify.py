@@ -302,27 +302,17 @@ def compared(before: float, after: float) -> str:
     return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
 
 
-def suppressed_in_words(lost: int, partitions: int, joined: int) -> str:
-    """Return what was suppressed for diversity, as clauses that follow the losses; empty if nothing was.
+def suppressed_in_words(records: int) -> str:
+    """Return how many more records are suppressed for diversity, as a clause that follows the losses; empty for none.
 
-    Parameters
-    ----------
-    lost : int
-        Records of partitions that have less diversity.
-    partitions : int
-        How many of these there are.
-    joined : int
-        Records that join the suppressed ones, which would not be diverse without them.
+    Notes
+    -----
+    Not apart: those of partitions that have less diversity, and those that join them so that the suppressed ones are diverse. Who knows
+    everybody's partition could tell by the two numbers which partitions have few values.
     """
-    text = ""
-    if lost:
-        text += (
-            f"; {plural(lost, 'record')} of {plural(partitions, 'partition')} with less diversity "
-            f"{'is' if lost == 1 else 'are'} suppressed; larger partitions have more"
-        )
-    if joined:
-        text += f"; {plural(joined, 'more record')} {'is' if joined == 1 else 'are'} suppressed so that the suppressed ones are diverse"
-    return text
+    if not records:
+        return ""
+    return f"; {plural(records, 'more record')} {'is' if records == 1 else 'are'} suppressed for diversity; larger partitions have more"
 
 
 def refuse_beyond(records: int, columns: Sequence[str]) -> None:
@@ -511,10 +501,9 @@ class _TableDiversification:
             advice = ADVICE if own > other * (1 + 1e-9) else ""
             done.facts["compared"] += f", diverse k-member's {other:.4f}{advice}"
         lost = [each.lost for each in parts if each.lost]
-        joined_records = int(suppressed.sum()) - hidden
         if lost:
             done.facts["without_diversity"] = sum(lost)
-        done.facts["compared"] += suppressed_in_words(sum(lost), len(lost), joined_records)
+        done.facts["compared"] += suppressed_in_words(sum(lost) + int(suppressed.sum()) - hidden)
         done.facts["promise"] = promise_in_words(
             self.request, anon.matches is not None, any(each.open for each in parts), done.facts["refusal"]
         )
@@ -566,26 +555,12 @@ class _TableDiversification:
             suppressed = suppressed | lost
         generalization = unloaded(self.records, part.plan, boxes, self.zones).join(generalization)
         done = self._anonymization(generalization, None, None, suppressed, {"widened": steps})
-        lacking = self._lacking_zones()
-        lost = suppressed & ~anon.suppressed & np.isin(self.zones, lacking)
-        joined = int((suppressed & ~anon.suppressed & ~lost).sum())
-        done.facts["compared"] += suppressed_in_words(
-            int(lost.sum()), len(np.unique(self.zones[lost])), joined
-        )
+        done.facts["compared"] += suppressed_in_words(int((suppressed & ~anon.suppressed).sum()))
         done.facts["promise"] = (
             "Values are counted on rows that cover a person on a complete matching: "
             "this holds only against attackers who cannot rerun the method"
         )
         return done
-
-    def _lacking_zones(self) -> np.ndarray:
-        """Return the zones whose records are not diverse together, without those that the method suppressed."""
-        kept = ~self.anon.suppressed
-        zones, place = np.unique(self.zones[kept], return_inverse=True)
-        counts = np.zeros((len(zones), self.targets.size), np.int64)
-        np.add.at(counts, (place[:, None], self.values[kept]), 1)
-        lacking: np.ndarray = zones[self.targets.gaps(counts) > 0]
-        return lacking
 
     def _without_hopeless(self, suppressed: np.ndarray) -> np.ndarray:
         """Return the suppressed records, and the zones with too little diversity, until the remaining records can be diverse."""

@@ -161,11 +161,11 @@ class _Checker:
         publish = sections.model(PublishSpec, ("publish",), optional=True) or PublishSpec()
         steps = Steps(sections)
         diversify = steps.diversify(schema)
-        matrix = Matrix(sections)
         goal = Goal(sections)
-        space = goal.space(steps, matrix.values, partition, schema) if goal.is_open else None
         # a search goes on without a method that refuses the columns
-        runs = matrix.runs(steps, partition, None if goal.is_open else schema)
+        matrix = Matrix(sections, None if goal.is_open else schema)
+        space = goal.space(steps, matrix.values, partition, schema) if goal.is_open else None
+        runs = matrix.runs(steps, partition)
         goal.check_pick(runs, diversify)
         if schema is not None:
             self._columns(schema, runs)

@@ -38,6 +38,8 @@ class Matrix:
     ----------
     sections : Sections
         Of the flow; problems are noted there.
+    schema : Schema, optional
+        With it, options that do not go with its columns are problems, too.
 
     Attributes
     ----------
@@ -45,12 +47,12 @@ class Matrix:
         Parameter -> its values; empty without a matrix, and where it has problems.
     """
 
-    def __init__(self, sections: Sections) -> None:
+    def __init__(self, sections: Sections, schema: Schema | None = None) -> None:
         self.sections = sections
         self.problems = sections.problems
         self.values = self._read()
-        self._schema: Schema | None = None
-        self._looked_at: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._schema = schema
+        self._by_options: dict[tuple[str, str], list[tuple[str, str]]] = {}
 
     def _read(self) -> dict[str, list[Any]]:
         swept = self.sections.data.get("matrix")
@@ -88,9 +90,8 @@ class Matrix:
             return {}
         return matrix
 
-    def runs(self, steps: Steps, partition: PartitionSpec, schema: Schema | None = None) -> tuple[Run, ...]:
-        """Return one run for each combination; none if one of them has a problem, also with the columns of a schema."""
-        self._schema = schema
+    def runs(self, steps: Steps, partition: PartitionSpec) -> tuple[Run, ...]:
+        """Return one run for each combination; none if one of them has a problem."""
         if "anonymize" not in steps.settings:
             return ()
         matrix = {key: values for key, values in self.values.items() if key != DIVERSITIES}
@@ -172,20 +173,17 @@ class Matrix:
 
     @cached_property
     def _stand_ins(self) -> list[Domain] | None:
-        return None if self._schema is None else stand_ins(self._schema)
+        assert self._schema is not None
+        return stand_ins(self._schema)
 
     def _column_problems(self, spec: AnonymizeSpec | None) -> list[tuple[str, str]]:
-        """Return what of a method's options does not go with the columns; the same options are looked at once."""
-        if spec is None or self._schema is None or spec.algorithm not in REGISTRY:
+        """Return what of a method's options does not go with the columns; equal options are looked at once."""
+        if spec is None or self._schema is None or spec.method.option_problems is None:
             return []
         key = spec.algorithm, repr(spec.options)
-        if key not in self._looked_at:
-            if spec.method.option_problems is None or method_problems(
-                spec.algorithm, spec.loss, spec.options
-            ):
-                return []
-            self._looked_at[key] = column_problems(spec.method, spec.options, self._stand_ins)
-        return self._looked_at[key]
+        if key not in self._by_options:
+            self._by_options[key] = column_problems(spec.method, spec.options, self._stand_ins)
+        return self._by_options[key]
 
     def _combination(
         self,
@@ -218,7 +216,7 @@ class Matrix:
                     places.get("partition." + key, ("partition", key)),
                     f"'{key}' {reworded(error_entry['type'], error_entry.get('ctx') or {})}",
                 )
-        for key, text in (*_method_problems(settings, spec), *self._column_problems(spec)):
+        for key, text in _method_problems(settings, spec) or self._column_problems(spec):
             written = key if key in places else key.replace("_", "-")
             note(places.get(written, home), text)
         if spec is not None and slices is not None and slices.cut is not None and slices.cut < spec.k:

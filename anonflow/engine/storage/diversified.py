@@ -168,8 +168,8 @@ class DiverseRound:
         Whether a draw changes what somebody's rows show.
     hidden : numpy.ndarray, shape (V,), int64
         How often the suppressed records have each value.
-    steps, lost, lost_in : int
-        Classes united or records that became classes; records suppressed for want of diversity, and their partitions.
+    steps, lost : int
+        Classes united or records that became classes; records suppressed for want of diversity.
     k_member : float
         What diverse `k-member` loses: the sum of its records' NCP.
     memory : int
@@ -181,7 +181,6 @@ class DiverseRound:
     hidden: np.ndarray
     steps: int
     lost: int
-    lost_in: int
     k_member: float
     memory: int
 
@@ -284,7 +283,6 @@ def diverse_batch(
         hidden,
         sum(part.steps for part in each),
         sum(part.lost for part in each),
-        sum(part.lost > 0 for part in each),
         sum(part.k_member for part in each) + len(batch.left),
         peak_memory(),
     )
@@ -634,8 +632,7 @@ def diversified(
         other = sum(each.k_member for each in done) / context.n
         other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
         sentence += f", diverse k-member's {other:.4f}{ADVICE if own > other * (1 + 1e-9) else ''}"
-    lost, lost_in = (sum(getattr(each, name) for each in done) for name in ("lost", "lost_in"))
-    sentence += suppressed_in_words(lost, lost_in, suppressed - before)
+    sentence += suppressed_in_words(sum(each.lost for each in done) + suppressed - before)
     moves = any(each.open for each in done)
     promise = promise_in_words(request, totals.kind == "matches", moves, bound)
     return again, sorted(having), (sentence, promise)
