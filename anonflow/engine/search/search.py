@@ -26,7 +26,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.loader import load_flow
-from anonflow.engine.flows.references import diversify_problem
+from anonflow.engine.flows.references import column_problems, diversify_problem
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
 from anonflow.engine.run import run
 from anonflow.engine.search.best_first import BestFirst, Guess
@@ -145,6 +145,7 @@ class TargetSearch:
         """
         begin = time.perf_counter()
         self._refuse_diversities()
+        self._refuse_methods()
         order = BestFirst(self.target, self._candidates, self._guesses(begin))
         ended = "nothing else is expected to be better"
         while not self._stopped.is_set():
@@ -194,6 +195,26 @@ class TargetSearch:
             self._keep(Trial(first[diversity], problem=problem.message))
         self._candidates = tuple(each for each in self._candidates if wanted(each) not in refused)
 
+    def _refuse_methods(self) -> None:
+        """Leave out the methods that refuse the table or their options, each as a trial without result, whatever time is left."""
+        boundaries = self.flow.runs[0].anonymize.boundaries
+        refused: dict[tuple[str, str], str | None] = {}
+        for candidate in self._candidates:
+            setup = candidate.setup
+            if setup.timed_as in refused:
+                continue
+            method = REGISTRY[setup.algorithm]
+            try:
+                records = within(self.table.records, method, boundaries)
+                problems = column_problems(method, dict(setup.options), records.domains)
+                problem = problems[0][1] if problems else None
+            except AnonflowError as error:
+                problem = error.message
+            refused[setup.timed_as] = problem
+            if problem is not None:
+                self._keep(Trial(candidate, problem=problem))
+        self._candidates = tuple(each for each in self._candidates if refused[each.setup.timed_as] is None)
+
     def _keep(self, trial: Trial) -> None:
         """Keep a trial; the records of dominated trials are deleted."""
         self.trials.append(trial)
@@ -206,7 +227,7 @@ class TargetSearch:
     def _guesses(self, begin: float) -> dict[Setup, Guess]:
         """Return the estimate for each setup from stretches of the table; a method that refuses the table is a trial without result."""
         setups = dict.fromkeys(candidate.setup for candidate in self._candidates)
-        k = min(candidate.k for candidate in self._candidates)
+        k = min((candidate.k for candidate in self._candidates), default=0)
         base = self.flow.runs[0].anonymize
         loss, order = measure_named(base.loss), self.flow.runs[0].partition.order
         each = SHARE * self.target.seconds / max(1, len({setup.timed_as for setup in setups}))
@@ -223,7 +244,7 @@ class TargetSearch:
             method = REGISTRY[setup.algorithm]
             self.doing = f"timing {setup.algorithm} on some records"
             try:
-                # each method may refuse the table; the records are the same for all that do not
+                # the records are the same for all methods that do not refuse them
                 records = within(self.table.records, method, base.boundaries)
                 if table is None:
                     table = TimedTable.of(records, order)

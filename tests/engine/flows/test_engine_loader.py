@@ -287,7 +287,7 @@ def test_a_root_above_one_node_is_a_level_where_values_are_missing(tmp_path: Pat
 
 def test_a_search_goes_on_without_a_method_that_refuses_the_columns(tmp_path: Path) -> None:
     path = with_tree(tmp_path, "{algorithm: mondrian, k: 3}")
-    target = "target: {loss: 0.9, time: 20s}\nmatrix: {anonymize.algorithm: [mondrian, pattern-guided]}\n"
+    target = "target: {loss: 0.9, time: 10m}\nmatrix: {anonymize.algorithm: [mondrian, pattern-guided]}\n"
     path.write_text(
         path.read_text().replace(
             "{algorithm: mondrian, k: 3}",

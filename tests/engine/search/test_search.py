@@ -415,9 +415,31 @@ def test_a_method_that_refuses_the_table_is_not_timed_after_one_that_takes_it(
         return real(method, *arguments, **more)
 
     monkeypatch.setattr(search_module, "run_pilots", noting)
-    target = {"loss": 0.9, "time": "2s"}
+    target = {"loss": 0.9, "time": "10m"}
     report = searched(table, target, algorithms=["k-member", "greedy-cka"], k=[3], boundaries=False)
     assert set(timed) == {"k-member"}
     refused = [trial for trial in report.trials if trial.candidate.setup.algorithm == "greedy-cka"]
     assert refused
     assert all("keeps boundaries" in str(trial.problem) for trial in refused)
+
+
+def test_a_refusal_is_told_however_little_time_there_is(table: af.Table) -> None:
+    report = searched(
+        table,
+        {"loss": 0.9, "time": 1e-9},
+        algorithms=["mondrian", "greedy-cka", "pattern-guided"],
+        k=[3, 5],
+        options={"pattern-guided": {"patterns": [["nobody"]]}},
+        boundaries=False,
+    )
+    problems = {trial.candidate.setup.algorithm: str(trial.problem) for trial in report.trials}
+    assert set(problems) == {"greedy-cka", "pattern-guided"}
+    assert "keeps boundaries" in problems["greedy-cka"]
+    assert "nobody" in problems["pattern-guided"]
+    assert len(report.trials) == 2
+
+
+def test_a_search_whose_methods_all_refuse_has_trials_and_no_result(table: af.Table) -> None:
+    report = searched(table, {"loss": 0.9, "time": LONG}, algorithms=["greedy-cka"], k=[3], boundaries=False)
+    assert report.best is None
+    assert [trial.loss for trial in report.trials] == [None]
