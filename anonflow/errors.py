@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -252,6 +253,30 @@ class VerificationError(AnonflowError):
     """A release that does not keep what it promises."""
 
     exit_status = 1
+
+
+@contextmanager
+def errors_of(subject: str, *, shared: str) -> Iterator[None]:
+    """Let errors of what several methods share begin with the name of the method that is run.
+
+    Parameters
+    ----------
+    subject : str
+        Its name.
+    shared : str
+        The subject that the shared code gives its errors.
+
+    Raises
+    ------
+    AnonflowError
+        The error that was raised inside.
+    """
+    try:
+        yield
+    except AnonflowError as error:
+        if error.subject != shared:
+            raise
+        raise type(error)(error.text, subject=subject) from None
 
 
 class AnonflowWarning(UserWarning):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import ParameterError
 from anonflow.table import Table
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import CellsAtLevel, RunsAtLevel, cells_at
@@ -28,7 +27,6 @@ __all__ = [
     "LEVELS",
     "FallbackWord",
     "PatternSet",
-    "errors_of",
     "fallback_of",
     "mask_costs",
     "option_problems",
@@ -56,27 +54,6 @@ FallbackWord = Literal["none", "all", "strict"]
 
 FALLBACKS: tuple[str, ...] = get_args(FallbackWord)
 """The treatment of rows that no pattern can take."""
-
-
-@contextmanager
-def errors_of(method: str) -> Iterator[None]:
-    """Let the errors of what both methods share begin with the name of one of them.
-
-    Parameters
-    ----------
-    method : str
-
-    Raises
-    ------
-    AnonflowError
-        The error that was raised inside.
-    """
-    try:
-        yield
-    except AnonflowError as error:
-        if error.subject != "pattern-guided":
-            raise
-        raise type(error)(error.text, subject=method) from None
 
 
 @dataclass(frozen=True, eq=False)

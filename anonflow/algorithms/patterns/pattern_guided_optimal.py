@@ -11,7 +11,7 @@ import numpy as np
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.enumeration import row_assignment, two
 from anonflow.algorithms.patterns.integer_program import NONE, improved
-from anonflow.algorithms.patterns.language import errors_of, fallback_of, option_problems, pattern_set
+from anonflow.algorithms.patterns.language import fallback_of, option_problems, pattern_set
 from anonflow.algorithms.patterns.pattern_guided import (
     Fallback,
     Patterns,
@@ -26,7 +26,7 @@ from anonflow.algorithms.patterns.pattern_guided import (
     within_boundaries,
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
-from anonflow.errors import InfeasibleError, ParameterError, setting
+from anonflow.errors import InfeasibleError, ParameterError, errors_of, setting
 from anonflow.option import Option
 
 __all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
@@ -107,7 +107,7 @@ def pattern_guided_optimal(
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
     end = time.monotonic() + time_limit
     records = part.records
-    with errors_of("pattern-guided-optimal"):
+    with errors_of("pattern-guided-optimal", shared="pattern-guided"):
         allowed = within_boundaries(records, pattern_set(records.domains, patterns, weights, fallback))
         strict = fallback_of(patterns, fallback) == "strict"
     if not strict:
@@ -119,7 +119,7 @@ def pattern_guided_optimal(
     if strict:
         labels, used = joined(shown, masks, labels, used)
         choices = choices_of(shown, masks, costs, None, k)
-        with errors_of("pattern-guided-optimal"):
+        with errors_of("pattern-guided-optimal", shared="pattern-guided"):
             check_company(choices)
     else:
         choices = choices_of(shown, masks, costs, allowed.out, k)

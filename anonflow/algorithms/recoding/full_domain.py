@@ -225,8 +225,9 @@ def search(
     if state.best is None:
         less = "" if part.sensitive is None else "ask for less diversity, "
         raise InfeasibleError(
-            f"full-domain: no levels within {'the boundaries' if levels is None else '`levels`'} suppress at most {state.most} records; raise `limit`, lower k, "
-            f"{less}or allow wider generalizations"
+            f"no levels within {'the boundaries' if levels is None else '`levels`'} suppress at most {state.most} records; raise `limit`, lower k, "
+            f"{less}or allow wider generalizations",
+            subject="full-domain",
         )
     return LatticeSearch(lattice, state.best, int(state.counted.sum()), min(proved, state.best.loss))
 

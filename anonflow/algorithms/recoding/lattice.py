@@ -103,15 +103,17 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
     coded = next((domain.column for domain in records.domains if domain.has_codes), None)
     if coded is not None:
         raise ParameterError(
-            f"full-domain: column {coded!r} has numbers and codes, which have no common levels; give it a hierarchy or recode "
-            "it " + UNDER_PREPARE + ", or use another method"
+            f"column {coded!r} has numbers and codes, which have no common levels; give it a hierarchy or recode "
+            "it " + UNDER_PREPARE + ", or use another method",
+            subject="full-domain",
         )
     without = [d.column for d in records.domains if d.shape == "set"]
     if without:
         raise ParameterError(
-            f"full-domain: no hierarchy for {', '.join(map(repr, without))}; give each one "
+            f"no hierarchy for {', '.join(map(repr, without))}; give each one "
             + LEVELS
-            + ", which publishes a value or hides it"
+            + ", which publishes a value or hides it",
+            subject="full-domain",
         )
     levels = []
     for column, qis in columns.items():
@@ -153,13 +155,14 @@ def fixed_levels(columns: Sequence[ColumnLevels], levels: Any) -> list[ColumnLev
         return list(columns)
     if not isinstance(levels, Mapping):
         raise ParameterError(
-            'full-domain: levels is a mapping of columns to levels, such as {"age": "width 10"}'
+            'levels is a mapping of columns to levels, such as {"age": "width 10"}', subject="full-domain"
         )
     known = [each.column for each in columns]
     for column in levels:
         if column not in known:
             raise ParameterError(
-                f"full-domain: levels names {str(column)[:40]!r}, no quasi-identifier{did_you_mean(str(column), known)}"
+                f"levels names {str(column)[:40]!r}, no quasi-identifier{did_you_mean(str(column), known)}",
+                subject="full-domain",
             )
     return [_only(each, levels[each.column]) if each.column in levels else each for each in columns]
 
@@ -196,7 +199,8 @@ def option_problems(
 def _only(each: ColumnLevels, label: Any) -> ColumnLevels:
     if label not in each.labels:
         raise ParameterError(
-            f"full-domain: column {each.column!r} has no level {str(label)[:40]!r}; its levels are {', '.join(each.labels)}"
+            f"column {each.column!r} has no level {str(label)[:40]!r}; its levels are {', '.join(each.labels)}",
+            subject="full-domain",
         )
     at = slice(each.labels.index(label), each.labels.index(label) + 1)
     return ColumnLevels(
@@ -237,13 +241,16 @@ def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[fl
         return {}
     numeric = [domain.column for domain in domains if domain.kind == "numeric"]
     if not isinstance(widths, Mapping):
-        raise ParameterError("full-domain: widths are a mapping from numeric columns to lists of widths")
+        raise ParameterError(
+            "widths are a mapping from numeric columns to lists of widths", subject="full-domain"
+        )
     checked = {}
     for column, declared in widths.items():
         if column not in numeric:
             raise ParameterError(
-                f"full-domain: widths of {column!r}, which is no numeric quasi-identifier"
-                f"{did_you_mean(str(column), tuple(numeric))}"
+                f"widths of {column!r}, which is no numeric quasi-identifier"
+                f"{did_you_mean(str(column), tuple(numeric))}",
+                subject="full-domain",
             )
         numbers = [declared] if isinstance(declared, int | float) else declared
         if (
@@ -252,13 +259,15 @@ def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[fl
             or not 0 < len(numbers) <= MOST_WIDTHS
             or not all(type(w) in (int, float) and 0 < w < MOST_WIDTH for w in numbers)
         ):
-            raise ParameterError(f"full-domain: widths of {column!r} are 1 to {MOST_WIDTHS} positive numbers")
+            raise ParameterError(
+                f"widths of {column!r} are 1 to {MOST_WIDTHS} positive numbers", subject="full-domain"
+            )
         for narrow, wide in pairwise(numbers):
             times = wide / narrow
             if not 2 - 1e-9 <= times < math.inf or abs(times - round(times)) > 1e-9 * times:
                 raise ParameterError(
-                    f"full-domain: the widths of {column!r} do not nest; make each a multiple of the one before, "
-                    "such as 5, 10, 20"
+                    f"the widths of {column!r} do not nest; make each a multiple of the one before, such as 5, 10, 20",
+                    subject="full-domain",
                 )
         checked[str(column)] = [float(w) for w in numbers]
     return checked
@@ -342,8 +351,9 @@ class Lattice:
         nodes = math.prod(self.shape)
         if nodes > MOST_NODES:
             raise ParameterError(
-                f"full-domain: the columns' levels make a lattice of {nodes:,} nodes, more than {MOST_NODES:,}; give "
-                "columns fewer levels (shorter hierarchies, fewer `widths`), or fewer quasi-identifiers"
+                f"the columns' levels make a lattice of {nodes:,} nodes, more than {MOST_NODES:,}; give "
+                "columns fewer levels (shorter hierarchies, fewer `widths`), or fewer quasi-identifiers",
+                subject="full-domain",
             )
         self._type = equal_columns(records.codes.T, records.n)
         _, example, self._count = np.unique(self._type, return_index=True, return_counts=True)

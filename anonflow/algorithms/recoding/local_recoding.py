@@ -14,6 +14,7 @@ from anonflow.algorithms.recoding.full_domain import (
     search,
 )
 from anonflow.algorithms.recoding.lattice import option_problems
+from anonflow.errors import errors_of
 from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
@@ -80,7 +81,8 @@ def local_recoding(
     facts: dict[str, Any] = {}
     optimal = True
     while len(left) >= k and len(counts) < rounds:
-        done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
+        with errors_of("local-recoding", shared="full-domain"):
+            done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = done.lattice.published(done.best.node, k)
         small |= cells.suppressed_rows()
         optimal &= done.bound >= done.best.loss

@@ -16,7 +16,8 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.plan import refuse_early, why_not
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.engine.flows.references import check_columns
+from anonflow.errors import AnonflowError
 from anonflow.partition import too_few
 from anonflow.table import Schema, Table
 
@@ -95,7 +96,7 @@ def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
     possible = []
     for run in runs:
         try:
-            _check_options(run, table)
+            check_columns(run.anonymize.method, run.anonymize.options, table.domains)
             problem = why_not(run, table.records)
         except AnonflowError as error:
             problem = error.message
@@ -165,20 +166,6 @@ def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
     for name, reason in wrong.items():
         names.setdefault(reason, []).append(name)
     return {", ".join(group): reason for reason, group in names.items()}
-
-
-def _check_options(run: engine.Run, table: Table) -> None:
-    """Refuse options that do not go with the table's columns, or with one another.
-
-    Raises
-    ------
-    ParameterError
-        With the first problem.
-    """
-    method = run.anonymize.method
-    if method.option_problems is not None:
-        for _, problem in method.option_problems(table.domains, run.anonymize.options):
-            raise ParameterError(problem, subject=method.name)
 
 
 def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, Any]:

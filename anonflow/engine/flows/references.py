@@ -14,7 +14,7 @@ from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
-from anonflow.errors import AnonflowError
+from anonflow.errors import AnonflowError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import stand_in
 from anonflow.table.domain import Domain
@@ -22,6 +22,7 @@ from anonflow.table.schema import UNPUBLISHED, Schema
 
 __all__ = [
     "attacker_problem",
+    "check_columns",
     "check_hierarchy",
     "column_problems",
     "criterion_problem",
@@ -62,6 +63,18 @@ def column_problems(
 ) -> list[tuple[str, str]]:
     """Return the problems of a method's options with stand-ins of the columns: (option, problem) for each."""
     return [] if method.option_problems is None else list(method.option_problems(domains, options))
+
+
+def check_columns(method: Algorithm, options: Mapping[str, Any], domains: Sequence[Domain]) -> None:
+    """Refuse options that do not go with the columns, or with one another.
+
+    Raises
+    ------
+    ParameterError
+        With the first problem.
+    """
+    for _, problem in column_problems(method, options, domains):
+        raise ParameterError(problem, subject=method.name)
 
 
 def stand_ins(schema: Schema) -> list[Domain] | None:

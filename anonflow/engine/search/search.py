@@ -26,7 +26,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.loader import load_flow
-from anonflow.engine.flows.references import column_problems, diversify_problem
+from anonflow.engine.flows.references import check_columns, diversify_problem
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
 from anonflow.engine.run import run
 from anonflow.engine.search.best_first import BestFirst, Guess
@@ -206,8 +206,8 @@ class TargetSearch:
             method = REGISTRY[setup.algorithm]
             try:
                 records = within(self.table.records, method, boundaries)
-                problems = column_problems(method, dict(setup.options), records.domains)
-                problem = problems[0][1] if problems else None
+                check_columns(method, dict(setup.options), records.domains)
+                problem = None
             except AnonflowError as error:
                 problem = error.message
             refused[setup.timed_as] = problem
