@@ -471,7 +471,8 @@ def pattern_grid(
     -------
     pandas.DataFrame, shape (p, q + 2), text and numbers
         ``*`` where the QI is suppressed, ``-`` where it is kept, else the level at which it is published; then
-        `suppressed`, how many are, and `cost`, what a row of the pattern costs.
+        `suppressed`, how many are, and `cost`, what a row of the pattern costs: `pattern-suppressed` and `pattern-cost`
+        beside a QI of that name.
 
     Raises
     ------
@@ -491,8 +492,10 @@ def pattern_grid(
     for b, level in enumerate(allowed.levels, start=q):
         columns[table.domains[allowed.qis[b]].name][allowed.shows(b)] = level
     frame = pd.DataFrame(columns, index=pd.RangeIndex(len(allowed.masks)))
-    frame["suppressed"] = suppressed
-    frame["cost"] = allowed.costs / allowed.unit
+    for name, values in (("suppressed", suppressed), ("cost", allowed.costs / allowed.unit)):
+        while name in frame:
+            name = f"pattern-{name}"
+        frame[name] = values
     return frame
 
 

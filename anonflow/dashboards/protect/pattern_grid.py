@@ -32,6 +32,7 @@ def board(choice: PatternChoice) -> str:
         return ""
     names = choice.names
     head = "".join(f'<th scope="col" title="{escape(name)}">{escape(name)}</th>' for name in names)
+    suppressed, cost = grid.columns[-2:]
     own = choice.form == "list"
     rows = []
     for at, row in enumerate(grid.head(SHOWN).to_dict("records")):
@@ -54,7 +55,7 @@ def board(choice: PatternChoice) -> str:
         )
         rows.append(
             f'<tr><th class="row" scope="row">{at + 1}</th>{"".join(cells)}'
-            f'<td class="number">{row["suppressed"]}</td><td class="number">{row["cost"]:g}</td>{drop}</tr>'
+            f'<td class="number">{row[suppressed]}</td><td class="number">{row[cost]:g}</td>{drop}</tr>'
         )
     return (
         f'<div class="grid"><table><thead><tr><td></td>{head}<th>{texts.HIDDEN}</th><th>{texts.COST}</th><td></td></tr></thead>'

@@ -176,6 +176,15 @@ def test_a_grid_shows_patterns_back() -> None:
         assert again.tolist() == pattern_masks(table(ADULT_2).domains, SCENARIO, {"age": 3}).tolist()
 
 
+def test_a_grid_keeps_quasi_identifiers_that_are_named_as_its_own_columns() -> None:
+    names = ("cost", "suppressed", "pattern-cost")
+    role = {"role": "quasi-identifier", "kind": "suppression"}
+    people = Table(pd.DataFrame({name: ["x", "y"] for name in names}), dict.fromkeys(names, role))
+    grid = pattern_grid(people, ["*--", "-**"], {"suppressed": 2})
+    assert list(grid.columns) == [*names, "pattern-suppressed", "pattern-pattern-cost"]
+    assert grid.to_numpy().tolist() == [["*", "-", "-", 1, 1.0], ["-", "*", "*", 2, 3.0]]
+
+
 def test_positions_of_a_code_are_patterns_of_their_own() -> None:
     frame = pd.DataFrame({"zip": ["123", "123"], "a": ["x", "x"]})
     schema = {

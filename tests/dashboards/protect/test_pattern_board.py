@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from anonflow import Table
 from anonflow.algorithms.patterns.language import pattern_grid
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
@@ -41,6 +42,16 @@ def test_the_grid_is_that_of_the_library(workspace: Workspace) -> None:
     assert patterns_of(workspace)["at-most-one-of"] == [["city", "job"]]
     workspace.draft.undo()
     assert (choice.together, choice.at_most_one_of) == ([["city", "job"]], [])
+
+
+def test_a_column_called_cost_has_its_own_cells() -> None:
+    workspace = Workspace()
+    frame = pd.DataFrame({"cost": ["a", "b", "a"], "age": ["x", "y", "y"]})
+    role = {"role": "quasi-identifier", "kind": "suppression"}
+    workspace.open_table(Table(frame, {"cost": role, "age": role}))
+    choice = PatternChoice(workspace)
+    shown = board(choice)
+    assert shown.count('aria-pressed="true"') == shown.count('aria-pressed="false"') == 4
 
 
 def test_contradictory_patterns_are_said_before_run(workspace: Workspace) -> None:
