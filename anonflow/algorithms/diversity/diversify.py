@@ -302,17 +302,26 @@ def compared(before: float, after: float) -> str:
     return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
 
 
-def suppressed_in_words(records: int) -> str:
+def suppressed_in_words(before: int, after: int, partitions: int) -> str:
     """Return how many more records are suppressed for diversity, as a clause that follows the losses; empty for none.
+
+    Parameters
+    ----------
+    before, after : int
+        Suppressed records of the method, and of its diverse result.
+    partitions : int
+        Parts of the table that were made diverse.
 
     Notes
     -----
     Not apart: those of partitions that have less diversity, and those that join them so that the suppressed ones are diverse. Who knows
     everybody's partition could tell by the two numbers which partitions have few values.
     """
-    if not records:
+    more = after - before
+    if more <= 0:
         return ""
-    return f"; {plural(records, 'more record')} {'is' if records == 1 else 'are'} suppressed for diversity; larger partitions have more"
+    advice = "; larger partitions have more" if partitions > 1 else ""
+    return f"; {plural(more, 'more record')} {'is' if more == 1 else 'are'} suppressed for diversity{advice}"
 
 
 def refuse_beyond(records: int, columns: Sequence[str]) -> None:
@@ -500,10 +509,12 @@ class _TableDiversification:
             done.facts["k_member_gcp"] = other
             advice = ADVICE if own > other * (1 + 1e-9) else ""
             done.facts["compared"] += f", diverse k-member's {other:.4f}{advice}"
-        lost = [each.lost for each in parts if each.lost]
+        lost = sum(each.lost for each in parts)
         if lost:
-            done.facts["without_diversity"] = sum(lost)
-        done.facts["compared"] += suppressed_in_words(sum(lost) + int(suppressed.sum()) - hidden)
+            done.facts["without_diversity"] = lost
+        done.facts["compared"] += suppressed_in_words(
+            int(anon.suppressed.sum()), int(suppressed.sum()), len(parts)
+        )
         done.facts["promise"] = promise_in_words(
             self.request, anon.matches is not None, any(each.open for each in parts), done.facts["refusal"]
         )
@@ -555,7 +566,9 @@ class _TableDiversification:
             suppressed = suppressed | lost
         generalization = unloaded(self.records, part.plan, boxes, self.zones).join(generalization)
         done = self._anonymization(generalization, None, None, suppressed, {"widened": steps})
-        done.facts["compared"] += suppressed_in_words(int((suppressed & ~anon.suppressed).sum()))
+        done.facts["compared"] += suppressed_in_words(
+            int(anon.suppressed.sum()), int(suppressed.sum()), len(np.unique(self.zones))
+        )
         done.facts["promise"] = (
             "Values are counted on rows that cover a person on a complete matching: "
             "this holds only against attackers who cannot rerun the method"

@@ -168,8 +168,8 @@ class DiverseRound:
         Whether a draw changes what somebody's rows show.
     hidden : numpy.ndarray, shape (V,), int64
         How often the suppressed records have each value.
-    steps, lost : int
-        Classes united or records that became classes; records suppressed for want of diversity.
+    steps : int
+        Classes united or records that became classes.
     k_member : float
         What diverse `k-member` loses: the sum of its records' NCP.
     memory : int
@@ -180,7 +180,6 @@ class DiverseRound:
     open: bool
     hidden: np.ndarray
     steps: int
-    lost: int
     k_member: float
     memory: int
 
@@ -282,7 +281,6 @@ def diverse_batch(
         any(part.open for part in each),
         hidden,
         sum(part.steps for part in each),
-        sum(part.lost for part in each),
         sum(part.k_member for part in each) + len(batch.left),
         peak_memory(),
     )
@@ -328,7 +326,6 @@ def _with_round(diverse: Diverse, rng: np.random.Generator) -> Outcome:
         "open": int(diverse.open),
         "steps": int(diverse.steps),
         "k_member": float(diverse.k_member),
-        "lost": int(diverse.lost),
         "generator": rng.bit_generator.state,
     }
     return replace(diverse.outcome, facts={**diverse.outcome.facts, _ROUND: left})
@@ -338,7 +335,7 @@ def _diverse_of(outcome: Outcome) -> Diverse:
     left = outcome.facts[_ROUND]
     refused = np.zeros(left["draws"], bool)
     refused[left["refused"]] = True
-    return Diverse(outcome, refused, left["open"], left["steps"], left["k_member"], left["lost"])
+    return Diverse(outcome, refused, left["open"], left["steps"], left["k_member"])
 
 
 def _suppressed(batch: Batch, results: Sequence[Diverse]) -> np.ndarray:
@@ -632,7 +629,7 @@ def diversified(
         other = sum(each.k_member for each in done) / context.n
         other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
         sentence += f", diverse k-member's {other:.4f}{ADVICE if own > other * (1 + 1e-9) else ''}"
-    sentence += suppressed_in_words(sum(each.lost for each in done) + suppressed - before)
+    sentence += suppressed_in_words(totals.suppressed, suppressed, totals.partitions)
     moves = any(each.open for each in done)
     promise = promise_in_words(request, totals.kind == "matches", moves, bound)
     return again, sorted(having), (sentence, promise)

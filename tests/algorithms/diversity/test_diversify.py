@@ -526,6 +526,28 @@ def test_every_suppressed_record_is_counted(algorithm: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        ("full-domain", {"limit": 0.6}),
+        ("local-recoding", {"rounds": 1}),
+        ("pattern-guided", {"patterns": [[]]}),
+        ("mondrian", {}),
+    ],
+)
+def test_what_a_method_suppresses_in_a_new_run_is_counted(algorithm: str, options: dict[str, Any]) -> None:
+    """One partition: no larger one is advised."""
+    town = ["A"] * 6 + ["B"] * 6 + ["C"] * 2
+    frame = pd.DataFrame({"town": town, "ill": ["flu", "cold"] * 3 + ["flu"] * 6 + ["flu", "cold"]})
+    columns = {"town": {"role": "quasi-identifier", "kind": "suppression"}, "ill": {"role": "sensitive"}}
+    anon = af.anonymize(af.Table(frame, columns), algorithm, 3, seed=1, **options)
+    diverse = af.diversify(anon, "p-sensitivity", p=2, seed=2)
+    more = int(diverse.suppressed.sum() - anon.suppressed.sum())
+    assert more == (0 if algorithm == "mondrian" else 6)
+    clause = f"; {more} more records are suppressed for diversity" if more else ""
+    assert diverse.facts["compared"].endswith(" before it was made diverse" + clause)
+
+
 def test_all_suppressed_is_refused() -> None:
     table = towns(["flu"] * 6 + ["cold"] * 6, ["A", "B"] * 3 + ["C", "D"] * 3)
     for algorithm in ("mondrian", "k-concealment"):
