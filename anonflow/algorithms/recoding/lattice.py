@@ -179,13 +179,17 @@ def option_problems(
     options : mapping
         A method's.
     """
-    if domains is None or any(domain.shape == "set" for domain in domains):
+    if domains is None or any(domain.kind == "categorical" and domain.shape == "set" for domain in domains):
         return
     try:
         _checked_widths(domains, options.get("widths"))
     except ParameterError as error:
         yield "widths", error.text
-    columns = column_levels(Records(tuple(domains), np.zeros((0, len(domains)), np.int32)))
+    try:
+        columns = column_levels(Records(tuple(domains), np.zeros((0, len(domains)), np.int32)))
+    except ParameterError as error:  # numbers with codes
+        yield "levels", error.text
+        return
     levels = options.get("levels")
     numeric = {domain.column for domain in domains if domain.kind == "numeric"}
     if isinstance(levels, Mapping):

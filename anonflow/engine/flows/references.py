@@ -66,13 +66,20 @@ def column_problems(
 
 
 def check_columns(method: Algorithm, options: Mapping[str, Any], domains: Sequence[Domain]) -> None:
-    """Refuse options that do not go with the columns, or with one another.
+    """Refuse columns that the method cannot publish, and options that do not go with them or with one another.
 
     Raises
     ------
     ParameterError
         With the first problem.
     """
+    for domain in domains:
+        if (
+            domain.kind == "categorical"
+            and domain.shape == "set"
+            and (problem := method.levels_problem(domain.column))
+        ):
+            raise ParameterError(problem)
     for _, problem in column_problems(method, options, domains):
         raise ParameterError(problem, subject=method.name)
 

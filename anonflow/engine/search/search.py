@@ -225,7 +225,7 @@ class TargetSearch:
         self._watch(trial)
 
     def _guesses(self, begin: float) -> dict[Setup, Guess]:
-        """Return the estimate for each setup from stretches of the table; a method that refuses the table is a trial without result."""
+        """Return the estimate for each setup from stretches of the table; a method that refuses these is a trial without result."""
         setups = dict.fromkeys(candidate.setup for candidate in self._candidates)
         k = min((candidate.k for candidate in self._candidates), default=0)
         base = self.flow.runs[0].anonymize
@@ -244,10 +244,8 @@ class TargetSearch:
             method = REGISTRY[setup.algorithm]
             self.doing = f"timing {setup.algorithm} on some records"
             try:
-                # the records are the same for all methods that do not refuse them
-                records = within(self.table.records, method, base.boundaries)
-                if table is None:
-                    table = TimedTable.of(records, order)
+                if table is None:  # the same for every method that does not refuse the table
+                    table = TimedTable.of(within(self.table.records, method, base.boundaries), order)
                 if key not in models:
                     models[key] = None
                     models[key] = run_pilots(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import anonflow as af
@@ -427,16 +428,27 @@ def test_a_refusal_is_told_however_little_time_there_is(table: af.Table) -> None
     report = searched(
         table,
         {"loss": 0.9, "time": 1e-9},
-        algorithms=["mondrian", "greedy-cka", "pattern-guided"],
+        algorithms=["mondrian", "greedy-cka", "pattern-guided", "full-domain"],
         k=[3, 5],
         options={"pattern-guided": {"patterns": [["nobody"]]}},
         boundaries=False,
     )
     problems = {trial.candidate.setup.algorithm: str(trial.problem) for trial in report.trials}
-    assert set(problems) == {"greedy-cka", "pattern-guided"}
+    assert set(problems) == {"greedy-cka", "pattern-guided", "full-domain"}
     assert "keeps boundaries" in problems["greedy-cka"]
     assert "nobody" in problems["pattern-guided"]
-    assert len(report.trials) == 2
+    assert problems["full-domain"].startswith("full-domain: no hierarchy for ")
+    assert len(report.trials) == 3
+
+
+@pytest.mark.parametrize("method", ["full-domain", "local-recoding", "pattern-guided"])
+def test_numbers_with_codes_are_refused_before_anything_is_timed(method: str) -> None:
+    frame = pd.DataFrame({"income": [str(number) for number in range(20)] + ["N"] * 4})
+    column = {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"]}
+    table = af.Table(frame, {"income": column})
+    report = searched(table, {"loss": 0.9, "time": 1e-9}, algorithms=[method, "mondrian"], k=[3])
+    (trial,) = report.trials
+    assert str(trial.problem).startswith(f"{method}: column 'income' has numbers and codes")
 
 
 def test_a_search_whose_methods_all_refuse_has_trials_and_no_result(table: af.Table) -> None:
