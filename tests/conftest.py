@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from anonflow.engine.owner import checkpoints
 from tests import ROOT
 
 # The first example of a test may compile a kernel: neither a deadline nor "too slow" says anything then.
@@ -26,6 +28,14 @@ def nothing_is_forced_to_disk() -> Iterator[None]:
     """A run forces a dozen files to disk, which only a power cut can tell; tests about that put a call of their own here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_result_is_stored_by_chance() -> Iterator[None]:
+    """A run stores its partitions' results after a second of work, which a busy machine makes of any; tests about that say when."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints, "EVERY", math.inf)
         yield
 
 
