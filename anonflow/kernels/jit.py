@@ -11,7 +11,10 @@ So both can be tested, and a callee is compiled once, not once for each caller.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -22,7 +25,7 @@ from numba.extending import intrinsic, overload
 
 from anonflow.kernels.cache import KernelCache, is_empty
 
-__all__ = ["NO_NANS", "announce", "compiled_here", "jit", "popcount", "ready_here"]
+__all__ = ["NO_NANS", "announce", "compiled_here", "jit", "method_clock", "popcount", "ready_here"]
 
 NO_NANS = frozenset({"nnan", "nsz"})
 """The only subset of fast math in use: no NaN occurs and the sign of zero does not matter.
@@ -33,6 +36,40 @@ into them, so that all machines agree.
 
 _twins: dict[Callable[..., Any], Callable[..., Any]] = {}
 _dispatchers: list[Any] = []
+
+
+class _MethodClock:
+    """The clock of time limits: it stands still while any thread makes a kernel ready.
+
+    Notes
+    -----
+    Invariant: while `threads` > 0 make one ready, the clock shows `stopped` less `seconds`, the sum of all earlier such times.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._threads, self._stopped, self._seconds = 0, 0.0, 0.0
+
+    def now(self) -> float:
+        with self._guard:
+            return (self._stopped if self._threads else time.monotonic()) - self._seconds
+
+    @contextmanager
+    def stands(self) -> Iterator[None]:
+        with self._guard:
+            if not self._threads:
+                self._stopped = time.monotonic()
+            self._threads += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._threads -= 1
+                if not self._threads:
+                    self._seconds += time.monotonic() - self._stopped
+
+
+_clock = _MethodClock()
 
 
 def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
@@ -84,6 +121,7 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
     )(rebound)
     twin._cache = KernelCache(rebound, tuple(sorted(fastmath)))
     twin.get_call_template = partial(_call_template, type(twin).get_call_template, twin)
+    twin.compile = partial(_make_ready, twin.compile)
     _twins[function] = twin
     _dispatchers.append(twin)
     return twin
@@ -98,6 +136,20 @@ def _argument(argument: Any) -> Any:
     """Return the type of an argument: integers are int64, so a callee is not compiled again for a constant or for an int32 element."""
     plain: Any = types.unliteral(argument)
     return types.int64 if getattr(plain, "signed", False) else plain
+
+
+def _make_ready(compile_or_read: Callable[[Any], Any], signature: Any) -> Any:
+    """Compile a kernel, or read it from disk, while the clock of time limits stands."""
+    with _clock.stands():
+        return compile_or_read(signature)
+
+
+def method_clock() -> float:
+    """Return the seconds that time limits count: as ``time.monotonic``, less those in which kernels were compiled or read from disk.
+
+    A first run compiles for half a minute, which is no time of its method.
+    """
+    return _clock.now()
 
 
 def compiled_here() -> int:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
 from numba.core import types
 
-from anonflow.kernels.jit import NO_NANS, jit
+from anonflow.kernels import jit as module
+from anonflow.kernels.jit import NO_NANS, jit, method_clock
 
 
 def doubled(number: int) -> int:
@@ -40,3 +44,49 @@ def test_only_named_flags_and_plain_functions() -> None:
     with pytest.raises(ValueError, match="plain functions"):
         jit(len)
     assert frozenset({"nnan", "nsz"}) == NO_NANS
+
+
+def tripled(number: int) -> int:
+    return 3 * number
+
+
+def test_the_clock_of_time_limits_stands_while_a_kernel_is_made_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(module, "_clock", module._MethodClock())
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    assert method_clock() == 100
+    now[0] = 101.0
+    assert method_clock() == 101
+    with module._clock.stands():
+        now[0] = 120.0
+        assert method_clock() == 101
+        with module._clock.stands():  # another thread's, or that of a kernel that this one calls
+            now[0] = 125.0
+        assert method_clock() == 101
+    assert method_clock() == 101
+    now[0] = 127.0
+    assert method_clock() == 103
+
+
+def test_compiling_is_no_time_of_a_method() -> None:
+    """Another thread looks at the clock meanwhile."""
+    tripled_jit: Any = jit(tripled)
+    tripled_jit._cache.disable()
+    compile_or_read, begun = tripled_jit._compiler.compile, Event()
+
+    def slowly(*arguments: Any) -> Any:
+        begun.set()
+        time.sleep(1.0)
+        return compile_or_read(*arguments)
+
+    tripled_jit._compiler.compile = slowly
+    all_begin, begin = time.monotonic(), method_clock()
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(tripled_jit, 5)
+        assert begun.wait(60)
+        between = method_clock()
+        assert result.result() == 15
+        assert method_clock() - begin <= time.monotonic() - all_begin - 1.0
+        assert between - begin <= time.monotonic() - all_begin - 1.0

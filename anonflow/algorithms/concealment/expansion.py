@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from anonflow.errors import InfeasibleError, ParameterError, setting
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit, within_jit
 from anonflow.kernels.costs import load, unload
+from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
 
@@ -288,11 +288,11 @@ def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> St
         )
     origin = merged.own()
     boxes, work = empty_state(part.plan, n), empty_state(part.plan, k)
-    end = time.monotonic() + time_limit
+    end = method_clock() + time_limit
     for i in range(n):
         chosen, depth, best = np.full(k, -1, np.int64), 1, math.inf
         while depth > 0:
-            if time.monotonic() > end:
+            if method_clock() > end:
                 raise InfeasibleError(
                     f"exact: {i} of {n} records were done in {time_limit:g} seconds; raise "
                     + setting("time-limit", "time_limit")

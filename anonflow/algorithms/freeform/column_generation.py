@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from scipy.optimize import linprog
 
+from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def generated_bound(
     best : int
         What a known solution costs.
     end : float
-        When to stop, by ``time.monotonic``.
+        When to stop, by :func:`~anonflow.kernels.jit.method_clock`.
 
     Returns
     -------
@@ -72,9 +72,9 @@ def generated_bound(
     """
     bound = columns.lagrangian(prices, columns.reduced(prices))
     for _ in range(ROUNDS):
-        if time.monotonic() >= end or bound >= best:
+        if method_clock() >= end or bound >= best:
             break
-        solved = columns.relaxed(pool, end - time.monotonic())
+        solved = columns.relaxed(pool, end - method_clock())
         if solved is None:
             break
         value, latest = solved

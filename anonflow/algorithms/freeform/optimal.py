@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Annotated
 
 import numpy as np
@@ -20,6 +19,7 @@ from anonflow.errors import ParameterError, setting
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.reassign import slot_costs_jit
+from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID, State, empty_state
 from anonflow.loss import LOSSES
 from anonflow.option import Option
@@ -121,7 +121,7 @@ def optimal(
             + setting("partition-size", f"a partition_size of {LARGEST}", LARGEST)
             + " at most (14 to 60 for a proof), or the method two-phase"
         )
-    end = time.monotonic() + time_limit
+    end = method_clock() + time_limit
     if reciprocal:
         return _symmetric(part, k, time_limit, gap, end)
     origin = part.originals()
@@ -143,7 +143,7 @@ def optimal(
     else:
         bound = min(_loose_bound(part, k, time_limit, end), cost)
         room = min(NEAR, int(RATE * time_limit / 10))
-        if bound < cost * (1 - gap) and part.n * k <= room and time.monotonic() < end:
+        if bound < cost * (1 - gap) and part.n * k <= room and method_clock() < end:
             sets = near_sets(part.plan, origin, k, matches, room)
             copies = positions(sets, matches)
             # a proof about these sets alone only shows which of them cannot help
@@ -166,7 +166,7 @@ def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: floa
     every = math.comb(part.n, degree) * degree <= min(SETS, RATE * time_limit)
     room = min(NEAR, int(RATE * time_limit / 10)) // degree
     bound = 0 if every else min(_loose_bound(part, degree, time_limit, end), cost)
-    if every or (bound < cost * (1 - gap) and part.n <= room and time.monotonic() < end):
+    if every or (bound < cost * (1 - gap) and part.n <= room and method_clock() < end):
         model = SymmetricSets(
             all_sets(part.plan, origin, degree)
             if every
@@ -187,7 +187,7 @@ def _loose_bound(part: Partition, k: int, time_limit: float, end: float) -> int:
     """Return the sum of the least costs of covering k originals over all records; 0 if a loss may fall when more is covered."""
     if not LOSSES[part.loss].monotone:
         return 0
-    effort = min(1.0, time_limit / 60) if time.monotonic() < end else 0.0
+    effort = min(1.0, time_limit / 60) if method_clock() < end else 0.0
     return math.floor(float(record_bounds(part.records, k, part.loss, effort).sum()) / GRID)
 
 
@@ -216,7 +216,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
     origin : State
         The P originals.
     end : float
-        When to stop, by ``time.monotonic``.
+        When to stop, by :func:`~anonflow.kernels.jit.method_clock`.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
     before = math.inf
     # a round without gain may be followed by one with a gain, because the slots are drawn
     idle = rounds = 0
-    while idle < 3 and rounds < 40 and k < n and time.monotonic() < end:
+    while idle < 3 and rounds < 40 and k < n and method_clock() < end:
         rounds += 1
         slots = np.argsort(part.rng.random((n, k - 1)), axis=1) + 1
         for turn in range(k - 1):
@@ -242,7 +242,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
             taken, to = linear_sum_assignment(costs - costs.min(axis=0))
             if costs[taken, to].sum() < costs.diagonal().sum():
                 matches[to, slot[to]] = matches[taken, slot]
-            if time.monotonic() >= end:
+            if method_clock() >= end:
                 break
         now = float(costs[taken, to].sum())
         idle = idle + 1 if now >= before else 0

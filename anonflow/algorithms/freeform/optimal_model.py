@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +12,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_for
 from anonflow.kernels.costs import join_row, join_row_jit
 from anonflow.kernels.freeform.subsets import set_costs, set_costs_jit
+from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID, Plan, State, empty_state
 
 __all__ = ["Sets", "all_sets", "as_matches", "near_sets"]
@@ -53,7 +53,7 @@ class Sets:
         best : int
             Its cost.
         end : float
-            When to stop, by ``time.monotonic``.
+            When to stop, by :func:`~anonflow.kernels.jit.method_clock`.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class Sets:
         model.minimize(cp_model.LinearExpr.weighted_sum(amounts, (weights >> shift).tolist()))
         for place, s in enumerate(kept.tolist()):
             model.add_hint(amounts[place], copies.get(s, 0))
-        seconds = end - time.monotonic()
+        seconds = end - method_clock()
         if seconds <= 0.01:
             return copies, bound
         solver = solver_for(seconds, gap * best / 2**shift)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy import sparse
 
 from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_for
 from anonflow.algorithms.freeform.optimal_model import Sets
+from anonflow.kernels.jit import method_clock
 
 __all__ = ["SymmetricPrices", "SymmetricSets"]
 
@@ -99,7 +99,7 @@ class SymmetricSets:
         best : int
             Its cost.
         end : float
-            When to stop, by ``time.monotonic``.
+            When to stop, by :func:`~anonflow.kernels.jit.method_clock`.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class SymmetricSets:
         hinted = set(choices.tolist())
         for place, choice in enumerate(kept.tolist()):
             model.add_hint(taken[place], choice in hinted)
-        seconds = end - time.monotonic()
+        seconds = end - method_clock()
         if seconds <= 0.01:
             return choices, bound
         solver = solver_for(seconds, gap * best / 2**shift)

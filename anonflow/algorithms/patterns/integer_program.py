@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -14,6 +13,7 @@ from scipy import optimize, sparse
 from anonflow.algorithms.patterns.enumeration import transported
 from anonflow.algorithms.patterns.relaxation import relaxed
 from anonflow.algorithms.patterns.row_choices import RowChoices, searched
+from anonflow.kernels.jit import method_clock
 
 __all__ = ["NONE", "improved"]
 
@@ -159,7 +159,7 @@ def _without(choices: RowChoices, reduced: np.ndarray, opening: np.ndarray, boun
 
 def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | None, int]:
     """Return how many rows make each choice, if a solution was found in time, and a bound from below."""
-    if end <= time.monotonic() or len(choices.kind) > LARGEST:
+    if end <= method_clock() or len(choices.kind) > LARGEST:
         return None, 0
     c, t = len(choices.kind), len(choices.rows)
     ids, at = np.unique(choices.instance, return_inverse=True)
@@ -191,7 +191,7 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
         optimize.LinearConstraint(enough, 0, np.inf),
     ]
     whole = np.concatenate([np.zeros(c), np.ones(m)])
-    seconds = end - time.monotonic()
+    seconds = end - method_clock()
     solved = _in_time(
         end,
         lambda: optimize.milp(
@@ -235,6 +235,6 @@ def _in_time(end: float, work: Callable[[], Any]) -> Any:
 
     threading.Thread(target=solve, daemon=True).start()
     try:
-        return future.result(max(end - time.monotonic(), 0.0) + GRACE)
+        return future.result(max(end - method_clock(), 0.0) + GRACE)
     except TimeoutError:
         return None

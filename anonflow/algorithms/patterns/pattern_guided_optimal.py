@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -27,6 +26,7 @@ from anonflow.algorithms.patterns.pattern_guided import (
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import InfeasibleError, ParameterError, errors_of, setting
+from anonflow.kernels.jit import method_clock
 from anonflow.option import Option
 
 __all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
@@ -105,7 +105,7 @@ def pattern_guided_optimal(
     """
     if exact == "two" and k != 2:
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
-    end = time.monotonic() + time_limit
+    end = method_clock() + time_limit
     records = part.records
     with errors_of("pattern-guided-optimal", shared="pattern-guided"):
         allowed = within_boundaries(records, pattern_set(records.domains, patterns, weights, fallback))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from anonflow.algorithms.patterns.row_choices import RowChoices
+from anonflow.kernels.jit import method_clock
 
 __all__ = ["relaxed"]
 
@@ -64,7 +63,7 @@ def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarra
         if instance >= 0:
             enough[b].SetCoefficient(opened[b], -float(choices.k))
     objective.SetMinimization()
-    seconds = end - time.monotonic()
+    seconds = end - method_clock()
     if seconds <= 0:
         return None
     solver.SetTimeLimit(int(seconds * 1000) + 1)

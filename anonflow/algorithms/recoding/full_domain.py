@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels, fixed_levels, option_problems
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
+from anonflow.kernels.jit import method_clock
 from anonflow.option import Option
 from anonflow.partition import too_few
 from anonflow.table.records import Records
@@ -210,14 +210,14 @@ def search(
     InfeasibleError
         If boundaries leave no node that suppresses few enough, or whose classes are diverse.
     """
-    until = np.inf if time_limit is None else time.monotonic() + time_limit
+    until = np.inf if time_limit is None else method_clock() + time_limit
     columns = fixed_levels(column_levels(part.records, widths), levels)
     lattice = Lattice(part.records, columns, part.loss, part.sensitive)
     state = _KnownNodes(lattice, k, most_suppressed(part.records, limit), pool)
     proved = np.inf
     for place in np.argsort(lattice.bound, axis=None, kind="stable").tolist():
         bound = float(lattice.bound.flat[place])
-        if bound >= state.loss or (state.best is not None and time.monotonic() > until):
+        if bound >= state.loss or (state.best is not None and method_clock() > until):
             proved = bound
             break
         if state.least.flat[place] < state.loss:

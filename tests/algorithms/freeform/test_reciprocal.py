@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -43,7 +42,7 @@ from tests.cases.bounds import naive_cost, random_records
 from tests.cases.flow_files import flow_text
 from tests.cases.freeform import DYADIC, MEASURES, dyadic, part_of, total
 from tests.cases.tables import mixed
-from tests.checks import check_release, check_result
+from tests.checks import check_release, check_result, when_ready
 from tests.naive import loss as naive_loss
 from tests.naive import reciprocal as naive
 from tests.strategies import examples, seeded, tables
@@ -428,11 +427,11 @@ def test_no_symmetric_graph_loses_less_than_the_optimal_one(k: int) -> None:
 
 @pytest.mark.parametrize("limit", [0, 0.2, pytest.param(1.5, marks=pytest.mark.slow)])
 def test_optimal_keeps_its_limit_and_begins_with_two_phase_where_there_is_time(limit: float) -> None:
-    af.anonymize(numbers(30), "optimal", k=5, time_limit=0.1, reciprocal=True)  # compiles
     table = numbers(99)
-    begin = time.process_time()
-    ours = af.anonymize(table, "optimal", k=6, seed=1, time_limit=limit, reciprocal=True)
-    assert time.process_time() - begin < limit + 2
+    ours, seconds = when_ready(
+        lambda: af.anonymize(table, "optimal", k=6, seed=1, time_limit=limit, reciprocal=True)
+    )
+    assert seconds < limit + 2
     check_result(ours)
     assert ours.facts["lower_bound"] <= ours.facts["cost"] <= ours.facts["start"]
     other = af.anonymize(table, "two-phase" if limit > 1 else "greedy", k=6, seed=1, reciprocal=True)
