@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ matrix:
   anonymize.algorithm: [{methods}]
   anonymize.k: [5, 10]
 """
+
+STEPS = ["Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish"]
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 """Of axe."""
@@ -98,8 +101,14 @@ def flow(folder: Path, n: int = 400, size: int = 100, methods: str = "greedy, mo
 
 
 def step(page: Any, name: str) -> None:
+    """Choose a screen: the page marks it at once, and the server draws it and then the buttons below it."""
     page.locator("nav li button", has_text=name).click()
     page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
+    below = STEPS.index(name) + 1
+    if below < len(STEPS):
+        page.locator(".af-next button", has_text=STEPS[below]).wait_for()
+    else:
+        page.locator(".af-back button", has_text=STEPS[-2]).wait_for()
     page.wait_for_timeout(500)
     ready(page)
 
@@ -127,7 +136,8 @@ def seen(page: Any, text: str) -> Any:
 def press(page: Any, css: str, until: Callable[[], Any]) -> None:
     """Click a button until it was heard: one that comes while the layout moves may be lost."""
     for _ in range(5):
-        page.locator(f"{css} button").first.click()
+        with suppress(Exception):  # one that was heard late is disabled by now
+            page.locator(f"{css} button").first.click(timeout=10_000)
         try:
             until()
         except Exception:
@@ -143,9 +153,14 @@ def run_all(page: Any, text: str) -> None:
     seen(page, text).wait_for(timeout=120_000)
 
 
+def wait_in_page(page: Any, milliseconds: int) -> None:
+    """Wait by the page's own clock, for what the page does now and then: a page that stands still does nothing."""
+    page.evaluate("wait => new Promise(done => setTimeout(done, wait))", milliseconds)
+
+
 def audit(page: Any, axe: str, where: str, *, colours: bool = False) -> list[str]:
     """What axe finds on a page; of a page that was audited in other colours, in its colours alone."""
-    page.wait_for_timeout(1_000)  # names are given while the page is idle
+    wait_in_page(page, 1_500)  # names are given while the page is idle
     page.evaluate(axe)
     rules = {"type": "rule", "values": COLOURS} if colours else {"type": "tag", "values": RULES}
     # of what axe hands back, the rules that hold are megabytes

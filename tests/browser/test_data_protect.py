@@ -14,6 +14,7 @@ pytest.importorskip("playwright", reason="browsers are for developers")
 from playwright.sync_api import Error, expect
 
 from tests.browser.conftest import outside, ready, shot, upload
+from tests.browser.steps import step
 
 pytestmark = pytest.mark.browser
 
@@ -30,11 +31,6 @@ def people(path: Path, rows: int = 600) -> Path:
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
-
-
-def step(page: Any, name: str) -> None:
-    page.locator("nav li button", has_text=name).click()
-    page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
 
 
 def cell(page: Any, table: str, row: int, field: str) -> Any:
@@ -67,15 +63,14 @@ def test_a_file_is_uploaded_and_its_roles_are_chosen_in_the_table(
     ready(page)
     assert cell(page, ".af-columns", 1, "kind").inner_text() == "numeric"
     assert cell(page, ".af-columns", 4, "role").inner_text() == "sensitive"
-    before = page.get_by_text("are unique on these quasi-identifiers").inner_text()
+    unique = page.get_by_text("are unique on these quasi-identifiers")
+    before = unique.inner_text()
     choose(page, 3, "role", "insensitive")
     assert cell(page, ".af-columns", 3, "role").inner_text() == "insensitive"
-    after = page.get_by_text("are unique on these quasi-identifiers").inner_text()
-    assert before != after
+    expect(unique).not_to_have_text(before, timeout=30_000)
     page.get_by_role("button", name="Undo").click()
-    page.wait_for_timeout(500)
-    ready(page)
-    assert cell(page, ".af-columns", 3, "role").inner_text() == "quasi-identifier"
+    expect(cell(page, ".af-columns", 3, "role")).to_have_text("quasi-identifier", timeout=30_000)
+    expect(unique).to_have_text(before, timeout=30_000)
     # names and values of the file are text, whatever they look like
     assert page.title() != "owned"
     assert page.get_by_text("<b>zip</b>", exact=True).count() >= 2

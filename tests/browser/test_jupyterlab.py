@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,8 +132,10 @@ def run_all(page: Any, address: str) -> None:
     for _ in range(10):
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        page.wait_for_timeout(1_500)
-        if page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|\d+)\]")).count():
+        with suppress(Exception):
+            page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|\d+)\]")).first.wait_for(
+                timeout=10_000
+            )
             return
     raise AssertionError("the cells did not run")
 
@@ -160,10 +163,14 @@ def act_until(page: Any, act: Callable[[], None], seen: Any, tries: int = 6) -> 
     )
 
 
-def nudge(handle: Any, steps: int) -> None:
-    handle.focus()
-    for _ in range(steps):
-        handle.press("ArrowRight")
+def nudge(page: Any, handle: Any, to: int) -> None:
+    """Move a slider by keys, of which the first may be lost."""
+    for _ in range(20):
+        at = round(float(handle.get_attribute("aria-valuenow")))
+        if at == to:
+            return
+        handle.press("ArrowRight" if at < to else "ArrowLeft")
+        page.wait_for_timeout(300)
 
 
 START = """\
@@ -189,7 +196,7 @@ def test_the_explorer_compares_methods(page: Any, lab: Lab, theme: str) -> None:
     run = page.get_by_role("button", name="Run", exact=True).and_(page.locator(".jupyter-button"))
     run.wait_for()
     page.get_by_text("Results appear here").wait_for()
-    nudge(page.locator(".jupyter-widgets .noUi-handle").first, 2)
+    nudge(page, page.locator(".jupyter-widgets .noUi-handle").first, 7)
     page.locator(".widget-readout", has_text="7").wait_for()
     clicks = click_until(page, run, page.locator("td", has_text="mondrian"))
     page.locator(".anonflow-view td", has_text="greedy").first.wait_for()

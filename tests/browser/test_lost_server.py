@@ -92,7 +92,7 @@ def test_runs_that_were_done_come_back_and_those_at_work_are_named(
     new_page: Callable[..., Any], tmp_path: Path
 ) -> None:
     port = free_port()
-    census = flow(tmp_path, n=20_000, size=20_000, methods="mondrian, greedy")
+    census = flow(tmp_path, n=40_000, size=40_000, methods="mondrian, greedy")
     served = Served((census, "--port", str(port)), tmp_path)
     page = new_page()
     page.goto(served.url)
@@ -100,6 +100,7 @@ def test_runs_that_were_done_come_back_and_those_at_work_are_named(
     step(page, "Compare")
     press(page, ".af-run", lambda: seen(page, "2 of 4 runs done").wait_for(timeout=60_000))
     seen(page, "Running greedy").wait_for(timeout=60_000)
+    page.locator(".af-runs .tabulator-row").nth(1).wait_for()
     measures = page.locator(".af-runs .tabulator-row").all_inner_texts()
     assert len(measures) == 2
     served.process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests import ROOT
 from tests.browser.conftest import outside, ready, shot, upload
+from tests.browser.steps import press, step
 
 pytestmark = pytest.mark.browser
 
@@ -46,14 +48,6 @@ def heard(page: Any) -> list[str]:
 
     page.on("websocket", listen)
     return frames
-
-
-def step(page: Any, name: str, following: str | None) -> None:
-    page.locator("nav li button", has_text=name).click()
-    if following is not None:
-        page.locator(".af-next button", has_text=following).wait_for()
-    page.wait_for_timeout(300)
-    ready(page)
 
 
 def test_two_people_at_once_never_see_each_others_data(
@@ -94,15 +88,16 @@ def test_two_people_at_once_never_see_each_others_data(
     for page in pages.values():
         page.get_by_text("are unique on these quasi-identifiers").wait_for()
         ready(page)
-        step(page, "Compare", "Explore")
-        page.locator(".af-run button").first.click()
+        step(page, "Compare")
+        begun = page.locator(".af-progress progress").or_(page.get_by_text("Done: 1 run")).first
+        press(page, ".af-run", partial(begun.wait_for, timeout=10_000))
     for page in pages.values():
         page.locator("[role=status]", has_text="Done: 1 run").first.wait_for(timeout=120_000)
     for name, page in pages.items():
-        step(page, "Explore", "Publish")
-        step(page, "Publish", None)
-        page.locator(".af-draw button").first.click()
-        page.get_by_text("Every check passed").first.wait_for(timeout=60_000)
+        step(page, "Explore")
+        step(page, "Publish")
+        passed = page.get_by_text("Every check passed").first
+        press(page, ".af-draw", partial(passed.wait_for, timeout=60_000))
         with page.expect_download() as waiting:
             page.locator(".af-file-csv a, .af-file-csv button").first.click()
         target = tmp_path / f"{name}-release.csv"

@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import outside, ready, shot
+from tests.browser.steps import STEPS, step
 
 pytestmark = pytest.mark.browser
-
-STEPS = ["Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish"]
-
-
-def step(page: Any, name: str) -> Any:
-    return page.locator("nav li button", has_text=name)
 
 
 def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any], serve: Any) -> None:
@@ -27,7 +22,7 @@ def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any
         start = time.monotonic()
         page.goto(served.url)
         ready(page)
-        step(page, "Protect").wait_for()
+        page.locator("nav li button", has_text="Protect").wait_for()
         took.append(time.monotonic() - start)
         assert not page.errors, page.errors
     print(f"\nfirst page interactive after {', '.join(f'{seconds:.2f}' for seconds in took)} s")
@@ -49,15 +44,7 @@ def test_every_screen_in_light_and_dark_and_on_a_tablet_asks_nobody_else(
         theme = page.evaluate("document.documentElement.dataset.theme")
         assert theme == ("dark" if scheme == "dark" else "light")
         for label in STEPS:
-            step(page, label).click()
-            page.locator("nav li button[aria-current=step]", has_text=label).wait_for()
-            # the buttons below the screen change after it
-            after = STEPS.index(label) + 1
-            if after < len(STEPS):
-                page.locator(".af-next button", has_text=STEPS[after]).wait_for()
-            else:
-                page.locator(".af-back button", has_text=STEPS[-2]).wait_for()
-            page.wait_for_timeout(500)
+            step(page, label)
             ready(page)
             # nothing is wider than the page
             wide = page.evaluate(

@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import ready, upload
-from tests.browser.steps import CUT, SCROLLED, audit, in_light_and_dark, press, run_all, seen, step
+from tests.browser.steps import (
+    CUT,
+    SCROLLED,
+    audit,
+    in_light_and_dark,
+    press,
+    run_all,
+    seen,
+    step,
+    wait_in_page,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -115,7 +125,7 @@ def test_keys_reach_what_is_scrolled_and_nothing_else(
     scrolled = []
     for width in (600, 1680):
         page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_timeout(2_000)  # the page looks at its parts more than once a second
+        wait_in_page(page, 2_000)  # the page looks at its parts more than once a second
         places = page.evaluate(SCROLLED)
         assert [wider for wider, _ in places] == [is_stop for _, is_stop in places]
         scrolled.append(sum(wider for wider, _ in places))
