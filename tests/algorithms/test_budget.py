@@ -131,7 +131,8 @@ def test_a_partition_without_a_solution_took_its_time(monkeypatch: pytest.Monkey
     assert fit(monkeypatch, seconds, 5_000, 4.0).size > 100
 
 
-def test_not_beyond_boundary_classes() -> None:
+def test_not_beyond_boundary_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "time", Clock())  # a pause of the machine is no time of the method
     rng = np.random.default_rng(0)
     table = Table(
         pd.DataFrame({"a": rng.integers(0, 100, 300)}),
@@ -332,6 +333,7 @@ def chosen(folder: Path) -> list[dict[str, Any]]:
 def test_a_flow_records_its_choice_and_a_replay_repeats_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "time", Clock())
     path = write_flow(tmp_path, partition="{size: auto, budget: 5}")
     real = budgets.choose
     monkeypatch.setattr(
@@ -374,7 +376,8 @@ def test_a_run_that_is_picked_up_keeps_its_choice(
     assert chosen(tmp_path)[0]["partition-size"] == 6
 
 
-def test_a_matrix_may_hold_both(tmp_path: Path) -> None:
+def test_a_matrix_may_hold_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "time", Clock())
     path = write_flow(
         tmp_path,
         partition="{budget: 5}",
@@ -427,8 +430,9 @@ def test_wrong_flows_are_refused(partition: str, text: str, tmp_path: Path) -> N
 
 
 def test_the_shell_takes_budgets_and_refuses_wrong_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "time", Clock())
     path = write_flow(tmp_path)
     about = ["compare", tmp_path / "people.csv", "--schema", path, "--k", "3", "--algorithms", "greedy,nh"]
     status, out, _ = shell(capsys, *about, "--partition-size", "auto", "--budget", "5")
@@ -448,7 +452,8 @@ def test_the_shell_takes_budgets_and_refuses_wrong_ones(
         assert err.count("\n") == 1
 
 
-def test_compare_at_equal_budgets() -> None:
+def test_compare_at_equal_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "time", Clock())
     frame = af.compare(mixed(50), ["greedy", "hungarian"], k=[3], partition_size="auto", budget=3.0)
     assert frame["size"].tolist() == [50, 50]
     assert (frame["checks"] == "2/2").all()
