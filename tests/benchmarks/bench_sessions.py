@@ -206,7 +206,9 @@ def look(loop, main):
         if took > longest or took > 0.3:
             longest = max(longest, took)
             worst = sorted(places.items(), key=lambda item: -item[1])[:12]
-            out.write_text(json.dumps({"longest": longest, "places": worst}))
+            new = out.with_suffix(".new")
+            new.write_text(json.dumps({"longest": longest, "places": worst}))
+            new.replace(out)
         time.sleep(0.02)
 
 def watch():

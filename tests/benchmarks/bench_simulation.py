@@ -202,12 +202,14 @@ def seconds_of_threads() -> dict[str, float]:
     tick = os.sysconf("SC_CLK_TCK")
     seconds = {"client": 0.0, "scheduler": 0.0}
     for thread in threading.enumerate():
-        path = Path(f"/proc/self/task/{thread.native_id}/stat")
-        if path.exists():
-            user, system = path.read_text().rpartition(")")[2].split()[11:13]
-            seconds["scheduler" if "loop" in thread.name.lower() else "client"] += (
-                int(user) + int(system)
-            ) / tick
+        try:
+            stat = Path(f"/proc/self/task/{thread.native_id}/stat").read_text()
+        except OSError:  # it has ended
+            continue
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        seconds["scheduler" if "loop" in thread.name.lower() else "client"] += (
+            int(user) + int(system)
+        ) / tick
     return seconds
 
 
