@@ -53,7 +53,13 @@ class Spill:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        ended = self.path.with_name(f"{self.path.name}-ended")
+        try:
+            # a task that is still at work opens no file in it any more, which would keep the folder
+            self.path.rename(ended)
+        except OSError:
+            ended = self.path
+        shutil.rmtree(ended, ignore_errors=True)
 
     def file(self, name: str) -> str:
         """Return the path of one of its files."""

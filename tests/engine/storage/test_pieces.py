@@ -36,7 +36,7 @@ from anonflow.engine.storage import (
     scan,
     shuffle_buckets,
 )
-from anonflow.engine.storage.spill import Spill
+from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import (
     AnonflowError,
     DataError,
@@ -1037,7 +1037,7 @@ def test_a_data_set_in_pieces(tmp_path: Path) -> None:
     assert reports[1].release is None
 
 
-def test_a_table_in_hand_in_pieces() -> None:
+def test_a_table_in_hand_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flow that is no file puts its pieces into a folder of its own, which is gone with the run."""
     schema = {
         "age": {"role": "quasi-identifier", "kind": "numeric", "missing": "drop"},
@@ -1045,7 +1045,7 @@ def test_a_table_in_hand_in_pieces() -> None:
         "visits": {"role": "insensitive"},
     }
     table = Table(people(300), schema)
-    before = set(Path(tempfile.gettempdir()).glob("anonflow-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     item, two = (
         engine.run(
             Flow.for_table(table, ["greedy", "mondrian"], [3, 5], partition_size=40, pieces=pieces), seed=SEED
@@ -1058,7 +1058,7 @@ def test_a_table_in_hand_in_pieces() -> None:
     assert item.results[0].anonymization is not None
     assert two.results[0].anonymization is None
     assert item.warnings == two.warnings
-    assert set(Path(tempfile.gettempdir()).glob("anonflow-*")) <= before
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_table_of_mixed_values_is_refused_in_pieces() -> None:
@@ -1404,4 +1404,22 @@ def test_pieces_of_a_killed_process_are_removed(tmp_path: Path) -> None:
             assert not left.exists()
             assert own.path.exists()  # its process is alive
         assert stat.S_IMODE(own.path.stat().st_mode) == 0o700
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_task_that_is_late_keeps_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes a file while the folder is being emptied, between the list of its files and its end."""
+    rmtree = shutil.rmtree
+    spill = Spill(tmp_path)
+
+    def emptied(path: Path, **settings: Any) -> None:
+        for file in path.iterdir():
+            file.unlink()
+        with pytest.raises(FileNotFoundError):
+            save(spill.file("late"), rows=np.arange(3))
+        rmtree(path, **settings)
+
+    with spill:
+        save(spill.file("early"), rows=np.arange(3))
+        monkeypatch.setattr(shutil, "rmtree", emptied)
     assert not list(tmp_path.iterdir())
