@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from anonflow import cli, engine
 from anonflow.algorithms import registry
 from anonflow.algorithms.freeform.greedy import GREEDY
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.engine.execution import tasks
+from anonflow.engine.execution import schedulers, tasks
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.owner import checkpoints
+from anonflow.kernels import jit
 
 
 def shell(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -32,6 +34,8 @@ SEED = 0x1234567890ABCDEF1234567890ABCDEF
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Partitions that greedy worked on, by their first record; every result is worth a file."""
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(schedulers, "AHEAD", 1)  # no worker gets far ahead of who cancels
+    monkeypatch.setattr(jit, "announce", lambda is_missing: None)  # no partition is worked on to compile
     done: list[int] = []
 
     def run(part: Partition, k: int) -> Outcome:
@@ -59,6 +63,9 @@ def stopped_after(folder: Path, partitions: int, **settings: Any) -> None:
 
     with pytest.raises(Cancelled):
         engine.run(folder / "flow.yaml", on_event=listen, events=stream, workers=1, **settings)
+    for thread in threading.enumerate():
+        if thread.name.startswith("anonflow_"):
+            thread.join()  # what was under way has ended
 
 
 def published(folder: Path) -> bytes:

@@ -39,9 +39,8 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
         )
     ]  # fmt: skip
     try:
-        for _ in range(200):
-            if file.exists() and file.stat().st_size:
-                break
+        while not (file.exists() and file.stat().st_size):
+            assert started[0].poll() is None
             time.sleep(0.1)
         started += [
             subprocess.Popen(

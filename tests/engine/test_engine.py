@@ -290,7 +290,12 @@ def test_a_background_error_is_raised_by_the_result(tmp_path: Path) -> None:
 
 
 def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+
     def slow(*arguments: Any) -> Any:
+        begun.append(1)
+        if len(begun) == 5:
+            threading.Thread(target=stream.cancel).start()
         time.sleep(0.05)
         return match(*arguments)
 
@@ -298,11 +303,9 @@ def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tasks, "match", slow)
     write_flow(tmp_path, n=400, partition="{size: 3}")
     stream = engine.EventStream()
-    threading.Timer(0.3, stream.cancel).start()
-    begin = time.perf_counter()
     with pytest.raises(engine.Cancelled) as caught:
         engine.run(tmp_path / "flow.yaml", events=stream, workers=2)
-    assert time.perf_counter() - begin < 3
+    assert len(begun) < 50  # of 133: no worker gets far ahead
     assert caught.value.exit_status == 130
     assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 import anonflow as af
@@ -147,9 +149,21 @@ def test_what_a_run_does_for_each_partition_beside_the_method_counts(monkeypatch
     assert engine.run(flow, workers=1).results[0].seconds == pytest.approx(5 * 0.75)
 
 
-def test_the_peak_of_a_call_is_seen() -> None:
+def test_the_peak_of_a_call_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Any] = []
+    look = psutil.Process.memory_info
+
+    def counted(process: Any) -> Any:
+        looks.append(look(process))
+        return looks[-1]
+
+    monkeypatch.setattr(psutil.Process, "memory_info", counted)
+
     def work() -> int:
         held = np.ones(8_000_000)
+        before = len(looks)
+        while len(looks) < before + 2:  # one that began after this line
+            time.sleep(0.001)
         return int(held.sum())
 
     result, peak = with_peak(work)

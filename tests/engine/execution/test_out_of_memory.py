@@ -37,8 +37,9 @@ def hungry(settings, records, partition):
         with open({ended!r}, "a") as stream:
             stream.write("x")
         held = []
-        while len(held) < 40:  # far beyond the limit, were nobody to end it
-            held.append(np.ones(1 << 23))
+        for _ in range(6000):  # far beyond the limit, until somebody ends it
+            if len(held) < 20:
+                held.append(np.ones(1 << 23))
             time.sleep(0.02)
     return match(settings, records, partition)
 
