@@ -101,6 +101,7 @@ class Exploration:
         self._lock = threading.RLock()
         self._listeners: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
+        self._at_work = False
         self._handle: engine.Handle | None = None
         self._stop = threading.Event()
         self.finished: tuple[Finished, ...] = ()
@@ -251,7 +252,7 @@ class Exploration:
     def running(self) -> bool:
         """Whether runs are in progress."""
         thread = self._thread
-        return thread is not None and thread.is_alive()
+        return self._at_work and thread is not None and thread.is_alive()
 
     def start(self) -> None:
         """Run every method with this k in the background; each result appears in ``finished``.
@@ -269,6 +270,7 @@ class Exploration:
         self._stop.clear()
         self.progress = {flow.runs[0].name: 0.0 for flow in flows}
         self.status = "Starting."
+        self._at_work = True
         self._thread = threading.Thread(
             target=self._work, args=(flows,), name="anonflow-explorer", daemon=True
         )
@@ -284,7 +286,7 @@ class Exploration:
             handle.cancel()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until all runs are over.
+        """Wait until all runs are over, and the listeners were told.
 
         Raises
         ------
@@ -292,7 +294,7 @@ class Exploration:
             If they are not over after `timeout` seconds.
         """
         thread = self._thread
-        if thread is not None:
+        if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
             if thread.is_alive():
                 raise TimeoutError("the runs are not over yet")
@@ -314,8 +316,8 @@ class Exploration:
             done = f"{len(self.finished) - before} of {len(flows)} runs are done"
             self.status = f"Cancelled; {done}." if self._stop.is_set() else f"{done}."
             self.progress = {}
-            # a listener that reads ``running`` must read False
-            self._thread = None
+            # a listener that reads ``running`` must read False; who waits, waits until the listeners were told
+            self._at_work = False
             self._tell()
 
     def _run_one(self, flow: engine.Flow) -> engine.RunResult | None:

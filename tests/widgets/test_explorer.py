@@ -179,9 +179,7 @@ def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -
     model = Exploration(table, k=3, methods=["mondrian", "greedy", "nh"], partition_size=60)
     model.start()
     assert model.running
-    for _ in range(600):
-        if len(model.finished) == 1:
-            break
+    while len(model.finished) < 1:
         time.sleep(0.05)
     model.cancel()
     slow.set()
@@ -194,10 +192,35 @@ def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -
     assert list(model.runs["algorithm"]) == ["mondrian", "mondrian", "greedy", "nh"]
 
 
+def test_who_waits_finds_the_listeners_told(table: af.Table) -> None:
+    """Even who begins to wait when the last run is over, and the widgets are not yet drawn."""
+    model = Exploration(table, k=3, methods=["mondrian"], partition_size=60)
+    is_over, go, told = threading.Event(), threading.Event(), []
+
+    def listen() -> None:
+        if model.status == "1 of 1 runs are done." and not model.running:
+            is_over.set()
+            assert go.wait(60)
+            told.append(model.status)
+
+    model.listen(listen)
+    model.start()
+    assert is_over.wait(60)
+    threading.Timer(0.2, go.set).start()
+    model.wait(60)
+    assert told
+
+
 def test_progress_goes_up(table: af.Table) -> None:
     seen: list[float] = []
     model = Exploration(table, k=3, methods=["mondrian"], partition_size=50)
-    model.listen(lambda: seen.append(model.progress.get("mondrian k=3", -1.0)))
+    one_by_one = threading.Lock()  # whoever starts the runs tells it, too
+
+    def look() -> None:
+        with one_by_one:
+            seen.append(model.progress.get("mondrian k=3", -1.0))
+
+    model.listen(look)
     done(model)
     shares = [share for share in seen if share >= 0]
     assert shares == sorted(shares)
@@ -354,7 +377,7 @@ def test_a_slider_step_answers_at_once(table: af.Table) -> None:
     frame = af.datasets.census_like(30_000, seed=1)
     panel = af.explorer(af.Table(frame, af.datasets.schema("census_like")))
     panel.slider.value = 11
-    begin = time.process_time()
+    begin = time.thread_time()
     for k in range(12, 17):
         panel.slider.value = k
-    assert (time.process_time() - begin) / 5 < 0.2
+    assert (time.thread_time() - begin) / 5 < 0.2

@@ -32,6 +32,8 @@ _REVIEW = "review.json"
 _UNFINISHED = "unfinished.json"
 _FILES = "files"
 _NEW = "new-"
+_BEGUN = 60.0
+"""Seconds, at least, after which a folder without a name is lost: before, somebody may be about to lock and name it."""
 
 
 class SessionFolder:
@@ -241,7 +243,7 @@ class SessionFolders:
             if _time(path) > now:  # the clock was ahead
                 with suppress(OSError):
                     os.utime(path / _LOCK if (path / _LOCK).exists() else path)
-            elif now - _time(path) >= self.seconds:
+            elif now - _time(path) >= max(self.seconds, _BEGUN if path.name.startswith(_NEW) else 0.0):
                 lock = _locked(path)
                 if lock is not None:
                     SessionFolder(path, lock).delete()

@@ -77,6 +77,7 @@ class JobGroup:
         """Join the queue: the jobs run when it is the user's turn."""
         for job in self.jobs:
             job.ticket = line.join(owner, partial(self._work, job), self._tell)
+        self._schedule(self._show)  # a place in the queue can be told once its ticket is here
         threading.Thread(target=self._tick, name="anonflow-progress", daemon=True).start()
 
     def cancel(self) -> None:

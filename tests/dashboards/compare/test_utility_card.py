@@ -52,8 +52,8 @@ def done() -> Iterator[Workspace]:
 
 
 def waited(model: UtilityModel) -> None:
-    while model.measuring:
-        model.background.wait(WAIT)
+    model.background.wait(WAIT)  # also for what is drawn after the last number
+    assert not model.measuring
 
 
 def test_every_measure_that_is_declared_is_offered_with_its_direction_and_cost(done: Workspace) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
+from anonflow.dashboards.data import screen as screen_module
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.data.texts import OWN, RULES
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
@@ -39,6 +40,12 @@ steps:
   - verify: [covers, guarantee]
 """
 FILES = {"people.csv": PEOPLE, "people_hierarchy_age.csv": AGE, "town.csv": TOWN}
+
+
+@pytest.fixture(autouse=True)
+def dropped_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of one drop, however long the machine takes from one to the next."""
+    monkeypatch.setattr(screen_module, "TOGETHER", 3600.0)
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns, wrong_by
+from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.expected import ExpectedRun
 
@@ -16,7 +18,7 @@ WAIT = 300.0
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    workspace = Workspace()
+    workspace = Workspace(line=FairQueue(1))
     workspace.open_dataset("census_like", n=120, seed=1)
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3, 5])
@@ -27,9 +29,12 @@ def workspace() -> Iterator[Workspace]:
 def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace) -> None:
     model = ExpectedRuns(workspace)
     card = ExpectedCard(model=model)
+    go = threading.Event()
+    workspace._line.join("somebody", lambda: go.wait(WAIT), lambda: None)
     model.compute()
     assert model.computing
     assert card.start.disabled
+    go.set()
     model.background.wait(WAIT)
     assert [answer.name for answer in model.answers] == ["mondrian k=3", "mondrian k=5"]
     assert all(answer.seconds and answer.memory is not None for answer in model.answers)

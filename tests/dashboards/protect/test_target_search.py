@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from anonflow.dashboards.compare.model import CompareModel
 from anonflow.dashboards.protect.target_card import TargetCard
 from anonflow.dashboards.protect.target_search import TargetChoice
 from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
 
@@ -23,7 +26,7 @@ WAIT = 300.0
 
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
-    workspace = Workspace()
+    workspace = Workspace(line=FairQueue(1))
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(
         {
@@ -47,10 +50,13 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(workspace:
     choice = TargetChoice(workspace, percent=20.0, loss=None, seconds=600.0, chosen_only=True)
     card = TargetCard(choice=choice)
     before = workspace.draft.document
+    go = threading.Event()
+    workspace._line.join("somebody", lambda: go.wait(WAIT), lambda: None)
     choice.start()
     assert choice.searching
     assert card.start.disabled
     assert card.stop.visible
+    go.set()
     choice.background.wait(WAIT)
     assert not choice.searching
     assert choice.problem == ""
@@ -81,15 +87,30 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(workspace:
     assert workspace.ks == [best.candidate.k]
 
 
-def test_it_is_stopped_at_will_and_a_new_table_forgets_it(workspace: Workspace) -> None:
+def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     choice = TargetChoice(workspace, percent=50.0, loss=0.0001, seconds=600.0)
     choice.start()
     choice.stop()
     choice.background.wait(WAIT)
     assert not choice.searching
     assert choice.report.ended == "it was stopped"
+    heard = TargetChoice._heard
+    at_work, opened, told = threading.Event(), threading.Event(), threading.Event()
+
+    def late(*args: Any) -> None:  # a trial is over while the other table is opened
+        at_work.set()
+        assert opened.wait(WAIT)
+        heard(*args)
+        told.set()
+
+    monkeypatch.setattr(TargetChoice, "_heard", late)
     choice.start()
+    assert at_work.wait(WAIT)
     workspace.open_dataset("patients_example")
+    opened.set()
+    assert told.wait(WAIT)
     assert not choice.searching
     assert choice.trials == ()
     assert choice.report is None

@@ -135,17 +135,13 @@ def test_figures_are_for_named_addresses(running: Callable[..., Running], users:
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.mark.skipif(NGINX is None, reason="there is no nginx here")
 def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_path: Path) -> None:
     """The configuration that is delivered, with nginx' own passwords in the place of a single sign-on."""
     server = running(**SSO, hosts=("anonflow.test",), metrics=True)
-    port = free_port()
+    # nginx is handed its socket: a port that is only free may be taken meanwhile
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
     text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
     for old, new in {
         "/tmp/": f"{tmp_path}/",  # first: the others' paths have it, too
@@ -176,7 +172,10 @@ def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_pa
             settings,
         ],
         stderr=subprocess.DEVNULL,
+        env={**os.environ, "NGINX": f"{listening.fileno()};"},
+        pass_fds=(listening.fileno(),),
     )
+    listening.close()
     basic = "Basic " + base64.b64encode(b"anna:secret word").decode()
 
     def ask(path: str = "/", **headers: str) -> tuple[int, str]:

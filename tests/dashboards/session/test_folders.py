@@ -7,18 +7,20 @@ import os
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.session import folders as folder_module
 from anonflow.dashboards.session.folders import SessionFolder, SessionFolders
 from anonflow.errors import ParameterError
 
 
-def lost(folder: SessionFolder, seconds: float = 0.0) -> None:
+def lost(folder: SessionFolder, seconds: float = 0.0, now: float | None = None) -> None:
     """What the system does with a process that was killed, and then time goes by."""
     fcntl.flock(folder._lock, fcntl.LOCK_UN)
-    os.utime(folder.path / "lock", (time.time() - seconds,) * 2)
+    os.utime(folder.path / "lock", ((time.time() if now is None else now) - seconds,) * 2)
 
 
 @pytest.fixture
@@ -52,18 +54,21 @@ def test_the_youngest_is_taken_up_and_the_others_removed(folders: SessionFolders
     each = [folders.begin("anna") for _ in range(4)]
     for number, folder in enumerate(each[:3]):
         folder.keep(f"flow: {number}\n")
+    now = time.time()
     for folder, seconds in zip(each, (9, 5, 7, 1), strict=True):
-        lost(folder, seconds)
+        lost(folder, seconds, now)
     # these folders would say that what they began is alive
     assert SessionFolders(60.0, folders.home).begin("anna").draft == "flow: 1\n"
     assert [folder.path.exists() for folder in each] == [False, True, False, False]
 
 
-def test_its_time_is_over(tmp_path: Path, folders: SessionFolders) -> None:
+def test_its_time_is_over(tmp_path: Path, folders: SessionFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    monkeypatch.setattr(folder_module, "time", SimpleNamespace(time=lambda: now))
     early, late, alive, none = (folders.begin(key) for key in ("a", "b", "c", ""))
-    lost(early, 61)
-    lost(none, 61)
-    lost(late, 50)
+    lost(early, 61, now)
+    lost(none, 61, now)
+    lost(late, 50, now)
     os.utime(alive.path / "lock", (1, 1))
     (folders.home / "somebody-elses").mkdir()
     SessionFolders(60.0, tmp_path / "sessions").sweep()
@@ -74,6 +79,18 @@ def test_its_time_is_over(tmp_path: Path, folders: SessionFolders) -> None:
     assert (folders.home / "somebody-elses").exists()
     folders.sweep()  # the process that holds it says that it is alive
     assert time.time() - (alive.path / "lock").stat().st_mtime < 60
+
+
+def test_a_folder_that_is_just_begun_is_nobody_elses_to_delete(folders: SessionFolders) -> None:
+    """It has neither lock nor name yet; another server on the machine, which keeps nothing, sweeps."""
+    folder = folders.home / "new-abc"
+    folder.mkdir()
+    other = SessionFolders(0.0, folders.home)
+    other.sweep()
+    assert folder.exists()
+    os.utime(folder, (time.time() - 61,) * 2)
+    other.sweep()
+    assert not folder.exists()
 
 
 def test_a_clock_that_was_ahead_keeps_nothing_for_ever(folders: SessionFolders) -> None:

@@ -76,6 +76,7 @@ def test_runs_that_were_at_work_are_named_and_run_again(
     assert [run.name for run in again.runs] == ["mondrian k=3"]
     assert not again.running
     go_on.set()
+    first.wait(WAIT)  # it writes into the folder, too, as no killed server does
     again.start()
     again.wait(WAIT)
     assert sorted(run.result.k for run in again.runs) == [3, 3, 5]

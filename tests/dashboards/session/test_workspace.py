@@ -19,7 +19,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
-from anonflow.dashboards.session import screen_work
+from anonflow.dashboards.session import jobs, screen_work
 from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.fair_queue import FairQueue
 
@@ -270,11 +270,19 @@ def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
     threads = set()
     shares: list[dict[str, float]] = []
     workspace.param.watch(lambda event: seen.append(len(event.new)), "runs")
-    workspace.param.watch(lambda event: threads.add(threading.current_thread().name), "runs")
+    running: list[bool] = []
+    work = jobs.Job.work
+
+    def watched(job: jobs.Job, progressed: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return work(job, progressed)
+
+    monkeypatch.setattr(jobs.Job, "work", watched)
+    workspace.param.watch(lambda event: running.append(event.new), "running")
     workspace.param.watch(lambda event: shares.append(event.new), "progress")
     workspace.start()
-    assert workspace.running
     workspace.wait(WAIT)
+    assert running == [True, False]
     assert not workspace.running
     assert seen == [1, 2, 3, 4]
     assert all(name.startswith("anonflow-slot") for name in threads)
@@ -362,26 +370,25 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
 def test_a_queue_is_fair_and_says_where_one_stands() -> None:
     line = FairQueue(1)
     users = [Workspace(line=line) for _ in range(3)]
-    messages: list[str] = []
     order: list[int] = []
     try:
         for number, item in enumerate(users):
             opened(item, 120)
             item.set_ks([2, 3, 4])
             item.param.watch(lambda event, number=number: order.append(number), "runs")
-        users[2].param.watch(lambda event: messages.append(event.new), "status")
         gate = threading.Event()
         line.join("somebody", lambda: gate.wait(WAIT), lambda: None)
-        for item in users:
+        for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
             item.start()
-        time.sleep(0.2)
-        users[2]._show(users[2]._batch)
+            assert f"you are {place} in the queue" in item.status
         gate.set()
         for item in users:
             item.wait(WAIT)
         # three runs each, and nobody waits for more than one run of each of the others
         assert [sorted(order[at : at + 3]) for at in (0, 3, 6)] == [[0, 1, 2]] * 3
-        assert any("you are 3rd in the queue" in text for text in messages)
+        end = time.monotonic() + WAIT
+        while line.busy and time.monotonic() < end:  # a run is told before its thread leaves its slot
+            time.sleep(0.01)
         assert line.waiting == line.busy == 0
     finally:
         for item in users:
