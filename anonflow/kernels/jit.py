@@ -11,10 +11,10 @@ So both can be tested, and a callee is compiled once, not once for each caller.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -43,33 +43,45 @@ class _MethodClock:
 
     Notes
     -----
-    Invariant: while `threads` > 0 make one ready, the clock shows `stopped` less `seconds`, the sum of all earlier such times.
+    Invariant: while `_compiling` is not empty, the clock shows `_stopped` less `_seconds`, the sum of all earlier such times.
     """
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: in a child process the threads that made kernels ready are not there."""
         self._guard = threading.Lock()
-        self._threads, self._stopped, self._seconds = 0, 0.0, 0.0
+        self._compiling: set[object] = set()
+        self._stopped = self._seconds = 0.0
 
     def now(self) -> float:
+        """Return seconds since an arbitrary moment, without those of :meth:`stopped`."""
         with self._guard:
-            return (self._stopped if self._threads else time.monotonic()) - self._seconds
+            return (self._stopped if self._compiling else time.monotonic()) - self._seconds
 
-    @contextmanager
-    def stands(self) -> Iterator[None]:
-        with self._guard:
-            if not self._threads:
-                self._stopped = time.monotonic()
-            self._threads += 1
+    def stopped(self, work: Callable[[], Any]) -> Any:
+        """Return what `work` returns; the clock stands still meanwhile."""
+        own = object()
         try:
-            yield
-        finally:
             with self._guard:
-                self._threads -= 1
-                if not self._threads:
-                    self._seconds += time.monotonic() - self._stopped
+                if not self._compiling:
+                    self._stopped = time.monotonic()
+                self._compiling.add(own)
+            return work()
+        finally:
+            try:
+                with self._guard:
+                    if self._compiling == {own}:
+                        self._seconds += time.monotonic() - self._stopped
+                    self._compiling.discard(own)
+            finally:
+                self._compiling.discard(own)  # Ctrl-C came while the lock was awaited
 
 
 _clock = _MethodClock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_clock.reset)
 
 
 def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
@@ -139,9 +151,8 @@ def _argument(argument: Any) -> Any:
 
 
 def _make_ready(compile_or_read: Callable[[Any], Any], signature: Any) -> Any:
-    """Compile a kernel, or read it from disk, while the clock of time limits stands."""
-    with _clock.stands():
-        return compile_or_read(signature)
+    """Compile a kernel, or read it from disk, while the clock of time limits stands still."""
+    return _clock.stopped(partial(compile_or_read, signature))
 
 
 def method_clock() -> float:

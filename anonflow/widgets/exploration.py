@@ -294,7 +294,9 @@ class Exploration:
             If they are not over after `timeout` seconds.
         """
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is threading.current_thread() and not self._at_work:
+            return  # in a listener that is told of the end
+        if thread is not None:
             thread.join(timeout)
             if thread.is_alive():
                 raise TimeoutError("the runs are not over yet")

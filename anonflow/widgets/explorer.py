@@ -145,7 +145,7 @@ class Explorer:
         self.exploration.cancel()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until all runs are over.
+        """Wait until all runs are over, and the widgets are drawn.
 
         Raises
         ------

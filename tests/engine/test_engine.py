@@ -295,7 +295,7 @@ def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def slow(*arguments: Any) -> Any:
         begun.append(1)
         if len(begun) == 5:
-            threading.Thread(target=stream.cancel).start()
+            stream.cancel()
         time.sleep(0.05)
         return match(*arguments)
 

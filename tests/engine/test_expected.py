@@ -161,8 +161,9 @@ def test_the_peak_of_a_call_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def work() -> int:
         held = np.ones(8_000_000)
-        before = len(looks)
+        before, end = len(looks), time.monotonic() + 60
         while len(looks) < before + 2:  # one that began after this line
+            assert time.monotonic() < end
             time.sleep(0.001)
         return int(held.sum())
 

@@ -180,6 +180,7 @@ def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -
     model.start()
     assert model.running
     while len(model.finished) < 1:
+        assert model.running
         time.sleep(0.05)
     model.cancel()
     slow.set()
@@ -195,20 +196,20 @@ def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -
 def test_who_waits_finds_the_listeners_told(table: af.Table) -> None:
     """Even who begins to wait when the last run is over, and the widgets are not yet drawn."""
     model = Exploration(table, k=3, methods=["mondrian"], partition_size=60)
-    is_over, go, told = threading.Event(), threading.Event(), []
+    is_over, go, drawn = threading.Event(), threading.Event(), []
 
     def listen() -> None:
         if model.status == "1 of 1 runs are done." and not model.running:
             is_over.set()
             assert go.wait(60)
-            told.append(model.status)
+            drawn.append(model.status)
 
     model.listen(listen)
     model.start()
     assert is_over.wait(60)
     threading.Timer(0.2, go.set).start()
     model.wait(60)
-    assert told
+    assert drawn
 
 
 def test_progress_goes_up(table: af.Table) -> None:
@@ -377,7 +378,8 @@ def test_a_slider_step_answers_at_once(table: af.Table) -> None:
     frame = af.datasets.census_like(30_000, seed=1)
     panel = af.explorer(af.Table(frame, af.datasets.schema("census_like")))
     panel.slider.value = 11
-    begin = time.thread_time()
+    begin, threads = time.thread_time(), set(threading.enumerate())
     for k in range(12, 17):
         panel.slider.value = k
     assert (time.thread_time() - begin) / 5 < 0.2
+    assert not [thread for thread in threading.enumerate() if thread not in threads], "nothing goes on aside"

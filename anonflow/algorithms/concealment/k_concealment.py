@@ -109,7 +109,7 @@ def k_concealment(
 
         The bound on what is likely stays: it holds for any regular graph. The benchmark ``concealment`` has the figures.
     time_limit : float, optional
-        Seconds after which an exact choice ends with an error.
+        Seconds after which an exact choice ends with an error. The compilation of kernels in a first run is not counted.
 
     Returns
     -------

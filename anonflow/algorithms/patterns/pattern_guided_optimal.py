@@ -57,7 +57,8 @@ def pattern_guided_optimal(
     time_limit : float
         For each partition; when it is over, the best result found is kept.
 
-        The limit is that of the integer program; the facts say how far the result can be from the optimum.
+        The compilation of kernels in a first run is not counted. The limit is that of the integer program; the facts say how far
+        the result can be from the optimum.
     exact : {"ilp", "row-assignment", "two", "auto"}, optional
         Integer program; or an enumeration, for small tables.
 

@@ -76,7 +76,8 @@ def full_domain(
         Intervals begin at multiples of the width. Without it, widths that double, see
         :func:`anonflow.algorithms.recoding.lattice.column_levels`.
     time_limit : float, optional
-        Seconds after which the search stops with its best levels; without it, the search ends with the optimum.
+        Seconds after which the search stops with its best levels; without it, the search ends with the optimum. The
+        compilation of kernels in a first run is not counted.
 
     Returns
     -------

@@ -32,8 +32,8 @@ _REVIEW = "review.json"
 _UNFINISHED = "unfinished.json"
 _FILES = "files"
 _NEW = "new-"
-_BEGUN = 60.0
-"""Seconds, at least, after which a folder without a name is lost: before, somebody may be about to lock and name it."""
+_BEGUN_SECONDS = 60.0
+"""How old a folder is at least that is deleted though its session has not yet begun: somebody may be about to lock it."""
 
 
 class SessionFolder:
@@ -193,7 +193,7 @@ class SessionFolders:
             named = self.home / f"{_name(key)}-{secrets.token_hex(8)}"
             if RENAMES_OPEN:
                 path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700
-            else:  # it is new, so no process takes it for lost
+            else:
                 path = named
                 path.mkdir(mode=0o700)
             (path / _FILES).mkdir(mode=0o700)
@@ -240,10 +240,11 @@ class SessionFolders:
             folder.touch()
         now = time.time()
         for path in self._all():
+            is_begun = path.name.startswith(_NEW) or not (path / _LOCK).exists()
             if _time(path) > now:  # the clock was ahead
                 with suppress(OSError):
                     os.utime(path / _LOCK if (path / _LOCK).exists() else path)
-            elif now - _time(path) >= max(self.seconds, _BEGUN if path.name.startswith(_NEW) else 0.0):
+            elif now - _time(path) >= max(self.seconds, _BEGUN_SECONDS if is_begun else 0.0):
                 lock = _locked(path)
                 if lock is not None:
                     SessionFolder(path, lock).delete()

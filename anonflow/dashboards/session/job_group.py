@@ -77,8 +77,8 @@ class JobGroup:
         """Join the queue: the jobs run when it is the user's turn."""
         for job in self.jobs:
             job.ticket = line.join(owner, partial(self._work, job), self._tell)
-        self._schedule(self._show)  # a place in the queue can be told once its ticket is here
         threading.Thread(target=self._tick, name="anonflow-progress", daemon=True).start()
+        self._schedule(self._show)  # a place in the queue can be told once its ticket is here
 
     def cancel(self) -> None:
         """Stop running and waiting jobs; finished ones are kept."""

@@ -27,7 +27,7 @@ FEW = 40
 """Records, at least, that a method is compiled with."""
 
 BRIEF = 1.0
-"""Seconds, at most, that a method with a time limit takes while it is compiled."""
+"""Seconds, at most and beside the compiler's, that a method with a time limit takes when it is compiled."""
 
 _compiled: set[tuple[Any, ...]] = set()
 """The methods whose code this process has compiled."""

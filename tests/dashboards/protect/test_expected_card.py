@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns
 from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.expected import ExpectedRun
+from tests.dashboards.session.held_slots import held_slots
 
 WAIT = 300.0
 
@@ -29,12 +29,10 @@ def workspace() -> Iterator[Workspace]:
 def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace) -> None:
     model = ExpectedRuns(workspace)
     card = ExpectedCard(model=model)
-    go = threading.Event()
-    workspace._line.join("somebody", lambda: go.wait(WAIT), lambda: None)
-    model.compute()
-    assert model.computing
-    assert card.start.disabled
-    go.set()
+    with held_slots(workspace._line):
+        model.compute()
+        assert model.computing
+        assert card.start.disabled
     model.background.wait(WAIT)
     assert [answer.name for answer in model.answers] == ["mondrian k=3", "mondrian k=5"]
     assert all(answer.seconds and answer.memory is not None for answer in model.answers)

@@ -20,6 +20,7 @@ from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
+from tests.dashboards.session.held_slots import held_slots
 
 WAIT = 300.0
 
@@ -50,13 +51,11 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(workspace:
     choice = TargetChoice(workspace, percent=20.0, loss=None, seconds=600.0, chosen_only=True)
     card = TargetCard(choice=choice)
     before = workspace.draft.document
-    go = threading.Event()
-    workspace._line.join("somebody", lambda: go.wait(WAIT), lambda: None)
-    choice.start()
-    assert choice.searching
-    assert card.start.disabled
-    assert card.stop.visible
-    go.set()
+    with held_slots(workspace._line):
+        choice.start()
+        assert choice.searching
+        assert card.start.disabled
+        assert card.stop.visible
     choice.background.wait(WAIT)
     assert not choice.searching
     assert choice.problem == ""
@@ -97,20 +96,20 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
     assert not choice.searching
     assert choice.report.ended == "it was stopped"
     heard = TargetChoice._heard
-    at_work, opened, told = threading.Event(), threading.Event(), threading.Event()
+    at_work, opened, is_over = threading.Event(), threading.Event(), threading.Event()
 
     def late(*args: Any) -> None:  # a trial is over while the other table is opened
         at_work.set()
         assert opened.wait(WAIT)
         heard(*args)
-        told.set()
+        is_over.set()
 
     monkeypatch.setattr(TargetChoice, "_heard", late)
     choice.start()
     assert at_work.wait(WAIT)
     workspace.open_dataset("patients_example")
     opened.set()
-    assert told.wait(WAIT)
+    assert is_over.wait(WAIT)
     assert not choice.searching
     assert choice.trials == ()
     assert choice.report is None

@@ -7,7 +7,6 @@ fifty browsers are not there.
 from __future__ import annotations
 
 import os
-import threading
 import time
 
 import pytest
@@ -16,18 +15,11 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue
+from tests.dashboards.session.held_slots import held_slots
 
 pytestmark = pytest.mark.slow
 
 SESSIONS = 50
-
-
-def held(line: FairQueue) -> threading.Event:
-    """Hold all slots of a queue until the event is set: then everybody has come, however busy the machine is."""
-    event = threading.Event()
-    for slot in range(line.slots):
-        line.join(f"slot {slot}", lambda: event.wait(900), lambda: None)
-    return event
 
 
 def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None:
@@ -43,11 +35,10 @@ def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None
         for number, user in enumerate(users):
             user.open_dataset("census_like", n=3000, seed=number)
             user.param.watch(lambda event, number=number: lists[number].append(event.new), "status")
-        everybody_is_here = held(line)
-        for user in users:
-            user.start()
+        with held_slots(line):  # everybody comes before anybody is served
+            for user in users:
+                user.start()
         begin = time.monotonic()
-        everybody_is_here.set()
         for user in users:
             user.wait(900)
         seconds = time.monotonic() - begin
@@ -82,10 +73,9 @@ def test_a_user_with_many_runs_does_not_keep_the_others_waiting() -> None:
             item.open_dataset("census_like", n=500, seed=1)
             item.param.watch(lambda event, name=name: ended.append(name), "runs")
         greedy_user.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
-        both_are_here = held(line)
-        greedy_user.start()
-        other.start()
-        both_are_here.set()
+        with held_slots(line):
+            greedy_user.start()
+            other.start()
         for item in (greedy_user, other):
             item.wait(300)
         assert len(ended) == 11

@@ -22,6 +22,7 @@ from anonflow.dashboards import Draft, Limits, Workspace
 from anonflow.dashboards.session import jobs, screen_work
 from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.fair_queue import FairQueue
+from tests.dashboards.session.held_slots import held_slots
 
 WAIT = 60.0
 
@@ -376,12 +377,10 @@ def test_a_queue_is_fair_and_says_where_one_stands() -> None:
             opened(item, 120)
             item.set_ks([2, 3, 4])
             item.param.watch(lambda event, number=number: order.append(number), "runs")
-        gate = threading.Event()
-        line.join("somebody", lambda: gate.wait(WAIT), lambda: None)
-        for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
-            item.start()
-            assert f"you are {place} in the queue" in item.status
-        gate.set()
+        with held_slots(line):
+            for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
+                item.start()
+                assert f"you are {place} in the queue" in item.status
         for item in users:
             item.wait(WAIT)
         # three runs each, and nobody waits for more than one run of each of the others

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -267,6 +268,27 @@ def test_an_infeasible_run_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InfeasibleError):
         engine.run(tmp_path / "flow.yaml")
     assert not (tmp_path / "owner").exists()
+
+
+def test_results_are_stored_together_after_a_second_of_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[list[str]] = []
+    monkeypatch.setattr(checkpoints, "EVERY", 1.0)
+    monkeypatch.setattr(
+        checkpoints.Checkpoints, "write", lambda own, path, results: written.append([*results])
+    )
+    store = checkpoints.Checkpoints(tmp_path, b"key")
+    result: Any = SimpleNamespace(matched=tasks.Matched(Outcome.__new__(Outcome), 0.6))
+    for name in ("a", "b", "c"):
+        store.add(name, result)
+        if name != "b":
+            assert not store.due
+            continue
+        assert store.due
+        store.flush()
+        assert not store.due
+    assert written == [["a", "b"]]
 
 
 def test_a_run_without_work_worth_keeping_keeps_none(tmp_path: Path) -> None:
