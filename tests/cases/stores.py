@@ -226,7 +226,7 @@ def serving(certificate: Path | None = None) -> Iterator[Store]:
         yield store
     finally:
         store.shutdown()
-        thread.join(30)
+        thread.join(300)
         store.server_close()
 
 

@@ -94,7 +94,7 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     assert workspace.ks == [200]
     workspace.draft.undo()
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     assert captions(workspace)[4:] == ["1 run", "greedy k=10", "greedy k=10"]
     assert app.bar.status == workspace.status
 
@@ -135,7 +135,7 @@ def test_a_notebook_shows_a_table_or_a_frame() -> None:
         assert item.source == {"parquet": "people.parquet"}
         assert item.table.qi_columns == ("Age", "Gender")
         item.start()
-        item.wait(60)
+        item.wait(300)
         assert item.runs[0].ok
     finally:
         app.workspace.close()
@@ -265,7 +265,7 @@ def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
         first, bar, watched = app._screens[4], app.bar, len(app._watchers)
         app.workspace.set_ks([5])
         app.workspace.start()
-        app.workspace.wait(120)
+        app.workspace.wait(300)
         app.bar._handle_msg({"action": "here", "version": drawn})
         assert app.bar is not bar
         assert app._root[0] is app.bar

@@ -31,7 +31,7 @@ def table() -> af.Table:
 
 def done(panel: Any) -> Any:
     panel.start()
-    panel.wait(120)
+    panel.wait(300)
     return panel
 
 
@@ -41,7 +41,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     go = threading.Event()
 
     def run(part: Partition, k: int, **options: Any) -> Outcome:
-        go.wait(30)
+        go.wait(300)
         return GREEDY.run(part, k)
 
     method = Algorithm("greedy", run, "freeform", "", "k-regular", "", "")
@@ -184,7 +184,7 @@ def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -
         time.sleep(0.05)
     model.cancel()
     slow.set()
-    model.wait(60)
+    model.wait(300)
     assert not model.running
     assert list(model.runs["algorithm"]) == ["mondrian"]
     assert model.status == "Cancelled; 1 of 3 runs are done."
@@ -201,14 +201,14 @@ def test_who_waits_finds_the_listeners_told(table: af.Table) -> None:
     def listen() -> None:
         if model.status == "1 of 1 runs are done." and not model.running:
             is_over.set()
-            assert go.wait(60)
+            assert go.wait(300)
             drawn.append(model.status)
 
     model.listen(listen)
     model.start()
-    assert is_over.wait(60)
+    assert is_over.wait(300)
     threading.Timer(0.2, go.set).start()
-    model.wait(60)
+    model.wait(300)
     assert drawn
 
 
@@ -269,18 +269,18 @@ def test_what_is_chosen_while_another_thread_draws_is_taken(table: af.Table) -> 
         with panel._busy:
             panel._hushed = True
             drawing.set()
-            drawn.wait(10)
+            drawn.wait(300)
             panel._hushed = False
 
     artist = threading.Thread(target=draw)
     artist.start()
-    drawing.wait(10)
+    drawing.wait(300)
     user = threading.Thread(target=lambda: setattr(panel.slider, "value", 7))
     user.start()
     user.join(0.2)
     drawn.set()
-    artist.join(10)
-    user.join(10)
+    artist.join(300)
+    user.join(300)
     assert panel.k == panel.slider.value == 7
 
 
@@ -324,7 +324,7 @@ def test_the_count_at_risk_follows_k(table: af.Table) -> None:
 def test_run_fills_the_table_and_the_plots(table: af.Table) -> None:
     panel = af.explorer(table, k=3, methods=["greedy", "mondrian"], partition_size=100)
     panel.run.click()
-    panel.wait(120)
+    panel.wait(300)
     assert panel.results.value.count("<tr>") == 3
     assert "2/2" in panel.results.value
     assert [label for label, _ in panel.pick.options] == ["1: greedy, k = 3", "2: mondrian, k = 3"]
@@ -346,7 +346,7 @@ def test_cancel_is_a_button(table: af.Table, slow: threading.Event) -> None:
     assert not panel.stop.disabled
     panel.stop.click()
     slow.set()
-    panel.wait(60)
+    panel.wait(300)
     assert len(panel.runs) == 0
     assert "Cancelled; 0 of 1 runs are done." in panel.status.value
     assert panel.stop.disabled

@@ -32,7 +32,7 @@ def done() -> Iterator[Workspace]:
     workspace.set_algorithms(["greedy", "mondrian"])
     workspace.set_ks([3, 5])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -91,7 +91,7 @@ def test_measured_risk_is_that_of_the_attacker_who_knows_everybody(done: Workspa
     model = CompareModel(done)
     model.risk = "measured"
     for _ in range(len(done.runs)):
-        model.background.wait(30)
+        model.background.wait(300)
     assert not model.measuring
     assert set(model.measured) == {run.id for run in done.runs}
     for run in done.runs:
@@ -146,7 +146,7 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     small.set_algorithms(["mondrian"])
     assert model.history() == ["method: greedy → mondrian", "k: 10 → 4"]
     small.start()
-    small.wait(60)
+    small.wait(300)
     run = small.runs[0]
     small.draft.undo()
     assert small.algorithms == ["greedy"]
@@ -182,7 +182,7 @@ def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
     small.limits = Limits(seconds=1e-6)
     small.set_ks([3])
     small.start()
-    small.wait(60)
+    small.wait(300)
     model = CompareModel(small)
     row = model.rows().iloc[0]
     assert row["checks"] == "✗ no result"
@@ -198,9 +198,9 @@ def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:
     model = CompareModel(small)
     small.set_ks([3])
     small.start()
-    small.wait(60)
+    small.wait(300)
     model.risk = "measured"
-    model.background.wait(30)
+    model.background.wait(300)
     assert model.measured
     small.open_dataset("freeform_example")
     assert model.measured == {}
@@ -250,7 +250,7 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     seen: list[int] = []
     small.param.watch(lambda event: seen.append(len(screen.table.value)), "runs", precedence=1)
     screen.run.clicks += 1
-    small.wait(60)
+    small.wait(300)
     assert seen == [1, 2, 3, 4], "results arrive one by one"
     assert screen.results.visible
     assert screen.pair.visible
@@ -292,7 +292,7 @@ def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
     workspace.set_ks([3, 5])
     screen = CompareScreen(workspace=workspace)
     workspace.start()
-    workspace.wait(120)
+    workspace.wait(300)
     labels = screen.model.measures()
     # in the order of the declarations; the size of the smallest class judges nothing
     assert list(labels) == ["gcp", "usefulness", "row-types", "c-avg", "discernibility", "seconds"]
@@ -352,7 +352,7 @@ def test_a_run_is_named_noted_pinned_filtered_and_deleted() -> None:
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3, 5])
     workspace.start()
-    workspace.wait(120)
+    workspace.wait(300)
     screen = CompareScreen(workspace=workspace)
     second = workspace.runs[1]
     workspace.choose(second.id)

@@ -20,7 +20,7 @@ from anonflow.drawing.heat_map import difference_map
 from anonflow.utility import MEASURES, measures_of_analyses
 from anonflow.utility.analyses.association import associations_of
 
-WAIT = 120.0
+WAIT = 300.0
 
 
 @pytest.fixture(scope="module")

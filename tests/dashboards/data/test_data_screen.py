@@ -303,7 +303,7 @@ def test_hostile_uploads_are_one_sentence_and_change_nothing(
     screen.way.value = OWN
     before = set(workspace.folder.iterdir())
     send(screen.dropper, name, content, size=100_000)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert workspace.frame is None
     assert screen.wrong.visible
     assert "Not opened" in screen.wrong.object
@@ -327,12 +327,12 @@ def test_a_very_wide_table_is_refused_before_it_is_read(
 def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
     screen = DataScreen(workspace=workspace)
     send(screen.dropper, "bad.csv", b"")
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert screen.wrong.visible
     screen.missing.value = "?, NA"
     screen.delimiter.value = ";"
     send(screen.dropper, "good.csv", PEOPLE.replace(",", ";").replace("Volos", "NA").encode(), size=1000)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert not screen.wrong.visible
     assert len(workspace.frame) == 60
     assert workspace.frame["city"].isna().sum() == 20
@@ -411,7 +411,7 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
 
     def slowly(path: Path, *rest: Any, **kwargs: Any) -> Any:
         inside.set()
-        assert go.wait(30)
+        assert go.wait(300)
         return read(path, *rest, **kwargs)
 
     monkeypatch.setattr(table_sources, "read_upload", slowly)
@@ -420,20 +420,20 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
     path = item.folder / "upload-1"
     path.write_text("age,city\n" + "".join(f"{20 + i % 50},Athens\n" for i in range(60)))
     screen._open_file("people.csv", path)  # as the drop area does, on the event loop
-    assert inside.wait(30)
+    assert inside.wait(300)
     assert item.frame is None
     assert screen.reading.busy
     other.open_dataset("census_like", n=40)  # on the same loop, meanwhile
     assert len(other.frame) == 40
     go.set()
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert len(item.frame) == 60
     assert item.status.startswith("60 records")
     assert sorted(place.name for place in item.folder.iterdir()) == ["people.csv"]
     # what is no table is said in a sentence, and nothing of it is kept
     path.write_bytes(b"\x00\xff" * 50)
     screen._open_file("broken.csv", path)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert "broken.csv" in screen.wrong.object
     assert not list(item.folder.glob("*broken*")) + list(item.folder.glob("upload*"))
     item.close()
@@ -444,7 +444,7 @@ def test_while_a_large_table_is_coded_nothing_is_called_wrong(monkeypatch: pytes
     go, code = threading.Event(), sessions.code
 
     def slowly(*args: Any) -> Any:
-        assert go.wait(60)
+        assert go.wait(300)
         return code(*args)
 
     monkeypatch.setattr(screen_work, "FEW", 30)
@@ -459,8 +459,8 @@ def test_while_a_large_table_is_coded_nothing_is_called_wrong(monkeypatch: pytes
     for step in ("Risk", "Protect", "Compare"):
         app.step = STEPS.index(step)
     go.set()
-    workspace.wait(60)
-    screen.choice.background.wait(60)
+    workspace.wait(300)
+    screen.choice.background.wait(300)
     assert "unique on these quasi-identifiers" in screen.sentence.object
     assert not screen.trouble.visible
     assert "being coded" not in app.bar.status
@@ -473,7 +473,7 @@ def test_a_file_in_another_encoding_is_refused_in_the_words_of_the_screen(tmp_pa
     path = workspace.folder / "upload-1"
     path.write_bytes(b"town,age\n" + b"Gen\xe8ve,31\n" * 5)
     screen._open_file("latin.csv", path)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert "How the CSV file is written" in screen.wrong.object
     assert "source" not in screen.wrong.object
     workspace.close()
@@ -510,7 +510,7 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     assert [run.result.ok for run in workspace.runs] == [True]
     assert choice.choose("income", "codes", "")
     assert workspace.draft.get(("table", "columns", "income", "codes")) is None

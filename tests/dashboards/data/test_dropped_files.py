@@ -60,7 +60,7 @@ def drop(workspace: Workspace, files: dict[str, str]) -> DataScreen:
     screen.way.value = OWN
     for name, text in files.items():
         send(screen.dropper, name, text.encode(), size=100_000)
-        screen.reading.wait(30)
+        screen.reading.wait(300)
     return screen
 
 
@@ -174,7 +174,7 @@ def test_a_workbook_is_read_where_its_reader_is(
     data = (tmp_path / "people.xlsx").read_bytes()
     screen = DataScreen(workspace=workspace)
     send(screen.dropper, "people.xlsx", data, size=100_000)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert not screen.wrong.visible, screen.wrong.object
     assert workspace.source == {"excel": "people.xlsx"}
     assert workspace.table_name == "people.xlsx"
@@ -188,19 +188,19 @@ def test_a_workbook_is_read_where_its_reader_is(
     (tmp_path / "p.zip").write_bytes(kept)
     assert any("people.xlsx" in name for name in zipfile.ZipFile(tmp_path / "p.zip").namelist())
     send(screen.dropper, "people.csv", data, size=100_000)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert "call it .xlsx" in screen.wrong.object
     assert "people.xlsx</b> is still open" in screen.wrong.object
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     send(screen.dropper, "other.xlsx", data, size=100_000)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert "save its sheet as CSV" in screen.wrong.object
 
 
 def test_utf_16_is_recognized(workspace: Workspace) -> None:
     screen = DataScreen(workspace=workspace)
     send(screen.dropper, "people.csv", PEOPLE.encode("utf-16"), size=100_000)
-    screen.reading.wait(30)
+    screen.reading.wait(300)
     assert len(workspace.frame) == 40
     assert workspace.source["encoding"].startswith("utf-16")
 

@@ -34,10 +34,10 @@ def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> N
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     model = PublishModel(workspace)
     model.draw()
-    model.background.wait(60)
+    model.background.wait(300)
     assert model.publication is not None, model.problem
     findings = {each.criterion: each.holds for each in model.publication.findings}
     assert findings["units"] is True
@@ -76,7 +76,7 @@ def test_weights_that_none_can_be_are_one_sentence(
     assert sum(words in sentence for sentence in sentences) == 1, sentences
     model = RiskModel(workspace)
     model.compute()
-    model.background.wait(60)
+    model.background.wait(300)
     assert words in model.problem
     workspace.close()
 
@@ -86,7 +86,7 @@ def test_unequal_weights_are_a_sentence_where_a_model_forbids_them(tmp_path: Pat
     assert choice.choose("w", "role", "weight")
     model = RiskModel(workspace)
     model.compute()
-    model.background.wait(60)
+    model.background.wait(300)
     assert model.problem == ""
     assert "the weights are unequal" in model.picture.risk.population.refused
     workspace.close()

@@ -38,7 +38,7 @@ def done() -> Iterator[Workspace]:
     workspace.set_algorithms(["greedy", "mondrian", "k-concealment"])
     workspace.set_ks([4])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -127,7 +127,7 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     model = chosen(done, "greedy")
     assert model.attacks is None
     model.attack()
-    model.background.wait(60)
+    model.background.wait(300)
     assert not model.attacking
     assert model.problem == ""
     attacks = model.attacks
@@ -157,7 +157,7 @@ def test_a_new_table_ends_what_was_explored() -> None:
     workspace.open_dataset("census_like", n=60, seed=2)
     workspace.set_ks([3])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     model = ExploreModel(workspace)
     model.record = 59
     model.records()
@@ -265,7 +265,7 @@ def test_attack_on_the_screen(done: Workspace) -> None:
     screen = ExploreScreen(workspace=done)
     assert "Nobody has attacked" in screen.attacked.object
     screen.attack.clicks += 1
-    screen.model.background.wait(60)
+    screen.model.background.wait(300)
     assert "as promised" in screen.attacked.object
     assert "confidence 95 %" in screen.attacked.object
     assert not screen.attack.disabled
@@ -304,7 +304,7 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     workspace.set_algorithms(["full-domain"])
     workspace.set_ks([6])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     assert screen.levels.visible
     part = screen.model.lattice()
     assert part is not None
@@ -312,7 +312,7 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     draft = workspace.draft.text()
     for at, node in enumerate(part.nodes):
         screen._node_clicked(f"node:{at}")
-        workspace.wait(60)
+        workspace.wait(300)
         run = workspace.runs[-1]
         assert workspace.chosen == run.id
         assert run.result.anonymization.facts["levels"] == part.named(node)
@@ -351,12 +351,12 @@ def test_many_records_are_computed_and_searched_off_the_event_loop(
     monkeypatch.setattr(BeforeAfter, "containing", watched_containing)
     done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
     screen = ExploreScreen(workspace=done)
-    screen.model.aside.wait(60)
-    screen.model.searching.wait(60)
+    screen.model.aside.wait(300)
+    screen.model.searching.wait(300)
     assert "120 of 120 records" in screen.matching.object
     sought = screen.model.records().before["Marital"].iloc[0]
     screen.search.value = sought
-    screen.model.searching.wait(60)
+    screen.model.searching.wait(300)
     expected = len(containing(screen.model.records(), sought))
     assert f"{expected} of 120 records" in screen.matching.object
     assert threads["view"]
@@ -377,10 +377,10 @@ def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> Non
     workspace.set_algorithms(["greedy"])
     workspace.set_ks([4])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     screen = ExploreScreen(workspace=workspace)
     screen.model.attack()
-    screen.model.background.wait(60)
+    screen.model.background.wait(300)
     assert not screen.attack.disabled
     assert any(called(row) == ATTACKERS["unit"] for row in screen.model.attacks.rows)
     workspace.close()

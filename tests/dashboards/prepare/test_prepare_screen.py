@@ -126,7 +126,7 @@ def test_many_records_are_prepared_off_the_event_loop(
     form.step.value, form.column.value = "top-code", "age"
     form.fields["at"].value = 90.0
     form.add.clicks += 1
-    form.background.wait(30)
+    form.background.wait(300)
     assert form.workspace.table.frame["age"].max() == 90
     assert "top-code age: at 90" in form.changes.object
     assert not form.add.disabled
@@ -136,7 +136,7 @@ def test_many_records_are_prepared_off_the_event_loop(
     # what cannot be done is refused as it is of few
     form.fields["at"].value, form.column.value = 5.0, "town"
     form.add.clicks += 1
-    form.background.wait(30)
+    form.background.wait(300)
     assert "not numbers" in form.wrong.object
     assert len(form.workspace.draft.get(("table", "prepare"))) == 1
     assert "top-code age: at 90" in form.changes.object

@@ -10,5 +10,5 @@ def drawn(workspace: Workspace) -> PublishModel:
     """The model of the screen after its release was drawn."""
     model = PublishModel(workspace)
     model.draw()
-    model.background.wait(60)
+    model.background.wait(300)
     return model

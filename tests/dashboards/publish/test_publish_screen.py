@@ -32,7 +32,7 @@ def done() -> Iterator[Workspace]:
     workspace.set_algorithms(["greedy", "mondrian"])
     workspace.set_ks([3])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -43,7 +43,7 @@ def ready_to_draw(owner: Path) -> Workspace:
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     return workspace
 
 
@@ -114,7 +114,7 @@ def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:
     assert model.publication is None, "not without agreement"
     model.agreed = True
     model.draw()
-    model.background.wait(60)
+    model.background.wait(300)
     assert model.publication.ok
     assert not model.agreed, "an agreement is for one draw"
     done.open_dataset("freeform_example")
@@ -135,7 +135,7 @@ def test_a_release_of_people_who_were_released_before_needs_agreement(tmp_path: 
         assert again.drawn == []
         for _ in range(2):  # nothing is remembered of what is not handed out
             again.draw()
-            again.background.wait(60)
+            again.background.wait(300)
             assert again.publication is None
             assert "90 of 90 people are in an earlier release" in again.earlier
         assert screen.second.visible
@@ -144,7 +144,7 @@ def test_a_release_of_people_who_were_released_before_needs_agreement(tmp_path: 
         assert all(again.content(kind) == b"" for kind in PUBLIC | OWNER)
         again.agreed = True
         again.draw()
-        again.background.wait(60)
+        again.background.wait(300)
         assert again.publication.ok
         assert again.earlier in again.publication.warnings
         assert len(list((tmp_path / ".releases").glob("*.npz"))) == 2
@@ -169,7 +169,7 @@ def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.M
     )
     screen = PublishScreen(workspace=done)
     screen.model.draw()
-    screen.model.background.wait(60)
+    screen.model.background.wait(300)
     assert all(screen.model.content(kind) == b"" for kind in PUBLIC | OWNER)
     assert not screen.public.visible
     assert not screen.owner.visible
@@ -223,7 +223,7 @@ def test_a_large_table_is_looked_at_off_the_event_loop_and_only_for_who_sees_the
     monkeypatch.setattr(publish_model, "infer_columns", infer)
     screen = PublishScreen(workspace)
     page = screen.__panel__()
-    screen.model.guessing.wait(60)
+    screen.model.guessing.wait(300)
     assert threads == ["anonflow-aside"]
     workspace.set_column("age", role="quasi-identifier", kind="numeric", weight=3)
     assert "weight of age" in screen.link.object
@@ -254,7 +254,7 @@ def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace, 
     screen = PublishScreen(workspace=done)
     assert not screen.public.visible
     screen.model.draw()
-    screen.model.background.wait(60)
+    screen.model.background.wait(300)
     assert screen.public.visible
     assert screen.owner.visible
     assert "✓" in screen.state.object
@@ -288,7 +288,7 @@ def test_checks_never_stand_alone_beside_a_failing_line(done: Workspace) -> None
     """The release card is on the screen, with what each failing line needs; a page for a reviewer is among the files."""
     screen = PublishScreen(done)
     screen.model.draw()
-    screen.model.background.wait(120)
+    screen.model.background.wait(300)
     publication = screen.model.publication
     assert publication is not None
     assert publication.card is not None

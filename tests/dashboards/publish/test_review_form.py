@@ -18,7 +18,7 @@ from anonflow.dashboards.session.workspace import LONGEST_FIELD, Workspace
 from anonflow.engine.report.reviewer import FIELDS, filled_in
 from anonflow.errors import DataError, FlowError, ParameterError
 
-WAIT = 120.0
+WAIT = 300.0
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from anonflow.risk import population_risk
 from anonflow.table.infer import advise
 from tests.dashboards.data.uploading import send
 
-WAIT = 60.0
+WAIT = 300.0
 
 
 @pytest.fixture

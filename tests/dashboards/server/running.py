@@ -16,7 +16,7 @@ from tornado.websocket import websocket_connect
 
 from anonflow.dashboards.server.server import Server, ServerSettings
 
-WAIT = 60.0
+WAIT = 300.0
 PASSWORD = "correct horse battery"
 
 

@@ -14,7 +14,7 @@ from anonflow.dashboards.server import seats as module
 from anonflow.dashboards.server.seats import Seat, Seats
 from anonflow.dashboards.session.workspace import Workspace
 
-WAIT = 120.0
+WAIT = 300.0
 
 
 def page(connections: int = 1) -> Any:

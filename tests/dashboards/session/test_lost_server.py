@@ -13,7 +13,7 @@ from anonflow.dashboards.session import jobs
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.dashboards.session.workspace import Workspace
 
-WAIT = 60.0
+WAIT = 300.0
 
 
 def begun(home: Path) -> Workspace:

@@ -22,7 +22,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import project
 
-WAIT = 120.0
+WAIT = 300.0
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.fair_queue import FairQueue
 from tests.dashboards.session.held_slots import held_slots
 
-WAIT = 60.0
+WAIT = 300.0
 
 
 @pytest.fixture
