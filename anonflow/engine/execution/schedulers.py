@@ -49,6 +49,9 @@ BRIEF = 0.2
 TOGETHER_MOST = 64
 """The most calls that are sent together."""
 
+NEVER = "365d"
+"""Longer than any flow runs."""
+
 LOST = 1
 """The number of local workers that may end during a task; after one more, the task runs alone."""
 
@@ -368,6 +371,8 @@ class Executor:
             "distributed.worker.memory.pause": False,
             "distributed.worker.memory.terminate": False if self._memory is None else 0.99,
             "distributed.scheduler.allowed-failures": LOST,
+            # its nanny starts it again, however long that takes on a busy machine; Dask would dismiss both
+            "distributed.deploy.lost-worker-timeout": NEVER,
             # anonflow gives the same warning; a worker would write it to the terminal
             "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
         }

@@ -139,6 +139,21 @@ def test_what_waits_on_a_worker_that_ends_is_not_given_up_with_it(
         assert [arrived[i] for i in range(bad, 6)] == list(range(bad, 6))
 
 
+def test_a_worker_that_comes_back_late_is_waited_for(tmp_path: Path) -> None:
+    """Dask gives up a worker that is away for 15 seconds (here for one), and never starts another one."""
+    source = tmp_path / "late.py"
+    source.write_text("import time\n\ndef dask_setup(worker):\n    time.sleep(2)\n", encoding="utf-8")
+    settings = {
+        "distributed.worker.preload": [str(source)],
+        "distributed.deploy.lost-worker-timeout": "1s",
+    }
+    calls = [Call(signal.raise_signal, (9,), key="bad"), Call(abs, (-1,), key="good")]
+    with dask.config.set(settings), Executor("processes", 1, EventStream(), wait=30.0) as executor:
+        arrived = {call.key: result for call, result in executor.stream(calls)}
+    assert isinstance(arrived["bad"], tasks.Failed)
+    assert arrived["good"] == 1
+
+
 def test_an_undisturbed_run_stays_within_its_memory(tmp_path: Path) -> None:
     """The limit of the other tests is one that a worker keeps."""
     assert engine.run(flow_in(tmp_path / "quiet", "false", more=MEMORY), seed=SEED).ok
