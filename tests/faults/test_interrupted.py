@@ -193,20 +193,20 @@ def test_a_run_that_cannot_clean_up_ends_at_the_third_signal(tmp_path: Path) -> 
     """
     flow = write_flow(tmp_path, source="{csv: people.csv, pieces: 20}", publish=REPORTED)
     code = textwrap.dedent(stuck) + "\nfrom anonflow.cli import main\nmain()\n"
-    running = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", code, "run", str(flow), *QUIET],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
-    )  # fmt: skip
-    assert running.stdout is not None
-    running.stdout.readline()
-    for _ in range(2):  # a signal that comes before the last one was counted may not count
-        running.send_signal(signal.SIGINT)
-        assert running.stdout.readline() == "heard\n"
-    running.send_signal(signal.SIGINT)
-    try:
-        _, err = running.communicate(timeout=30)
-    finally:
-        running.kill()
+    ) as running:  # fmt: skip
+        try:
+            assert running.stdout is not None
+            running.stdout.readline()
+            for _ in range(2):  # a signal that comes before the last one was counted may not count
+                running.send_signal(signal.SIGINT)
+                assert running.stdout.readline() == "heard\n"
+            running.send_signal(signal.SIGINT)
+            _, err = running.communicate(timeout=30)
+        finally:
+            running.kill()
     assert (running.returncode, err) == (130, MESSAGE)
 
 

@@ -371,7 +371,7 @@ class Executor:
             "distributed.worker.memory.pause": False,
             "distributed.worker.memory.terminate": False if self._memory is None else 0.99,
             "distributed.scheduler.allowed-failures": LOST,
-            # its nanny starts it again, however long that takes on a busy machine; Dask would dismiss both
+            # a worker that ended is started again by its nanny; Dask dismisses both if that takes longer than this
             "distributed.deploy.lost-worker-timeout": NEVER,
             # anonflow gives the same warning; a worker would write it to the terminal
             "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",

@@ -148,7 +148,7 @@ def test_a_worker_that_comes_back_late_is_waited_for(tmp_path: Path) -> None:
         "distributed.deploy.lost-worker-timeout": "1s",
     }
     calls = [Call(signal.raise_signal, (9,), key="bad"), Call(abs, (-1,), key="good")]
-    with dask.config.set(settings), Executor("processes", 1, EventStream(), wait=30.0) as executor:
+    with dask.config.set(settings), Executor("processes", 1, EventStream()) as executor:
         arrived = {call.key: result for call, result in executor.stream(calls)}
     assert isinstance(arrived["bad"], tasks.Failed)
     assert arrived["good"] == 1
