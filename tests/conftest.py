@@ -22,6 +22,23 @@ settings.register_profile("quick", max_examples=10, **_ALWAYS)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_ALWAYS)
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
+TRIED_AGAIN = "tried again: "
+"""A line of pytest's summary begins so; ``.ci/run`` counts them."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Try what a busy machine can spoil again, at most twice."""
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        for item in items:
+            if item.get_closest_marker("machine"):
+                item.add_marker(pytest.mark.flaky(reruns=2))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name every test that was tried again, also where it passed then."""
+    for nodeid in sorted({report.nodeid for report in terminalreporter.stats.get("rerun", ())}):
+        terminalreporter.write_line(TRIED_AGAIN + nodeid)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_forced_to_disk() -> Iterator[None]:
