@@ -198,16 +198,16 @@ def _importers(kernels: Path, changed: str) -> set[str]:
         path.relative_to(kernels).as_posix(): path.read_text(encoding="utf-8")
         for path in kernels.rglob("*.py")
     }
-    found, waiting = {changed}, [changed]
+    importers, waiting = {changed}, [changed]
     while waiting:
         module = "anonflow.kernels." + waiting.pop().removesuffix(".py").replace("/", ".").removesuffix(
             ".__init__"
         )
         for name, text in names.items():
-            if name not in found and re.search(rf"\b{re.escape(module)}\b", text):
-                found.add(name)
+            if name not in importers and re.search(rf"\b{re.escape(module)}\b", text):
+                importers.add(name)
                 waiting.append(name)
-    return found
+    return importers
 
 
 def _notes(path: Path) -> dict[str, str]:
