@@ -24,12 +24,9 @@ def place(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """The collector looks at all nodes again and again while there are more of them: it waits."""
-    gc.disable()
-    try:
-        return ast.parse(path.read_text(encoding="utf-8"), filename=place(path))
-    finally:
-        gc.enable()
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=place(path))
+    gc.freeze()  # the collector would look at all these nodes again and again while there are more of them
+    return tree
 
 
 @cache
@@ -39,7 +36,8 @@ def nodes_of(path: Path) -> list[ast.AST]:
 
 @pytest.fixture(scope="module", autouse=True)
 def forget_trees() -> Iterator[None]:
-    """All those nodes: the collector would look at them in every later test of the process."""
+    """A process that runs other tests afterwards does not keep them."""
     yield
     nodes_of.cache_clear()
     tree_of.cache_clear()
+    gc.unfreeze()
