@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import typer
 from hypothesis import HealthCheck, settings
 
 from anonflow.engine.owner import checkpoints
@@ -53,6 +55,14 @@ def no_result_is_stored_by_chance() -> Iterator[None]:
     """A run stores its partitions' results after a second of work, which a busy machine makes of any; tests about that say when."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "EVERY", math.inf)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_command_line_is_built_once() -> Iterator[None]:
+    """A process needs its options once; tests that call the command hundreds of times would build them anew each time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from anonflow import cli
 from anonflow.table.files.read import MOST_COLUMNS
+from tests import ROOT
 from tests.cases.flow_files import COLUMNS, everything_in, people, write_flow
+from tests.cases.runs import shell
 
 Case = Callable[[Path], list[str]]
 
@@ -131,7 +135,7 @@ case("csv: many columns that are not there", 2, "and 1,990 more", flow(columns=(
     "    age: {role: quasi-identifier, kind: numeric}\n"
     + "".join(f"    c{i}: {{role: sensitive}}\n" for i in range(2_000))
 )))  # fmt: skip
-case("parquet: too many columns", 2, f"has {MOST_COLUMNS + 1} columns", lambda folder: [
+case("wide parquet: too many columns", 2, f"has {MOST_COLUMNS + 1} columns", lambda folder: [
     "run", str(write_flow(folder, source="{parquet: wide.parquet}"))
 ] if _wide(folder / "wide.parquet") else [])  # fmt: skip
 for _pieces in ("false", "20"):
@@ -603,26 +607,64 @@ for _code in ("9", "'-9'"):
         ))  # fmt: skip
 
 
+def kind(name: str) -> str:
+    """A command, or what is wrong: what stands before the colon."""
+    return name.partition(": ")[0] if ": " in name else "parameters"
+
+
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name == "parquet: too many columns")) for name in CASES],
+    "cases",
+    [
+        pytest.param(list(names), id=title, marks=[pytest.mark.slow] * (title == "wide parquet"))
+        for title, names in groupby(sorted(CASES, key=kind), key=kind)
+    ],
 )
 def test_wrong_input_has_its_status_and_writes_nothing(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cases: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], subtests: pytest.Subtests
 ) -> None:
-    status, says, make = CASES[name]
-    arguments = make(tmp_path)
-    before = everything_in(tmp_path)
-    with pytest.raises(SystemExit) as caught:
-        cli.main([*arguments, *(["--quiet"] if arguments[0] in ("run", "compare") else [])])
-    out, err = capsys.readouterr()
-    assert caught.value.code == status, err
-    assert says in err
-    assert err.startswith(("anonflow: ", "warning: "))
-    assert len(err.splitlines()) <= 12
-    for value in (SECRET, "Athens", "Crète", "10431-77", "Traceback", "Error("):
-        assert value not in err + out
-    assert everything_in(tmp_path) == before
+    for number, name in enumerate(cases):
+        with subtests.test(name):
+            status, says, make = CASES[name]
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            arguments = make(folder)
+            before = everything_in(tmp_path)
+            code, out, err = shell(
+                capsys, *arguments, *(["--quiet"] if arguments[0] in ("run", "compare") else [])
+            )
+            assert code == status, err
+            assert says in err
+            assert err.startswith(("anonflow: ", "warning: "))
+            assert len(err.splitlines()) <= 12
+            for value in (SECRET, "Athens", "Crète", "10431-77", "Traceback", "Error("):
+                assert value not in err + out
+            assert everything_in(tmp_path) == before
+
+
+@pytest.mark.slow
+def test_a_process_ends_with_the_status_of_what_happened(tmp_path: Path) -> None:
+    """All other cases call the command in the process of the tests."""
+    flow = write_flow(tmp_path)
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    for status, words in enumerate(
+        (
+            f"validate {flow}",
+            f"run {write_flow(bad, partition='{}', anonymize='{algorithm: greedy, k: 61}')}",
+            f"run {tmp_path / 'none.yaml'}",
+            "datasets >/dev/full",
+        )
+    ):
+        done = subprocess.run(
+            ["sh", "-c", f"exec '{sys.executable}' -m anonflow {words}"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, f"{words}: {done.stderr}"
+        assert (done.stderr == "") is (status == 0), words
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -635,15 +677,12 @@ def test_wrong_input_has_its_status_and_writes_nothing(
 def test_validate_finds_it_with_its_line(
     changes: dict[str, str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = _with("validate @flow.yaml", "x", "", **changes)(tmp_path)
-    with pytest.raises(SystemExit) as caught:
-        cli.main(arguments)
-    err = capsys.readouterr().err
-    assert caught.value.code == 2
+    status, _, err = shell(capsys, *_with("validate @flow.yaml", "x", "", **changes)(tmp_path))
+    assert status == 2
     assert says in err
     assert err.startswith(f"{tmp_path / 'flow.yaml'}:")
     assert len(err.splitlines()) == 1
 
 
 def test_the_cases_are_many() -> None:
-    assert len(CASES) >= 60
+    assert len(CASES) >= 200
