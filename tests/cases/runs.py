@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,6 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def run(part: Partition, k: int) -> Outcome:
         done.append(int(part.records.codes[0].sum()))
-        time.sleep(0.03)
         return GREEDY.run(part, k)
 
     method = Algorithm("greedy", run, "freeform", "", "k-regular", "", "")

@@ -1,4 +1,4 @@
-"""A cluster of two workers, for tests of the engine."""
+"""A cluster of two workers, and workers that a test owns, for tests of the engine."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from tests import ROOT
+from tests.cases.workers import workers
+
+__all__ = ["workers"]
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import Failed
 from anonflow.errors import AnonflowError, InfeasibleError
 from tests.cases.boundaries import people
+from tests.cases.workers import Workers
 
 FLOW = """
 flow: bounded
@@ -158,9 +159,8 @@ steps:
 
 
 @pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
-@pytest.mark.parametrize("scheduler", ["threads", "processes"])
 def test_the_first_partition_without_a_solution_is_told(
-    method: str, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: Workers
 ) -> None:
     """Whichever ends first; as af.anonymize says it, with the number of partitions."""
     # along the lexicographic order: one that can be done, then 1 row alone, then 2
@@ -168,20 +168,24 @@ def test_the_first_partition_without_a_solution_is_told(
     (tmp_path / "codes.csv").write_text("\n".join(["a,b", *rows]))
     path = tmp_path / "strict.yaml"
     text = STRICT.replace("METHOD", method)
-    path.write_text(f"{text}run: {{scheduler: {scheduler}, workers: 2}}\n")
     arriving_backwards(monkeypatch)
-    with pytest.raises(InfeasibleError) as caught:
-        af.run(path)
+    messages = []
+    for scheduler in ("threads", "processes"):
+        path.write_text(f"{text}run: {{scheduler: {scheduler}, workers: 2}}\n")
+        with pytest.raises(InfeasibleError) as caught:
+            af.run(path)
+        messages.append(caught.value.message)
+    assert sum(map(len, workers.sent)) == 3
     kind = {"role": "quasi-identifier", "kind": "suppression"}
     table = af.Table(pd.read_csv(tmp_path / "codes.csv", dtype=str), {"a": kind, "b": kind})
     with pytest.raises(InfeasibleError) as expected:
         af.anonymize(
             table, method, 4, partition_size=8, patterns={"at-most": 0}, fallback="strict", workers=2
         )
-    assert caught.value.message == expected.value.message
-    assert caught.value.message.endswith("(in one of 3 partitions)")
+    assert messages == [expected.value.message] * 2
+    assert messages[0].endswith("(in one of 3 partitions)")
     if method == "pattern-guided":
-        assert "1 row agrees" in caught.value.message
+        assert "1 row agrees" in messages[0]
 
 
 def arriving_backwards(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,89 +5,95 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.runs import shell
-from tests.faults.processes import COMMAND, EVERYTHING, anonflow, changed, environment, published
+from tests.faults.processes import COMMAND, EVERYTHING, Forks, anonflow, changed, environment, published
 
 pytestmark = pytest.mark.slow
 
 
-def in_shell(folder: Path, ending: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command in a shell that does something to its streams."""
-    line = " ".join([*COMMAND, *(arguments or ("run", str(folder / "flow.yaml"))), ending])
+@pytest.fixture(scope="module")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    process = Forks(tmp_path_factory.mktemp("streams"))
+    yield process
+    process.close()
+
+
+def in_shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {line}"],
+        ["bash", "-c", line],
         env=environment(), cwd=folder, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("ending", ["2>&-", "2>/dev/full", "2> >(exec true)", "--json 2>&-"])
-def test_a_closed_stderr_changes_nothing(tmp_path: Path, ending: str) -> None:
-    """Fault: nobody can be told. The status: 0. On disk: everything, and no word in it."""
+INCOMPLETE = "anonflow: the standard output cannot be written ({}); the work itself is done, and its files are published"
+DELETED = "anonflow: the working folder has been deleted; go to another one with 'cd' and run again"
+
+
+def test_a_shell_closes_and_fills_streams(tmp_path: Path) -> None:
+    """The wiring: Python begins without the stream; the others below are children of one process."""
     write_flow(tmp_path, publish=REPORTED)
-    done = in_shell(tmp_path, ending)
+    command = " ".join(COMMAND)
+    done = in_shell(tmp_path, f"{command} run flow.yaml 2>&-")
     assert done.returncode == 0
     assert "published" in done.stdout
-    assert published(tmp_path) == EVERYTHING
-    assert (tmp_path / "out" / "release.csv").read_text().startswith("age,city,income\n")
-
-
-def test_a_closed_stderr_leaves_a_wrong_status(tmp_path: Path) -> None:
-    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}", publish=REPORTED)
-    assert in_shell(tmp_path, "2>&-").returncode == 2
-
-
-@pytest.mark.parametrize(
-    ("ending", "why"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
-)
-def test_an_incomplete_stdout_is_status_3(tmp_path: Path, ending: str, why: str) -> None:
-    """Fault: the results cannot be read. Said: that the work is done all the same. On disk: everything."""
-    write_flow(tmp_path, publish=REPORTED)
-    done = in_shell(tmp_path, ending)
+    done = in_shell(tmp_path, f"{command} run flow.yaml >/dev/full")
     assert done.returncode == 3
-    assert done.stderr.splitlines()[-1] == (
-        f"anonflow: the standard output cannot be written ({why}); the work itself is done, and its files are published"
-    )
-    assert published(tmp_path) == EVERYTHING
+    assert done.stderr.splitlines()[-1] == INCOMPLETE.format("No space left on device")
 
 
-def test_a_reader_that_leaves_is_told_nothing(tmp_path: Path) -> None:
-    done = in_shell(tmp_path, "| true", "schema", "--flow")
+def test_a_closed_stderr_changes_nothing(tmp_path: Path, forks: Forks) -> None:
+    """Fault: nobody can be told. The status: 0. On disk: everything, and no word in it."""
+    for stderr, *more in ((None,), ("/dev/full",), ("left",), (None, "--json")):
+        folder = tmp_path / f"{stderr} {more}".replace("/", "")
+        folder.mkdir()
+        write_flow(folder, publish=REPORTED)
+        done = forks.run(folder, "run", "flow.yaml", *more, stderr=stderr)
+        assert done.returncode == 0, folder
+        assert "published" in done.stdout, folder
+        assert published(folder) == EVERYTHING, folder
+        assert (folder / "out" / "release.csv").read_text().startswith("age,city,income\n"), folder
+
+
+def test_a_closed_stream_leaves_a_wrong_status(tmp_path: Path, forks: Forks) -> None:
+    """Nothing to write needs no stdout, either."""
+    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}", publish=REPORTED)
+    assert forks.run(tmp_path, "run", "flow.yaml", stderr=None).returncode == 2
+    assert forks.run(tmp_path, "run", "flow.yaml", stdout=None).returncode == 2
+
+
+def test_an_incomplete_stdout_is_status_3(tmp_path: Path, forks: Forks) -> None:
+    """Fault: the results cannot be read. Said: that the work is done all the same. On disk: everything."""
+    for stdout, why in (("/dev/full", "No space left on device"), (None, "Bad file descriptor")):
+        folder = tmp_path / why
+        folder.mkdir()
+        write_flow(folder, publish=REPORTED)
+        done = forks.run(folder, "run", "flow.yaml", stdout=stdout)
+        assert done.returncode == 3, why
+        assert done.stderr.splitlines()[-1] == INCOMPLETE.format(why)
+        assert published(folder) == EVERYTHING, why
+
+
+def test_a_reader_that_leaves_is_told_nothing(tmp_path: Path, forks: Forks) -> None:
+    done = forks.run(tmp_path, "schema", "--flow", stdout="left")
     assert (done.returncode, done.stderr) == (3, "")
 
 
-def test_nothing_to_write_needs_no_stdout(tmp_path: Path) -> None:
-    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}", publish=REPORTED)
-    assert in_shell(tmp_path, ">&-").returncode == 2
-
-
-@pytest.mark.parametrize(
-    "arguments", [("run", "flow.yaml"), ("schema", "people.csv"), ("validate", "flow.yaml")]
-)
-def test_a_deleted_working_folder(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """Fault: the folder that one is in has been deleted. Said: what to do, status 2."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    line = f'rmdir "$PWD"; {" ".join(COMMAND)} {" ".join(arguments)}'
-    done = subprocess.run(
-        ["bash", "-c", line],
-        cwd=gone,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.splitlines()[-1] == (
-        "anonflow: the working folder has been deleted; go to another one with 'cd' and run again"
-    )
-    assert "Traceback" not in done.stderr
-    assert "bug" not in done.stderr
+def test_a_deleted_working_folder(tmp_path: Path) -> None:
+    """Fault: the folder that one is in has been deleted. Said: what to do, status 2, each time in a process that begins there."""
+    for arguments in ("run flow.yaml", "schema people.csv", "validate flow.yaml"):
+        gone = tmp_path / "gone"
+        gone.mkdir()
+        done = in_shell(gone, f'rmdir "$PWD"; {" ".join(COMMAND)} {arguments}')
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.splitlines()[-1] == DELETED, arguments
+        assert "Traceback" not in done.stderr
+        assert "bug" not in done.stderr
 
 
 def test_control_characters_reach_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,16 +19,17 @@ from anonflow.engine.execution.events import Event, PartitionDone
 from anonflow.engine.owner.lock import Holder, locked
 from anonflow.errors import AnonflowError, FlowError
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
-from tests.faults.processes import EVERYTHING, anonflow, environment, published
+from tests.cases.runs import shell
+from tests.faults.processes import EVERYTHING, environment, published
 
 HOLD = """
-import sys, time
+import sys
 from anonflow import engine
 from anonflow.engine.execution.events import PartitionDone
 def wait(event):
     if isinstance(event, PartitionDone):
         print("at work", flush=True)
-        time.sleep(600)
+        sys.stdin.read()
 engine.run(sys.argv[1], on_event=wait)
 """
 
@@ -38,7 +39,11 @@ def at_work(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that is in the middle of a run of ``flow.yaml``."""
     flow = write_flow(tmp_path, publish=REPORTED)
     running = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(flow)], stdout=subprocess.PIPE, text=True, env=environment()
+        [sys.executable, "-c", HOLD, str(flow)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
     )
     try:
         assert running.stdout is not None
@@ -50,14 +55,15 @@ def at_work(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.machine
 def test_the_second_is_refused_and_a_killed_one_is_no_hindrance(
-    tmp_path: Path, at_work: subprocess.Popen[str]
+    tmp_path: Path, at_work: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Fault: two runs of one flow. Said: which process to wait for, status 3. On disk: nothing is changed."""
     before = everything_in(tmp_path)
-    done = anonflow("run", tmp_path / "flow.yaml", "--quiet")
-    assert done.returncode == 3
-    assert done.stderr == (
+    status, _, err = shell(capsys, "run", tmp_path / "flow.yaml", "--quiet")
+    assert status == 3
+    assert err == (
         f"anonflow: {tmp_path / 'owner' / 'test'}: another run of this flow is at work, and two would write the "
         f"same files; wait until process {at_work.pid} is over, or stop it with 'kill {at_work.pid}'\n"
     )
@@ -65,7 +71,7 @@ def test_the_second_is_refused_and_a_killed_one_is_no_hindrance(
     os.kill(at_work.pid, signal.SIGKILL)
     at_work.wait()
     assert (tmp_path / "owner" / "test" / "lock").exists()
-    assert anonflow("run", tmp_path / "flow.yaml", "--quiet").returncode == 0
+    assert shell(capsys, "run", tmp_path / "flow.yaml", "--quiet")[0] == 0
     assert published(tmp_path) == EVERYTHING
     assert not (tmp_path / "owner" / "test" / "lock").exists()
 

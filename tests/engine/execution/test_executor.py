@@ -1,14 +1,14 @@
-"""Workers: what is under way is bounded, small calls go together, and one task solves a batch of partitions."""
+"""Workers of a test: what is under way is bounded, small calls go together, and one task solves a batch of partitions."""
 
 from __future__ import annotations
 
-import os
+import itertools
 import re
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from anonflow.engine.flows import source
 from anonflow.errors import AnonflowError, ParameterError
 from anonflow.partition import cut_classes
 from tests.cases.flow_files import write_flow
+from tests.cases.workers import WorkerEnd, Workers, end_worker
 
 
 def added(*numbers: float) -> float:
@@ -63,19 +64,29 @@ def test_the_first_failure_ends_them_all_and_says_which_it_is() -> None:
         Call(refused, ()).done()
 
 
-def test_calls_are_made_when_there_is_room() -> None:
+def test_calls_are_made_when_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever takes no results is sent none: a million tasks are no more in memory than some."""
     numbers: list[int] = []
+    full = threading.Event()  # there is no room, or nothing is left to be made
+    has_room = Executor._has_room
+
+    def noted(executor: Executor, under_way: int, most: int) -> bool:
+        free = has_room(executor, under_way, most)
+        if not free:
+            full.set()
+        return free
 
     def calls() -> Iterator[Call]:
         for number in range(10_000):
             numbers.append(number)
             yield Call(added, (number,), key=number)
+        full.set()
 
+    monkeypatch.setattr(Executor, "_has_room", noted)
     with Executor("threads", 2, EventStream()) as executor:
         stream = executor.stream(calls())
         first, _ = next(stream)
-        time.sleep(0.3)
+        full.wait()
         assert len(numbers) <= 1 + 3 * schedulers.AHEAD * 2
         assert {first.key} | {call.key for call, _ in stream} == set(range(10_000))
 
@@ -95,41 +106,51 @@ def test_what_goes_wrong_while_calls_are_made_is_raised() -> None:
 def test_cancelling_ends_a_stream_soon() -> None:
     events = EventStream()
     begun: list[int] = []
+    before: list[int] = []
 
     def work(number: int) -> None:
         begun.append(number)
         if number == 5:
             events.cancel()
-        time.sleep(0.05)
+            before.append(len(begun))
 
     with Executor("threads", 2, events) as executor, pytest.raises(Cancelled):
         list(executor.stream(Call(work, (number,)) for number in range(10_000)))
-    assert len(begun) <= 12 + 3 * schedulers.AHEAD * 2
+    assert len(begun) <= before[0] + 3 * schedulers.AHEAD * 2
 
 
-@pytest.mark.slow
-def test_small_calls_are_sent_together_and_long_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[int] = []
+NOW = [0.0]
+"""A clock that only long calls move."""
+
+
+def long() -> None:
+    NOW[0] += 0.3
+
+
+def test_small_calls_are_sent_together_and_long_ones_alone(
+    monkeypatch: pytest.MonkeyPatch, workers: Workers
+) -> None:
     under_way: list[int] = []
     send = schedulers._Sent.send
 
-    def noted(own: Any, group: Any) -> None:
-        sent.append(len(group))
-        send(own, group)
-        under_way.append(len(own))
+    def noted(tasks: Any, group: Any) -> None:
+        send(tasks, group)
+        under_way.append(len(tasks))
 
     monkeypatch.setattr(schedulers._Sent, "send", noted)
+    monkeypatch.setattr(schedulers, "time", SimpleNamespace(perf_counter=lambda: NOW[0]))
     with Executor("processes", 2, EventStream()) as executor:
         calls = (Call(added, (i,), "match-verify", i) for i in range(600))
         results = {call.key: result for call, result in executor.stream(calls, 0.5, count=600)}
         assert results == {i: 0.5 + i for i in range(600)}
-        assert sent[:4] == [1] * 4
-        assert max(sent) > 1
-        assert len(sent) >= 16  # each worker has several to do
+        sizes = [len(calls) for calls in workers.sent]
+        assert sizes[:4] == [1] * 4
+        assert max(sizes) > 1
+        assert len(sizes) >= 16  # each worker has several to do
         assert max(under_way) <= schedulers.AHEAD * 2
-        sent.clear()
-        assert len(list(executor.stream([Call(time.sleep, (0.3,)) for _ in range(20)]))) == 20
-    assert set(sent) == {1}
+        workers.sent.clear()
+        assert len(list(executor.stream([Call(long, ()) for _ in range(20)]))) == 20
+    assert [len(calls) for calls in workers.sent] == [1] * 20
 
 
 def test_what_cannot_be_sent_is_said_before_dask_has_it() -> None:
@@ -143,10 +164,8 @@ def test_what_cannot_be_sent_is_said_before_dask_has_it() -> None:
     assert "1.5" not in repr(schedulers._Packed(1.5, "a number"))
 
 
-@pytest.mark.slow
-def test_an_argument_that_cannot_be_sent_hangs_nothing() -> None:
+def test_an_argument_that_cannot_be_sent_hangs_nothing(workers: Workers) -> None:
     """Dask would wait for it for ever: the run ends in one line, and the workers can go on."""
-    environment = dict(os.environ)
     with Executor("processes", 1, EventStream()) as executor:
         calls = [Call(added, (1,), key=0), Call(added, (threading.Lock(),), key=1)]
         results = {call.key: result for call, result in executor.stream(calls)}
@@ -158,8 +177,67 @@ def test_an_argument_that_cannot_be_sent_hangs_nothing() -> None:
         assert executor.all([Call(added, (2,))]) == [2]
         with pytest.raises(AnonflowError, match="a lock cannot be sent"):
             executor.all([Call(added, (2,))], threading.Lock())
-    # what Dask writes there for its workers would hide the warnings of later processes
-    assert dict(os.environ) == environment
+    assert len(workers.sent) == 2
+
+
+@pytest.mark.parametrize("bad", [1, 4])
+def test_what_waits_on_a_worker_that_ends_is_not_given_up_with_it(
+    monkeypatch: pytest.MonkeyPatch, workers: Workers, bad: int
+) -> None:
+    """One worker, all tasks given to it at once, every death counts: the bad ones are found out one by one."""
+    monkeypatch.setattr(schedulers, "LOST", 0)
+    calls = [Call(*((end_worker, ()) if i < bad else (abs, (i,))), key=i) for i in range(6)]
+    with Executor("processes", 1, EventStream()) as executor:
+        arrived = {call.key: result for call, result in executor.stream(calls)}
+    problems = [arrived[i] for i in range(bad)]
+    assert all(isinstance(item, tasks.Failed) and item.error is not None for item in problems)
+    alone = [problem for problem in problems if "every worker that worked on it" in problem.message]
+    assert len(alone) == min(bad, schedulers.TRIED)
+    assert workers.ended == 1 + len(alone)
+    if bad < schedulers.TRIED:
+        assert [arrived[i] for i in range(bad, 6)] == list(range(bad, 6))
+
+
+def test_a_worker_that_ends_once_costs_nothing(workers: Workers) -> None:
+    """The task runs again on another worker; after as many as are allowed and one more it runs alone."""
+    with Executor("processes", 2, EventStream()) as executor:
+        for times in (0, schedulers.LOST, schedulers.LOST + 1, schedulers.LOST + 2):
+            workers.ended = 0
+            ENDS[:] = [WorkerEnd] * times
+            assert executor.all([Call(abs, (-1,)), Call(end_sometimes, ())]) == [1, 2]
+            assert workers.ended == times
+
+
+ENDS: list[type[WorkerEnd]] = []
+"""How often workers end still."""
+
+
+def end_sometimes() -> int:
+    if ENDS:
+        raise ENDS.pop()
+    return 2
+
+
+def test_cancelling_takes_back_what_was_sent(workers: Workers) -> None:
+    events = EventStream()
+    with Executor("tcp://host:1", None, events) as executor:
+        stream = executor.stream(Call(added, (number,), key=number) for number in range(1000))
+        next(stream)
+        events.cancel()
+        with pytest.raises(Cancelled):
+            next(stream)
+    assert len(workers.sent) <= 3 * schedulers.AHEAD * 2
+    assert len(workers.cancelled) == len({*workers.cancelled}) <= schedulers.AHEAD * 2
+
+
+def test_a_scheduler_that_is_gone_is_a_lost_cluster(workers: Workers) -> None:
+    with Executor("tcp://host:1", None, EventStream()) as executor:
+        stream = executor.stream(Call(added, (number,)) for number in range(1000))
+        next(stream)
+        workers.status = "closed"
+        with pytest.raises(AnonflowError, match="tcp://host:1: the cluster is lost; nothing was published"):
+            list(stream)
+    assert len(workers.sent) < 1000
 
 
 def test_the_steps_are_the_label_of_a_task() -> None:
@@ -187,29 +265,30 @@ def test_the_steps_are_the_label_of_a_task() -> None:
 # ----------------------------------------------------------------------------------------- batches
 
 
-@pytest.mark.parametrize("rows", [1, 7, 40, 1000])
-@pytest.mark.parametrize("sizes", [[100], [3, 50, 2, 1, 44], [2, 2, 96], [97, 3]])
-@pytest.mark.parametrize("size", [None, 9, 10])
+@pytest.mark.parametrize("sizes", [[100], [3, 50, 2, 1, 44], [2, 2, 96], [97, 3]], ids=str)
 def test_batches_have_every_row_once_and_every_partition_whole(
-    rows: int, sizes: list[int], size: int | None, monkeypatch: pytest.MonkeyPatch
+    sizes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "ROWS", rows)
     monkeypatch.setattr(batches, "SHARE", 1.0)
-    cuts = cut_classes(np.array(sizes), ("age",), size, 4)
-    result = list(batches.batches_of(cuts, 100))
-    assert [batch.number for batch in result] == list(range(len(result)))
-    assert [batch.start for batch in result] == [0, *(batch.stop for batch in result[:-1])]
-    assert result[-1].stop == 100
-    assert [bound for batch in result for bound in batch.bounds] == [(cut.start, cut.stop) for cut in cuts]
-    first = 0
-    for batch in result:
-        assert batch.first == first
-        first += len(batch.bounds)
-        assert batch.bounds
-        assert len(batch.bounds) == 1 or batch.bounds[-1][1] - batch.start <= rows
-        places = np.concatenate([*batch.parts, batch.left])
-        assert sorted(places.tolist()) == list(range(batch.stop - batch.start))
-    assert first == len(cuts)
+    for rows, size in itertools.product((1, 7, 40, 1000), (None, 9, 10)):
+        monkeypatch.setattr(batches, "ROWS", rows)
+        cuts = cut_classes(np.array(sizes), ("age",), size, 4)
+        result = list(batches.batches_of(cuts, 100))
+        where = f"{rows} rows, partitions of {size}"
+        assert [batch.number for batch in result] == list(range(len(result))), where
+        assert [batch.start for batch in result] == [0, *(batch.stop for batch in result[:-1])], where
+        assert result[-1].stop == 100, where
+        bounds = [(cut.start, cut.stop) for cut in cuts]
+        assert [bound for batch in result for bound in batch.bounds] == bounds, where
+        first = 0
+        for batch in result:
+            assert batch.first == first, where
+            first += len(batch.bounds)
+            assert batch.bounds, where
+            assert len(batch.bounds) == 1 or batch.bounds[-1][1] - batch.start <= rows, where
+            places = np.concatenate([*batch.parts, batch.left])
+            assert sorted(places.tolist()) == list(range(batch.stop - batch.start)), where
+        assert first == len(cuts), where
 
 
 def test_a_flow_is_a_task_for_each_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from anonflow import engine
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, RoundDone
 from tests.cases.flow_files import write_flow
 from tests.cases.runs import SEED, published
+from tests.cases.workers import Workers
 
 CHAINS = "{algorithm: k-member, k: 3, improve: chains, rounds: 4, kicks: 2}"
 
@@ -30,12 +31,14 @@ def test_rounds_are_told_and_change_nothing(tmp_path: Path) -> None:
     assert published(tmp_path) == first
 
 
-@pytest.mark.slow
-def test_rounds_that_nobody_hears_in_another_process_change_nothing(tmp_path: Path) -> None:
+def test_rounds_that_nobody_hears_in_another_process_change_nothing(tmp_path: Path, workers: Workers) -> None:
     path = write_flow(tmp_path, anonymize=CHAINS, partition="{size: 30}")
     assert engine.run(path, seed=SEED, on_event=lambda event: None).ok
     first = published(tmp_path)
-    assert engine.run(path, seed=SEED, scheduler="processes", workers=1).ok
+    events: list[Event] = []
+    assert engine.run(path, seed=SEED, scheduler="processes", workers=1, on_event=events.append).ok
+    assert not any(isinstance(event, RoundDone) for event in events)
+    assert workers.sent
     assert published(tmp_path) == first
 
 

@@ -8,7 +8,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -183,37 +182,40 @@ def test_a_checkpoint_is_never_code(tmp_path: Path, counted: list[int]) -> None:
     assert not (tmp_path / "evil").exists()
 
 
-def test_keep_says_how_long(tmp_path: Path, counted: list[int]) -> None:
+def test_keep_says_how_long(tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [4e9]  # seconds, after every file
+    monkeypatch.setattr(checkpoints, "time", SimpleNamespace(time=lambda: now[0]))
     path = write_flow(tmp_path)
     home = tmp_path / "owner" / "test" / "checkpoints"
-    engine.run(path)
+    engine.run(path, keep=5e9)
     assert list(home.iterdir())
     engine.run(path, keep=0.0)
     assert not list(home.iterdir())
-    engine.run(path)
-    for file in home.iterdir():
-        os.utime(file, (time.time() - 3600, time.time() - 3600))
-    engine.run(path, keep=1800.0)
-    assert all(time.time() - file.stat().st_mtime < 1800 for file in home.iterdir())
+    now[0] = 1e9  # before every file, but for those that the test makes older
+    old = now[0] - 3600
+    for keep, there in ((1800.0, False), (3600.0, False), (3601.0, True)):
+        engine.run(path)
+        for file in home.iterdir():
+            os.utime(file, (old, old))
+        engine.run(path, keep=keep)
+        assert any(file.stat().st_mtime == old for file in home.iterdir()) == there, keep
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("0", 0.0), ("90s", 90.0), ("30m", 1800.0), ("1.5h", 5400.0), ("7d", 604800.0)]
-)
-def test_durations_are_read_as_seconds(text: str, seconds: float) -> None:
-    assert seconds_of(text) == seconds
+def test_durations_are_read_as_seconds() -> None:
+    texts = {"0": 0.0, "90s": 90.0, "30m": 1800.0, "1.5h": 5400.0, "7d": 604800.0}
+    assert {text: seconds_of(text) for text in texts} == texts
 
 
-@pytest.mark.parametrize("text", ["", "7", "-1d", "1w", "d", "1e3s", "nan", "1 d"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match="7d"):
-        seconds_of(text)
+def test_what_is_no_duration_is_refused() -> None:
+    for text in ("", "7", "-1d", "1w", "d", "1e3s", "nan", "1 d"):
+        with pytest.raises(ParameterError, match="7d"):
+            seconds_of(text)
 
 
-@pytest.mark.parametrize("keep", [-1.0, float("nan"), True, "7d"])
-def test_keep_must_be_seconds(tmp_path: Path, keep: Any) -> None:
-    with pytest.raises(ParameterError, match="keep"):
-        engine.run(write_flow(tmp_path), keep=keep)
+def test_keep_must_be_seconds(tmp_path: Path) -> None:
+    for keep in (-1.0, float("nan"), True, "7d"):
+        with pytest.raises(ParameterError, match="keep"):
+            engine.run(write_flow(tmp_path), keep=keep)  # type: ignore[arg-type]
 
 
 def test_a_poisoned_partition_is_named_and_the_others_are_kept(
@@ -331,6 +333,7 @@ engine.run(sys.argv[1], on_event=listen, workers=1, seed=int(sys.argv[2]))
 
 
 @pytest.mark.slow
+@pytest.mark.machine
 def test_a_killed_run_is_picked_up(tmp_path: Path, counted: list[int]) -> None:
     quiet = tmp_path / "quiet"
     quiet.mkdir()
