@@ -425,3 +425,93 @@ def test_nothing_is_published_over_a_file_that_the_flow_reads(tmp_path: Path) ->
     with pytest.raises(FlowError, match="would be written over a file that the flow reads"):
         af.run(flow, seed=SEED)
     assert (tmp_path / "h" / "tree.csv").read_text() == tree
+
+
+def marks_of(folder: Path) -> list[Path]:
+    """The files with marks of released people in the owner's folder beside a flow."""
+    return sorted((folder / "owner" / ".releases").glob("*.npz"))
+
+
+@pytest.mark.parametrize("pieces", ["false", "20"])
+def test_who_was_not_published_is_not_remembered(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch, pieces: str
+) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(
+        tmp_path, f"{{parquet: people.parquet, pieces: {pieces}}}", f"{bucket}/people.csv", f"{bucket}/a.html"
+    )
+    store = type(fsspec.filesystem("memory"))
+
+    def full(*arguments: object, **settings: object) -> None:
+        raise OSError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "mv", full)
+        with pytest.raises(DataError, match="cannot be written"):
+            af.run(flow, seed=SEED)
+    assert marks_of(tmp_path) == []
+    move = store.mv
+
+    def no_report(self: object, here: str, there: str, **settings: object) -> None:
+        if there.endswith(".html"):
+            raise OSError
+        move(self, here, there, **settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "mv", no_report)
+        with pytest.raises(DataError, match="cannot be written"):
+            af.run(flow, seed=SEED)
+    assert len(marks_of(tmp_path)) == 1, "the table is published"
+    report = af.run(flow, seed=SEED)
+    assert len(marks_of(tmp_path)) == 1
+    assert not [text for text in report.warnings if "earlier release" in text]
+
+
+def test_who_could_not_be_named_here_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(tmp_path, "{parquet: people.parquet}")
+    rename = os.replace
+
+    def refuse(here: Any, there: Any) -> None:
+        if str(there).endswith("people.csv"):
+            raise PermissionError(13, "Permission denied")
+        rename(here, there)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(DataError, match="cannot be written"):
+        af.run(flow, seed=SEED)
+    assert marks_of(tmp_path) == []
+
+
+def test_a_second_draw_is_told_after_a_publication_that_failed(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(tmp_path, "{parquet: people.parquet}", f"{bucket}/people.csv")
+    af.run(flow, seed=SEED)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(fsspec.filesystem("memory")), "put_file", lambda *_, **__: 1 / 0)
+        with pytest.raises(DataError, match="cannot be written"):
+            af.run(flow, fresh=True)
+    assert len(marks_of(tmp_path)) == 1
+    report = af.run(flow, fresh=True)
+    assert [text for text in report.warnings if "this flow has been released before" in text]
+
+
+def test_a_data_package_at_an_address_goes_on(tmp_path: Path, bucket: str) -> None:
+    """It describes every release of its folder, as one beside files does; one of somebody else is left alone."""
+    people().to_csv(tmp_path / "people.csv", index=False)
+    for name in ("a", "b"):
+        af.run(write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/{name}.parquet"), seed=SEED)
+    with fsspec.open(f"{bucket}/datapackage.json", "rt", encoding="utf-8") as stream:
+        text = stream.read()
+    assert '"a.parquet"' in text
+    assert '"b.parquet"' in text
+    with fsspec.open(f"{bucket}/datapackage.json", "wt", encoding="utf-8") as stream:
+        stream.write('{"resources": [{"name": "theirs", "path": "theirs.csv"}]}')
+    with pytest.raises(DataError, match=rf"^{bucket}/datapackage\.json: describes other data"):
+        af.run(write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/c.parquet"), seed=SEED)
+    with fsspec.open(f"{bucket}/datapackage.json", "rt", encoding="utf-8") as stream:
+        assert "theirs" in stream.read()

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from anonflow.errors import AnonflowError, DataError
 
 __all__ = [
     "address_problem",
+    "beside",
+    "fetch_package",
     "fetched",
     "is_address",
     "normalized",
@@ -27,7 +29,7 @@ _READ_ONLY = ("http", "https")
 _LOCAL = ("file", "local")
 
 
-def is_address(text: object) -> bool:
+def is_address(text: object) -> TypeGuard[str]:
     """Return whether a text names something on another machine, not a file here."""
     return isinstance(text, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) is not None
 
@@ -173,6 +175,27 @@ def fetched(address: str, folder: Path, *, several: bool = False) -> Path:
         return target
 
 
+def fetch_package(address: str, package: Path) -> None:
+    """Copy a data package to a path, if there is one, with an empty file for each file beside it.
+
+    Raises
+    ------
+    DataError
+        If it cannot be copied.
+    """
+    with _failing(address, "cannot be fetched", "check the address, and that this machine may read it"):
+        system, place = _opened(address)
+        if system.exists(place):
+            for name in system.ls(place.rpartition("/")[0], detail=False):
+                package.with_name(PurePosixPath(str(name)).name).touch()
+            system.get_file(place, str(package))
+
+
+def beside(address: str, name: str) -> str:
+    """Return the address of the file of this name in the folder of another one."""
+    return f"{address.rpartition('/')[0]}/{name}"
+
+
 def uploaded(file: Path, address: str) -> None:
     """Copy a file to an address, under another name first, so that it appears completely or not at all.
 
@@ -189,13 +212,13 @@ def uploaded(file: Path, address: str) -> None:
     with _failing(address, "cannot be written", "check the address, and that this machine may write there"):
         system, place = _opened(address)
         head, _, name = place.rpartition("/")
-        beside = f"{head}/.{name}.part" if head else f".{name}.part"
+        part = f"{head}/.{name}.part" if head else f".{name}.part"
         try:
-            system.put_file(str(file), beside)
-            system.mv(beside, place)
+            system.put_file(str(file), part)
+            system.mv(part, place)
         finally:
-            if system.exists(beside):
-                system.rm_file(beside)
+            if system.exists(part):
+                system.rm_file(part)
 
 
 def _opened(address: str) -> tuple[Any, str]:

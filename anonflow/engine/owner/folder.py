@@ -48,7 +48,8 @@ class OwnerFolder:
     @property
     def has_release(self) -> bool:
         """Whether there is a release of this flow."""
-        return (self.path / RECORD).exists()
+        # an attempt that failed at its address has set the earlier one aside
+        return (self.path / RECORD).exists() or any((self.path / EARLIER).glob(f"*/{RECORD}"))
 
     def make(self) -> None:
         """Make the folder, 0700, and the key that hashes in the record are made with.
