@@ -5,10 +5,10 @@ Importing this package is cheap: every public name is loaded when it is first us
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in anonflow.cli: nothing is loaded yet
 if TYPE_CHECKING:
+    from typing import Any
+
     from anonflow import datasets, errors, risk
     from anonflow.algorithms.anonymize import anonymize
     from anonflow.algorithms.diversity.diversify import diversify
@@ -101,6 +101,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'anonflow' has no attribute {name!r}")
+    import importlib
+
     home = _HOMES[name]
     if home is None:
         return importlib.import_module(f"anonflow.{name}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+TYPE_CHECKING = False  # typing takes a while to load, and until the handlers are there Ctrl-C is a traceback
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 __all__ = ["main"]
 
@@ -24,7 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     from anonflow.cli.interrupts import INTERRUPTS
 
-    with INTERRUPTS.handled(to_the_end=arguments is None):
+    INTERRUPTS.begin(to_the_end=arguments is None)
+    try:
         from anonflow.cli.exit_status import leave
 
         leave(arguments)
+    finally:
+        INTERRUPTS.end()

@@ -1,6 +1,6 @@
 """The effect of Ctrl-C and SIGTERM on a command, from its first import to the end of its process.
 
-This module is loaded before anything that takes time, so it loads nothing of the package.
+This module is loaded before anything that takes time, so it loads next to nothing itself.
 """
 
 from __future__ import annotations
@@ -9,11 +9,30 @@ import atexit
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from types import FrameType
-from typing import Any, Protocol
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any, Protocol
+
+    class Cancellable(Protocol):
+        """The object that a signal cancels: a run's events, or a search.
+
+        Attributes
+        ----------
+        publishing : bool
+            Whether it writes files: then it is no longer cancelled.
+        ends_itself : bool
+            Whether it then ends by itself, with a result.
+        """
+
+        publishing: bool
+        ends_itself: bool
+
+        def cancel(self) -> None:
+            """Stop as soon as possible."""
+
 
 __all__ = ["INTERRUPTED", "INTERRUPTS", "Interrupts"]
 
@@ -24,24 +43,6 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 IMPATIENT = 3
 """The number of signals that end the process at once, without waiting for clean-up."""
-
-
-class Cancellable(Protocol):
-    """The object that a signal cancels: a run's events, or a search.
-
-    Attributes
-    ----------
-    publishing : bool
-        Whether it writes files: then it is no longer cancelled.
-    ends_itself : bool
-        Whether it then ends by itself, with a result.
-    """
-
-    publishing: bool
-    ends_itself: bool
-
-    def cancel(self) -> None:
-        """Stop as soon as possible."""
 
 
 class Interrupts:
@@ -61,6 +62,7 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
+        self._restore: Callable[[], None] = lambda: None
         self._forget()
 
     def _forget(self) -> None:
@@ -70,28 +72,27 @@ class Interrupts:
         self._writing = False
         self._status: int | None = None
 
-    @contextmanager
-    def handled(self, to_the_end: bool) -> Iterator[None]:
+    def begin(self, to_the_end: bool) -> None:
         """Handle the signals; permanently if the process ends with the command. Only the main thread can do this."""
         self._forget()
-        if threading.current_thread() is not threading.main_thread():
-            yield
+        try:
+            before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        except ValueError:
             return
         if to_the_end:
             # the first function that is registered runs last: after it Python removes all handlers, and a signal kills
             atexit.register(lambda: [signal.signal(number, signal.SIG_IGN) for number in SIGNALS])
-        before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         hook = sys.unraisablehook
         # an interruption that cannot be caught, and pipes to processes that have ended
         silent = (KeyboardInterrupt, BrokenPipeError)
         sys.unraisablehook = lambda lost: None if issubclass(lost.exc_type, silent) else hook(lost)
-        try:
-            yield
-        finally:
-            if not to_the_end:
-                sys.unraisablehook = hook
-                for number, handler in before.items():
-                    signal.signal(number, handler)
+        if not to_the_end:
+            self._restore = lambda: _restore(before, hook)
+
+    def end(self) -> None:
+        """Handle the signals as before the command, unless the process ends with it."""
+        self._restore()
+        self._restore = lambda: None
 
     def follow(self, events: Cancellable) -> None:
         """Begin a run, which a signal cancels until it publishes, or a search, which a signal ends."""
@@ -125,9 +126,16 @@ class Interrupts:
                     return
                 raise KeyboardInterrupt
             return
-        with suppress(OSError):
+        try:
             os.write(2, b"anonflow: interrupted; nothing was published\n")
-        os._exit(INTERRUPTED)
+        finally:
+            os._exit(INTERRUPTED)
+
+
+def _restore(handlers: dict[signal.Signals, Any], hook: Any) -> None:
+    sys.unraisablehook = hook
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 INTERRUPTS = Interrupts()

@@ -17,9 +17,9 @@ from anonflow.criteria.request import read_criteria, with_patterns
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
-from anonflow.engine.flows.addresses import is_address, shown_address, uploaded
+from anonflow.engine.flows.addresses import beside, is_address, shown_address, uploaded
 from anonflow.engine.flows.flow import Flow
-from anonflow.engine.owner import record
+from anonflow.engine.owner import folder, record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
@@ -315,10 +315,18 @@ def write_all(
             from anonflow.engine.report.pdf import printed
 
             pdf = printed(html)
-    keep = functools.partial(_keep_owners, session, release)
+    marks: list[Path] = []
+    keep = functools.partial(_keep_owners, session, release, marks)
     if flow.table_path is not None and release is not None:
-        for path in write_described(flow.table_path, release.write_release, keep):
-            published.append(_delivered(path, _beside(flow.targets[0], path)))
+        address = flow.targets[0] if is_address(flow.targets[0]) else None
+        named = marks.clear if address is None else lambda: None
+        try:
+            for path in write_described(flow.table_path, release.write_release, keep, named):
+                published.append(_delivered(path, None if address is None else beside(address, path.name)))
+                marks.clear()
+        finally:
+            for file in marks:  # what was not published is not remembered
+                file.unlink(missing_ok=True)
     else:
         keep()
     if flow.report_path is not None and html is not None:
@@ -347,14 +355,10 @@ def write_all(
                 workers=session.workers,
                 choices=session.choices,
                 memory=session.memory,
+                removed=session.removed,
             )
         )
-    return replace(report, published=tuple(published), seconds=seconds)
-
-
-def _beside(named: str | None, path: Path) -> str | None:
-    """Return the published place of a file that accompanies another one: beside it."""
-    return f"{named.rpartition('/')[0]}/{path.name}" if named is not None and is_address(named) else named
+    return replace(report, published=tuple(published), warnings=tuple(session.warnings), seconds=seconds)
 
 
 def _delivered(file: Path, named: str | None) -> Path | str:
@@ -365,8 +369,11 @@ def _delivered(file: Path, named: str | None) -> Path | str:
     return shown_address(named)
 
 
-def _keep_owners(session: Session, release: DrawnRelease | None) -> None:
-    """Write the owner's files; the flow's files are compared when only the renames are left."""
+def _keep_owners(session: Session, release: DrawnRelease | None, marks: list[Path]) -> None:
+    """Write the owner's files; the flow's files are compared when only the renames are left.
+
+    The new file with marks of people is added to `marks`.
+    """
     owner = session.owner
     if owner is None:
         session.before_publishing()
@@ -375,7 +382,12 @@ def _keep_owners(session: Session, release: DrawnRelease | None) -> None:
     def check() -> None:
         session.before_publishing()
         if not session.replayed:
-            owner.set_earlier_aside()
+            session.removed = owner.set_earlier_aside()
+            if session.removed:
+                session.warn(
+                    f"certificate, seed and record of {session.removed:,} earlier releases are removed: the owner's folder "
+                    f"keeps the last {folder.EARLIER_MOST:,} of up to {folder.EARLIER_BYTES >> 30} GiB"
+                )
 
     owner.make()
     if release is None:
@@ -384,4 +396,5 @@ def _keep_owners(session: Session, release: DrawnRelease | None) -> None:
         owner.write_certificate(release, check)
     owner.write_seed(session.seed)
     if release is not None and not session.replayed:
-        release.remember()
+        file = release.remember()
+        marks += [] if file is None else [file]

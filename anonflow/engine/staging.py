@@ -10,12 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from anonflow.engine.flows.addresses import fetched, is_address, shown_address
+from anonflow.engine.flows.addresses import beside, fetch_package, fetched, is_address, shown_address
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.arrow import plain_table
+from anonflow.table.files.metadata_file import PACKAGE, metadata_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,15 +50,17 @@ def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
         If the source cannot be fetched, or is no frame.
     """
     named = flow.spec.table.source.file
+    table = flow.targets[0]
     elsewhere = [text for text in (named, *flow.targets) if is_address(text)]
     if source is None and not elsewhere:
         yield flow
         return
     name = shown_address(named) if source is None and named is not None else "the source"
+    folder_name = shown_address(beside(table, "")).rstrip("/") if is_address(table) else ""
     if flow.path is None:
         with (
             TemporaryDirectory(prefix="anonflow-") as place,
-            _named(brought := _brought(flow, source, Path(place)), name),
+            _named(brought := _brought(flow, source, Path(place)), name, folder_name),
         ):
             yield brought
         return
@@ -67,27 +70,35 @@ def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended
     folder.mkdir(mode=0o700)
     try:
-        with _named(brought := _brought(flow, source, folder), name):
+        with _named(brought := _brought(flow, source, folder), name, folder_name):
             yield brought
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _named(flow: Flow, name: str) -> Iterator[None]:
-    """Give problems with a source the name that its user knows, in place of that of its copy."""
+def _named(flow: Flow, source: str, folder: str) -> Iterator[None]:
+    """Give problems with a source, or with the folder of a release, the names that the user knows."""
     try:
         yield
     except AnonflowError as error:
-        copy = str(flow.staged_source)
-        if flow.staged_source is None or not any(copy in problem for problem in error.problems):
-            raise
-        raise error.renamed(copy, name) from None
+        for copy, name in (
+            (flow.staged_source, source),
+            (flow.table_path and flow.table_path.parent, folder),
+        ):
+            if copy is not None and name and any(str(copy) in problem for problem in error.problems):
+                raise error.renamed(str(copy), name) from None
+        raise
 
 
 def _brought(flow: Flow, source: Any, folder: Path) -> Flow:
     flow = replace(flow, staging=folder)
-    spec = flow.spec.table.source
+    spec, written = flow.spec.table.source, flow.targets[0]
+    if is_address(written) and flow.table_path is not None:
+        package = metadata_path(flow.table_path)
+        if package is not None and package.name == PACKAGE:
+            package.parent.mkdir(mode=0o700)
+            fetch_package(beside(written, PACKAGE), package)
     if source is not None:
         place = folder / "source"
         place.mkdir(mode=0o700)

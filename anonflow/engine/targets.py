@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from anonflow.engine.flows.addresses import overwriting
 from anonflow.errors import FlowError
 from anonflow.system import open_descriptor
 from anonflow.whole_file import missing_folders, remove_empty
@@ -28,11 +29,12 @@ def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
     FlowError
         If one cannot be written, or is another one of them.
     """
-    taken = {path.resolve(): role for path, role in read.items()}
+    taken: dict[PurePath, str] = {path.resolve(): role for path, role in read.items()}
     for target in targets:
         place = target.resolve()
-        if place in taken:
-            raise FlowError(f"{target}: would be written over {taken[place]}; name another file")
+        problem = overwriting(place, taken)
+        if problem is not None:
+            raise FlowError(f"{target}: {problem}; name another file")
         taken[place] = "another result"
         check_target(target)
 

@@ -140,8 +140,13 @@ class Earlier:
             most = max(most, shared)
         return Overlap(len(marks), most, times, _named(by))
 
-    def keep(self, table: Table, release: Release) -> None:
+    def keep(self, table: Table, release: Release) -> Path | None:
         """Keep the marks of a release's people, once for the same release.
+
+        Returns
+        -------
+        pathlib.Path or None
+            As :meth:`keep_marks`.
 
         Raises
         ------
@@ -151,7 +156,7 @@ class Earlier:
             If the disk is full.
         """
         content = Content.of(release.frame, [str(name) for name in release.frame.columns])
-        self.keep_marks(unit_marks(table.units, table.unit_columns, self.key()), content)
+        return self.keep_marks(unit_marks(table.units, table.unit_columns, self.key()), content)
 
     def key(self) -> str:
         """Return the folder's key, with which marks are made; folder and key are made if they are not there.
@@ -175,7 +180,7 @@ class Earlier:
             raise DataError(f"{self.path}: the owner's folder cannot be made: {error.strerror}") from None
         return self._key()
 
-    def keep_marks(self, marks: np.ndarray, content: Content) -> None:
+    def keep_marks(self, marks: np.ndarray, content: Content) -> Path | None:
         """Keep the marks of a release's people, once for the same release.
 
         Parameters
@@ -184,6 +189,11 @@ class Earlier:
             Made with :meth:`key`.
         content : Content
             Of the release's cells in their order.
+
+        Returns
+        -------
+        pathlib.Path or None
+            The new file: if the release is not published after all, it must be deleted. None if the release has a file.
 
         Raises
         ------
@@ -195,7 +205,7 @@ class Earlier:
         home = self.path / _FOLDER
         seal = _seal(self.key(), content)
         if any(self._read(file)[1] == seal for file in self._files()):
-            return
+            return None
         about = {"version": 1, "when": datetime.now(UTC).isoformat(timespec="seconds"), "seal": seal}
         units = np.sort(marks)
         name = home / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
@@ -204,6 +214,7 @@ class Earlier:
             streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), units=units)),
             OWNER_ONLY,
         )
+        return name
 
     def _files(self) -> list[Path]:
         home = self.path / _FOLDER

@@ -38,6 +38,7 @@ def write_described(
     path: str | PathLike[str],
     write: Callable[[Path], ReleaseMetadata | None],
     ready: Callable[[], Any] = lambda: None,
+    named: Callable[[], Any] = lambda: None,
 ) -> tuple[Path, ...]:
     """Write a published table and its description; both are complete before either gets its name.
 
@@ -49,6 +50,8 @@ def write_described(
         Writes the table to a path, and returns its description, or None.
     ready : callable, optional
         Called when everything is written, before a file gets its name: if it raises, no file changes.
+    named : callable, optional
+        Called when the table has its name.
 
     Returns
     -------
@@ -74,12 +77,14 @@ def write_described(
         if place is None:
             ready()
             name_table()
+            named()
             return (target,)
         with locked(target.parent) if place.name == PACKAGE else nullcontext():
             if about is None:
                 ready()
                 _withdraw(place, target)
                 name_table()
+                named()
                 return (target,)
             text = metadata_text(about, target, _held(place) if place.name == PACKAGE else None)
             with drafted(
@@ -88,6 +93,7 @@ def write_described(
                 ready()
                 _withdraw(place, target)
                 name_table()
+                named()
                 name_description()
     return target, place
 

@@ -236,6 +236,8 @@ def test_a_frame_in_place_of_the_source_is_named(tmp_path: Path) -> None:
         ("{csv: 's3://me:secret@b/x.csv'}", "out/a.csv", "4:17: an address must not contain a password"),
         ("{stats: 'memory://b/x.csv'}", "out/a.csv", "is a file that ends in .sav or"),
         ("{csv: people.csv}", "https://host/a.csv", "nothing can be written to https"),
+        ("{csv: 's3://[::1/people.csv'}", "out/a.csv", "is not a usable address"),
+        ("{csv: people.csv}", "s3://[::1/people.csv", "is not a usable address"),
         ("{csv: people.csv}", "memory://b/a.txt", "'table' is a file that ends in .parquet or .csv"),
         ("{csv: 'memory://nobody/x.csv'}", "out/a.csv", "cannot be fetched (FileNotFoundError)"),
     ],
@@ -320,3 +322,196 @@ def test_a_local_address_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     place = fetched((tmp_path / "a.csv").as_uri(), tmp_path / "here")
     assert place.read_text() == "a\n1\n"
+
+
+@pytest.mark.parametrize("scheme", ["file://", "local://", "FILE://", "file://localhost"])
+@pytest.mark.parametrize(
+    ("source", "table", "report", "words"),
+    [
+        ("{csv: people.csv}", "@/people.csv", "out/people.html", "'table' would be written over the source"),
+        (
+            "{csv: '@/people.csv'}",
+            "people.csv",
+            "out/people.html",
+            "'table' would be written over the source",
+        ),
+        ("{csv: '@/people.csv'}", "@/x/../people.csv", "out/people.html", "would be written over the source"),
+        ("{csv: people.csv}", "@/owner/elsewhere/people.csv", "out/a.html", "inside the owner's folder"),
+        (
+            "{csv: people.csv}",
+            "@/people-out.csv",
+            "out/a.html",
+            "would lie inside the folder that is published",
+        ),
+        ("{csv: people.csv}", "out/people.csv", "@/owner/x.html", "inside the owner's folder"),
+    ],
+)
+def test_a_local_address_is_checked_like_a_path(
+    tmp_path: Path, scheme: str, source: str, table: str, report: str, words: str
+) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    before = (tmp_path / "people.csv").read_bytes()
+    place = f"{scheme}{tmp_path}"
+    flow = write_flow(
+        tmp_path, source.replace("@", place), table.replace("@", place), report.replace("@", place)
+    )
+    with pytest.raises(FlowError, match=words):
+        af.run(flow, seed=SEED)
+    assert (tmp_path / "people.csv").read_bytes() == before
+
+
+def test_a_local_address_is_published_like_a_path(tmp_path: Path, plain: str) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    source = f"{{parquet: 'file://{tmp_path}/people.parquet'}}"
+    flow = write_flow(tmp_path, source, f"file://{tmp_path}/out/people.csv", f"local://{tmp_path}/out/a.html")
+    report = af.run(flow, seed=SEED)
+    assert (tmp_path / "out" / "people.csv").read_text(encoding="utf-8") == plain
+    assert tmp_path / "out" / "people.csv" in report.published
+
+
+@pytest.mark.parametrize("name", ["file://other/people.csv", "file://people.csv"])
+def test_a_local_address_of_another_machine_is_refused(tmp_path: Path, name: str) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    with pytest.raises(FlowError, match="name the file by its path"):
+        load_flow(write_flow(tmp_path, "{csv: people.csv}", name))
+
+
+@pytest.mark.parametrize(
+    ("source", "table", "report", "words"),
+    [
+        ("people.csv", "@/people.csv", "out/a.html", "'table' would be written over the source"),
+        ("people.csv", "@/out/..//people.csv", "out/a.html", "'table' would be written over the source"),
+        ("people.csv", "@/a.csv", "@/a.csv/../b.html", None),
+        ("parts", "@/parts/0.parquet", "out/a.html", "lies inside the source"),
+    ],
+)
+def test_addresses_are_compared_with_one_another(
+    tmp_path: Path, bucket: str, source: str, table: str, report: str, words: str | None
+) -> None:
+    kind = "csv" if source.endswith("csv") else "parquet"
+    flow = write_flow(
+        tmp_path,
+        f"{{{kind}: '{bucket}/{source}'}}",
+        table.replace("@", bucket.replace("memory", "MEMORY")),
+        report.replace("@", bucket),
+    )
+    if words is None:
+        load_flow(flow)
+    else:
+        with pytest.raises(FlowError, match=words):
+            load_flow(flow)
+
+
+@pytest.mark.parametrize("table", ["parts/0.parquet", "parts/more/new.parquet"])
+def test_nothing_is_published_into_a_folder_that_is_read(tmp_path: Path, table: str) -> None:
+    (tmp_path / "parts").mkdir()
+    people().to_parquet(tmp_path / "parts" / "0.parquet", index=False)
+    before = (tmp_path / "parts" / "0.parquet").read_bytes()
+    with pytest.raises(FlowError, match="lies inside the source"):
+        af.run(write_flow(tmp_path, "{parquet: parts}", table), seed=SEED)
+    assert (tmp_path / "parts" / "0.parquet").read_bytes() == before
+    assert everything_in(tmp_path) >= {"parts/0.parquet"}
+    assert not (tmp_path / "parts" / "more").exists()
+
+
+def test_nothing_is_published_over_a_file_that_the_flow_reads(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "h").mkdir()
+    tree = "Bonn;west;*\nKiel;north;*\nUlm;south;*\n"
+    (tmp_path / "h" / "tree.csv").write_text(tree)
+    flow = write_flow(tmp_path, "{csv: people.csv}", "h/tree.csv")
+    text = flow.read_text(encoding="utf-8")
+    flow.write_text(text.replace("kind: categorical", "kind: hierarchy, hierarchy: h/tree.csv"))
+    with pytest.raises(FlowError, match="would be written over a file that the flow reads"):
+        af.run(flow, seed=SEED)
+    assert (tmp_path / "h" / "tree.csv").read_text() == tree
+
+
+def marks_of(folder: Path) -> list[Path]:
+    """The files with marks of released people in the owner's folder beside a flow."""
+    return sorted((folder / "owner" / ".releases").glob("*.npz"))
+
+
+@pytest.mark.parametrize("pieces", ["false", "20"])
+def test_who_was_not_published_is_not_remembered(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch, pieces: str
+) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(
+        tmp_path, f"{{parquet: people.parquet, pieces: {pieces}}}", f"{bucket}/people.csv", f"{bucket}/a.html"
+    )
+    store = type(fsspec.filesystem("memory"))
+
+    def full(*arguments: object, **settings: object) -> None:
+        raise OSError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "mv", full)
+        with pytest.raises(DataError, match="cannot be written"):
+            af.run(flow, seed=SEED)
+    assert marks_of(tmp_path) == []
+    move = store.mv
+
+    def no_report(self: object, here: str, there: str, **settings: object) -> None:
+        if there.endswith(".html"):
+            raise OSError
+        move(self, here, there, **settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "mv", no_report)
+        with pytest.raises(DataError, match="cannot be written"):
+            af.run(flow, seed=SEED)
+    assert len(marks_of(tmp_path)) == 1, "the table is published"
+    report = af.run(flow, seed=SEED)
+    assert len(marks_of(tmp_path)) == 1
+    assert not [text for text in report.warnings if "earlier release" in text]
+
+
+def test_who_could_not_be_named_here_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(tmp_path, "{parquet: people.parquet}")
+    rename = os.replace
+
+    def refuse(here: Any, there: Any) -> None:
+        if str(there).endswith("people.csv"):
+            raise PermissionError(13, "Permission denied")
+        rename(here, there)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(DataError, match="cannot be written"):
+        af.run(flow, seed=SEED)
+    assert marks_of(tmp_path) == []
+
+
+def test_a_second_draw_is_told_after_a_publication_that_failed(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(tmp_path, "{parquet: people.parquet}", f"{bucket}/people.csv")
+    af.run(flow, seed=SEED)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(fsspec.filesystem("memory")), "put_file", lambda *_, **__: 1 / 0)
+        with pytest.raises(DataError, match="cannot be written"):
+            af.run(flow, fresh=True)
+    assert len(marks_of(tmp_path)) == 1
+    report = af.run(flow, fresh=True)
+    assert [text for text in report.warnings if "this flow has been released before" in text]
+
+
+def test_a_data_package_at_an_address_goes_on(tmp_path: Path, bucket: str) -> None:
+    """It describes every release of its folder, as one beside files does; one of somebody else is left alone."""
+    people().to_csv(tmp_path / "people.csv", index=False)
+    for name in ("a", "b"):
+        af.run(write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/{name}.parquet"), seed=SEED)
+    with fsspec.open(f"{bucket}/datapackage.json", "rt", encoding="utf-8") as stream:
+        text = stream.read()
+    assert '"a.parquet"' in text
+    assert '"b.parquet"' in text
+    with fsspec.open(f"{bucket}/datapackage.json", "wt", encoding="utf-8") as stream:
+        stream.write('{"resources": [{"name": "theirs", "path": "theirs.csv"}]}')
+    with pytest.raises(DataError, match=rf"^{bucket}/datapackage\.json: describes other data"):
+        af.run(write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/c.parquet"), seed=SEED)
+    with fsspec.open(f"{bucket}/datapackage.json", "rt", encoding="utf-8") as stream:
+        assert "theirs" in stream.read()

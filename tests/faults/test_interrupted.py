@@ -17,6 +17,7 @@ from anonflow.engine import publish
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, StepDone
 from anonflow.engine.owner import folder
 from anonflow.engine.storage import disk
+from tests import ROOT
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.faults.processes import EVERYTHING, changed, published
 
@@ -296,3 +297,23 @@ def test_cancelled_before_it_publishes_is_in_time(tmp_path: Path) -> None:
         engine.run(write_flow(tmp_path, publish=REPORTED), on_event=listen, events=stream, workers=1)
     assert not stream.publishing
     assert not (tmp_path / "out").exists()
+
+
+def test_the_handlers_come_before_anything_that_takes_time() -> None:
+    """Fault: a signal in the first hundredths of a second. What Python has not loaded yet cannot be interrupted."""
+    code = """
+    import os, signal, sys
+    before = set(sys.modules)
+    def handler(number, action):
+        loaded = {name for name in set(sys.modules) - before if not name.startswith("anonflow")}
+        print(*sorted(loaded - {"__future__", "atexit"}))
+        sys.exit(0)
+    signal.signal = handler
+    from anonflow.cli import main
+    main(["algorithms"])
+    """
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{textwrap.dedent(code)}"],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, [], "")

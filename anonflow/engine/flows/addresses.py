@@ -2,23 +2,96 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from anonflow.errors import AnonflowError, DataError
 
-__all__ = ["address_problem", "fetched", "is_address", "shown_address", "uploaded"]
+__all__ = [
+    "address_problem",
+    "beside",
+    "fetch_package",
+    "fetched",
+    "is_address",
+    "normalized",
+    "overwriting",
+    "place_of",
+    "shown_address",
+    "uploaded",
+]
 
 _READ_ONLY = ("http", "https")
+_LOCAL = ("file", "local")
 
 
-def is_address(text: object) -> bool:
+def is_address(text: object) -> TypeGuard[str]:
     """Return whether a text names something on another machine, not a file here."""
     return isinstance(text, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) is not None
+
+
+def normalized(text: str) -> str:
+    """Return an address of a file of this machine as the path of that file, and any other with its scheme in lower case.
+
+    What is no address, and a local address that no path can stand for, is returned as it is.
+    """
+    if not is_address(text):
+        return text
+    scheme, _, rest = text.partition("://")
+    if scheme.lower() not in _LOCAL:
+        return f"{scheme.lower()}://{rest}"
+    path = rest.removeprefix("localhost")
+    return path if path.startswith("/") else text
+
+
+def place_of(named: str, folder: Path) -> PurePath:
+    """Return what tells whether two names of files mean the same file.
+
+    Parameters
+    ----------
+    named : str
+        An address, or a path.
+    folder : pathlib.Path
+        What paths are relative to.
+
+    Returns
+    -------
+    pathlib.PurePath
+        A resolved path; of an address a relative one, which begins with the kind of its store.
+    """
+    if not is_address(named):
+        return (folder / named).resolve()
+    kind, _, inside = named.partition("://")
+    try:
+        import fsspec
+
+        store = fsspec.get_filesystem_class(kind)
+        kind, inside = store.__name__, str(store._strip_protocol(named))
+    except (ImportError, ValueError):  # there is no such store, which is a problem of its own
+        pass
+    return PurePosixPath(kind) / posixpath.normpath(f"/{inside}").lstrip("/")
+
+
+def overwriting(place: PurePath, taken: Mapping[PurePath, str]) -> str | None:
+    """Return why nothing may be written to a place, None if it may.
+
+    Parameters
+    ----------
+    place : pathlib.PurePath
+        By :func:`place_of`.
+    taken : mapping
+        Place -> what is read there, or written by another part of the flow.
+    """
+    for other, role in taken.items():
+        if place == other:
+            return f"would be written over {role}"
+        if place.is_relative_to(other):
+            return f"lies inside {role}"
+    return None
 
 
 def shown_address(address: str) -> str:
@@ -36,7 +109,12 @@ def address_problem(address: str, *, written: bool = False) -> str | None:
     written : bool
         Whether the flow writes to it.
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "is not a usable address; write it as SCHEME://HOST/FILE"
+    if parts.scheme in _LOCAL:
+        return f"{parts.scheme}:// is no file of this machine; name the file by its path"
     if "@" in parts.netloc:
         return "an address must not contain a password; put it into the environment or into a file of credentials"
     if "::" in address:
@@ -97,6 +175,27 @@ def fetched(address: str, folder: Path, *, several: bool = False) -> Path:
         return target
 
 
+def fetch_package(address: str, package: Path) -> None:
+    """Copy a data package to a path, if there is one, with an empty file for each file beside it.
+
+    Raises
+    ------
+    DataError
+        If it cannot be copied.
+    """
+    with _failing(address, "cannot be fetched", "check the address, and that this machine may read it"):
+        system, place = _opened(address)
+        if system.exists(place):
+            for name in system.ls(place.rpartition("/")[0], detail=False):
+                package.with_name(PurePosixPath(str(name)).name).touch()
+            system.get_file(place, str(package))
+
+
+def beside(address: str, name: str) -> str:
+    """Return the address of the file of this name in the folder of another one."""
+    return f"{address.rpartition('/')[0]}/{name}"
+
+
 def uploaded(file: Path, address: str) -> None:
     """Copy a file to an address, under another name first, so that it appears completely or not at all.
 
@@ -113,13 +212,13 @@ def uploaded(file: Path, address: str) -> None:
     with _failing(address, "cannot be written", "check the address, and that this machine may write there"):
         system, place = _opened(address)
         head, _, name = place.rpartition("/")
-        beside = f"{head}/.{name}.part" if head else f".{name}.part"
+        part = f"{head}/.{name}.part" if head else f".{name}.part"
         try:
-            system.put_file(str(file), beside)
-            system.mv(beside, place)
+            system.put_file(str(file), part)
+            system.mv(part, place)
         finally:
-            if system.exists(beside):
-                system.rm_file(beside)
+            if system.exists(part):
+                system.rm_file(part)
 
 
 def _opened(address: str) -> tuple[Any, str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import DataError
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
     from anonflow.engine.flows.flow import Flow
+    from anonflow.table.schema import Schema
 
-__all__ = ["FileFingerprint", "Fingerprint"]
+__all__ = ["FileFingerprint", "Fingerprint", "files_beside_source"]
 
 BLOCK = 1 << 18
 """Bytes that are hashed together: what is read at the least. 32 bytes of hash for each."""
@@ -152,7 +153,8 @@ class Fingerprint:
             files = parquet_files(path)
         elif path is not None and path.is_file():
             files = [path]
-        others = [file for file in _others(flow) if file.is_file()]
+        named = files_beside_source(flow.schema, flow.folder, flow.spec.steps.attack)
+        others = [file for file in named if file.is_file()]
         return cls(
             tuple(FileFingerprint.of(file) for file in files),
             tuple(FileFingerprint.of(file) for file in others),
@@ -357,15 +359,28 @@ def _now(path: str) -> tuple[int, int, int, int] | None:
         return None
 
 
-def _others(flow: Flow) -> list[Path]:
-    """Return the files that a flow names besides its source."""
+def files_beside_source(schema: Schema, folder: Path, attackers: Sequence[Any] = ()) -> list[Path]:
+    """Return the files that a flow reads besides its source.
+
+    Parameters
+    ----------
+    schema : Schema
+    folder : pathlib.Path
+        The flow's.
+    attackers : sequence, optional
+        As they are written under ``attack``.
+    """
     files = []
-    for column in flow.schema.values():
+    for column in schema.values():
         hierarchy = column.hierarchy
         if isinstance(hierarchy, Mapping):
             hierarchy = hierarchy.get("csv")
         if isinstance(hierarchy, str):
-            files.append(Path(flow.schema.folder) / hierarchy)
-    files += [Path(flow.schema.folder) / file for file in flow.schema.preparation.files]
-    files += [flow.folder / about["population"] for _, about, _ in register_holders(flow.spec.steps.attack)]
+            files.append(Path(schema.folder) / hierarchy)
+    files += [Path(schema.folder) / file for file in schema.preparation.files]
+    files += [
+        folder / about["population"]
+        for _, about, _ in register_holders(attackers)
+        if isinstance(about, Mapping) and isinstance(about.get("population"), str)
+    ]
     return list(dict.fromkeys(files))

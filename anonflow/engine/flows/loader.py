@@ -6,18 +6,24 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike, fspath
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from anonflow import strict_yaml
-from anonflow.engine.flows.addresses import address_problem, is_address, shown_address
+from anonflow.engine.flows.addresses import (
+    address_problem,
+    is_address,
+    overwriting,
+    place_of,
+    shown_address,
+)
+from anonflow.engine.flows.fingerprint import files_beside_source
 from anonflow.engine.flows.flow import OWNER, Flow, Run
 from anonflow.engine.flows.goal import Goal
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
 from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
-    FILES,
     NAME_PATTERN,
     VERSION,
     DrawSpec,
@@ -176,7 +182,7 @@ class _Checker:
             published is not None and ("draw" in steps.settings or publish.table is not None)
         )
         steps.check_attack(drawn or not runs, schema, None if table is None else table.source)
-        self._paths(publish)
+        self._paths(publish, table, schema, steps.settings.get("attack") or ())
         if "flow" in self.data:
             self._name_problem()
         if len(self.problems) or table is None or schema is None or not runs:
@@ -256,16 +262,18 @@ class _Checker:
             return None
         return picked[0]
 
-    def _paths(self, publish: PublishSpec) -> None:
+    def _paths(
+        self, publish: PublishSpec, table: TableSpec | None, schema: Schema | None, attackers: Any
+    ) -> None:
+        """Check that nothing is published over what the flow reads, into the owner's folder or beside it."""
         owner = (self.folder / OWNER).resolve()
-        taken: dict[Path, str] = {}
-        source = self.data.get("table")
-        source = source.get("source") if isinstance(source, dict) else None
-        if isinstance(source, dict):
-            for form in FILES:
-                file = source.get(form)
-                if isinstance(file, str) and "\0" not in file and not is_address(file):
-                    taken[(self.folder / source[form]).resolve()] = "the source"
+        taken: dict[PurePath, str] = {}
+        if schema is not None:
+            for path in files_beside_source(schema, self.folder, attackers):
+                taken[path.resolve()] = "a file that the flow reads"
+        named = None if table is None else table.source.file
+        if named is not None and "\0" not in named:
+            taken[place_of(named, self.folder)] = "the source"
         report = publish.report
         data = self.data.get("publish")
         mapped = isinstance(data, dict) and isinstance(data.get("report"), dict)
@@ -280,21 +288,18 @@ class _Checker:
                 continue
             if not self.sections.usable(place, file):
                 continue
-            if is_address(file):
-                problem = address_problem(file, written=True)
-                if problem is not None:
-                    self.problems.add(place, problem, value=True)
-                elif not shown_address(file).lower().endswith(endings):
-                    self.problems.add(
-                        place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True
-                    )
+            problem = address_problem(file, written=True) if is_address(file) else None
+            if problem is not None:
+                self.problems.add(place, problem, value=True)
                 continue
-            if Path(file).suffix.lower() not in endings:
+            name = shown_address(file) if is_address(file) else file
+            if PurePath(name).suffix.lower() not in endings:
                 self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True)
                 continue
-            target = (self.folder / file).resolve()
-            if target in taken:
-                self.problems.add(place, f"'{key}' would be written over {taken[target]}", value=True)
+            target = place_of(file, self.folder)
+            problem = overwriting(target, taken)
+            if problem is not None:
+                self.problems.add(place, f"'{key}' {problem}; name another file", value=True)
             taken[target] = f"'{key}'"
             if target.is_relative_to(owner):
                 self.problems.add(

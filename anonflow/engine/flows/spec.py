@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -26,6 +27,7 @@ from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
+from anonflow.engine.flows.addresses import normalized
 from anonflow.option import Option
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.table.files.read import DELIMITER
@@ -71,6 +73,9 @@ def _pieces(value: Any) -> Any:
     return value
 
 
+File = Annotated[StrictStr, AfterValidator(normalized)]
+"""A path relative to the flow file, or an address."""
+
 FILES = ("csv", "parquet", "stats", "excel", "database")
 """Keys of a source that name a file."""
 
@@ -84,22 +89,22 @@ class SourceSpec(_Spec):
     Files are named relative to the flow file, or by an address such as s3://bucket/people.parquet.
     """
 
-    csv: StrictStr | None = None
+    csv: File | None = None
     """A CSV file with a header, relative to the flow file."""
 
-    parquet: StrictStr | None = None
+    parquet: File | None = None
     """A Parquet file, or a folder of Parquet files, relative to the flow file."""
 
-    stats: StrictStr | None = None
+    stats: File | None = None
     """A file of SPSS (.sav, .zsav, .por), Stata (.dta) or SAS (.sas7bdat, .xpt), relative to the flow file."""
 
-    excel: StrictStr | None = None
+    excel: File | None = None
     """An Excel workbook (.xlsx), relative to the flow file; the first row of the sheet is the header."""
 
     sql: StrictStr | None = None
     """One SELECT, asked of `database`."""
 
-    database: StrictStr | None = None
+    database: File | None = None
     """Of sql: a DuckDB file, relative to the flow file. It is opened to be read only, and the query reaches nothing else."""
 
     sheet: StrictStr | None = None
@@ -376,7 +381,7 @@ def _report(value: Any) -> Any:
 class ReportSpec(_Spec):
     """The report of a run; its file name alone is the usual form."""
 
-    file: StrictStr = "out/report.html"
+    file: File = "out/report.html"
     """The page: an .html file."""
 
     template: Literal["plain", "ema"] = "plain"
@@ -385,7 +390,7 @@ class ReportSpec(_Spec):
     threshold: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)] | None = None
     """What the largest probability of any person over all attackers must be smaller than; 0.09 with ema."""
 
-    pdf: StrictStr | None = None
+    pdf: File | None = None
     """The same page as a .pdf file, printed by Chromium or Chrome of this machine."""
 
     @property
@@ -397,7 +402,7 @@ class ReportSpec(_Spec):
 class PublishSpec(_Spec):
     """What is written where, relative to the flow file."""
 
-    table: StrictStr | None = None
+    table: File | None = None
     """The release: a .parquet or .csv file."""
 
     report: Annotated[ReportSpec | None, BeforeValidator(_report)] = None

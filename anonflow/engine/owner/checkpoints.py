@@ -11,6 +11,7 @@ import hmac
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from anonflow import __version__
 from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, TaskSettings
+from anonflow.engine.owner.folder import beyond
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
@@ -32,6 +34,12 @@ __all__ = ["Checkpoints", "domains_digest"]
 
 EVERY = 1.0
 """Seconds of work that may be lost: results are stored together, a file for each such period."""
+
+MOST = 1000
+"""The most files that are kept when a run is published, the newest."""
+
+MOST_BYTES = 1 << 30
+"""The most bytes of these files."""
 
 _ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", "costs", "exact", "whole")
 
@@ -170,16 +178,21 @@ class Checkpoints:
         return results
 
     def tidy(self, seconds: float) -> None:
-        """Delete results that are older than that."""
+        """Delete results that are older than that, and the oldest where they are too many or too large."""
         if not self.folder.is_dir():
             return
         before = time.time() - seconds
+        files = []
         for path in self.folder.glob("*.npz"):
-            try:
-                if path.stat().st_mtime <= before:
+            with suppress(OSError):
+                about = path.stat()
+                files.append((about.st_mtime, about.st_size, path))
+        files.sort()
+        limit = beyond([size for _, size, _ in files], MOST, MOST_BYTES)
+        for number, (modified, _, path) in enumerate(files):
+            if modified <= before or number < limit:
+                with suppress(OSError):
                     path.unlink()
-            except OSError:
-                continue
 
 
 def domains_digest(domains: Sequence[Domain]) -> bytes:

@@ -19,6 +19,7 @@ from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
+from anonflow.engine.owner import checkpoints, folder
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
@@ -61,6 +62,7 @@ def of_run(
     workers: int | None,
     choices: Mapping[int, Choice] | None = None,
     memory: int = 0,
+    removed: int = 0,
 ) -> dict[str, Any]:
     """Return the record of a run, as plain data.
 
@@ -84,6 +86,8 @@ def of_run(
         Run -> the choice for its budget.
     memory : int
         The most bytes that a worker used; 0 if unknown.
+    removed : int
+        The number of earlier releases whose files this run removed.
 
     Returns
     -------
@@ -112,6 +116,14 @@ def of_run(
             "processors": os.cpu_count(),
         },
         "seed-can-be-guessed": seed_can_be_guessed(owner.seed()),
+        "kept": {
+            "results": {"most": checkpoints.MOST, "most-bytes": checkpoints.MOST_BYTES},
+            "earlier-releases": {
+                "most": folder.EARLIER_MOST,
+                "most-bytes": folder.EARLIER_BYTES,
+                "removed": removed,
+            },
+        },
         "prepare": flow.schema.preparation.to_list(),
         "hashes": {"flow": owner.keyed(flow.digest), "source": owner.keyed(fingerprint.digest)},
         "files": [

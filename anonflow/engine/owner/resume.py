@@ -13,7 +13,7 @@ from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
-from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
+from anonflow.engine.owner.folder import CHECKPOINTS, UNFINISHED, OwnerFolder
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table import Domain, Records
 
@@ -77,6 +77,14 @@ class ResumeStore:
         left = None if self._fresh else self._owner.unfinished()
         if left is None:
             return None
+        try:
+            seed = int(left["seed"], 16)
+        except (KeyError, TypeError, ValueError):
+            if self._warn is not None:
+                self._warn(
+                    f"{self._owner.path / UNFINISHED}: cannot be read: the run starts over, with another seed and other results"
+                )
+            return None
         if left.get("version") != __version__:
             raise DataError(
                 f"{self._owner.path}: the run that stopped was begun with another version of anonflow; finish it with that one, "
@@ -93,10 +101,6 @@ class ResumeStore:
             return None
         same = self._owner.keyed(self._flow.digest) == left.get("flow")
         if left.get("publishing") and not same:
-            return None
-        try:
-            seed = int(left["seed"], 16)
-        except (KeyError, TypeError, ValueError):
             return None
         if same:
             self.choices = choices_in(left.get("choices"))

@@ -339,10 +339,10 @@ class HeldRelease:
         """Return how often attackers win against it."""
         return publish.attack(self.session, self.table, self.release, self.result)
 
-    def remember(self) -> None:
+    def remember(self) -> Path | None:
         """Store marks of the released people in the owner's folder."""
         assert self.session.owner is not None
-        Earlier(self.session.owner.path.parent).keep(self.table, self.release)
+        return Earlier(self.session.owner.path.parent).keep(self.table, self.release)
 
     def write_release(self, path: Path) -> ReleaseMetadata | None:
         """Write the published table and its description."""

@@ -152,7 +152,7 @@ class Buckets:
     batches: int
     hidden: Sequence[int]
     attacks: Callable[[], pd.DataFrame | None]
-    keep: Callable[[], None] = lambda: None
+    keep: Callable[[], Path | None] = lambda: None
 
     @property
     def release(self) -> None:
@@ -162,9 +162,9 @@ class Buckets:
         """Return how often attackers win against a sample of its people."""
         return self.attacks()
 
-    def remember(self) -> None:
+    def remember(self) -> Path | None:
         """Store marks of the released people in the owner's folder."""
-        self.keep()
+        return self.keep()
 
     @property
     def content(self) -> Content:

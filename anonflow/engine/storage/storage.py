@@ -38,8 +38,13 @@ class DrawnRelease(Protocol):
     def attack(self) -> pd.DataFrame | None:
         """Return how often attackers win against it; None if no attacker was requested."""
 
-    def remember(self) -> None:
+    def remember(self) -> Path | None:
         """Store marks of the released people in the owner's folder.
+
+        Returns
+        -------
+        pathlib.Path or None
+            The new file, to be deleted if the release is not published after all.
 
         Raises
         ------

@@ -20,7 +20,7 @@ from anonflow import engine
 from anonflow.algorithms.method import Outcome
 from anonflow.engine.duration import seconds_of
 from anonflow.engine.execution import tasks
-from anonflow.engine.owner import checkpoints
+from anonflow.engine.owner import checkpoints, folder
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
@@ -323,7 +323,7 @@ def test_a_published_seed_is_not_taken_by_a_changed_flow(tmp_path: Path, counted
 KILLED = """
 import os, signal, sys
 from anonflow import engine
-from anonflow.engine.owner import checkpoints
+from anonflow.engine.owner import checkpoints, folder
 checkpoints.EVERY = 0.0
 def listen(event):
     if event.kind == "partition-done" and event.done == 4:
@@ -349,3 +349,45 @@ def test_a_killed_run_is_picked_up(tmp_path: Path, counted: list[int]) -> None:
     engine.run(path)
     assert len(counted) <= 7
     assert published(tmp_path) == published(quiet)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "no seed", "no hexadecimal seed"])
+def test_a_damaged_note_of_an_unfinished_run_is_said(tmp_path: Path, counted: list[int], text: str) -> None:
+    write_flow(tmp_path, partition="{size: 6}")
+    stopped_after(tmp_path, 4)
+    note = tmp_path / "owner" / "test" / "unfinished.json"
+    left = json.loads(note.read_text())
+    if text.startswith("no"):
+        left.pop("seed")
+        text = json.dumps(left | {"seed": "x"} if "hexadecimal" in text else left)
+    note.write_text(text)
+    report = engine.run(tmp_path / "flow.yaml")
+    assert report.ok
+    (warning,) = [words for words in report.warnings if "unfinished.json" in words]
+    assert warning.endswith("cannot be read: the run starts over, with another seed and other results")
+
+
+def test_what_is_kept_is_limited_in_number_and_size(
+    tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "EARLIER_MOST", 2)
+    monkeypatch.setattr(checkpoints, "MOST", 3)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    write_flow(tmp_path, partition="{size: 6}")
+    owner = tmp_path / "owner" / "test"
+    for number in range(5):
+        report = engine.run(tmp_path / "flow.yaml", seed=SEED + number, fresh=False)
+        assert len(list((owner / "checkpoints").glob("*.npz"))) <= 3
+    assert sorted(path.name for path in (owner / "earlier").iterdir()) == ["0003", "0004"]
+    record = json.loads((owner / "record.json").read_text())
+    assert record["kept"]["earlier-releases"] == {
+        "most": 2, "most-bytes": folder.EARLIER_BYTES, "removed": 1,
+    }  # fmt: skip
+    assert record["kept"]["results"]["most"] == 3
+    assert [words for words in report.warnings if "keeps the last 2" in words]
+    files = [owner / "checkpoints" / f"{number}.npz" for number in range(3)]
+    for file in files:
+        file.write_bytes(b"0" * 100)
+    monkeypatch.setattr(checkpoints, "MOST_BYTES", 150)
+    engine.run(tmp_path / "flow.yaml", seed=SEED)
+    assert len(list((owner / "checkpoints").glob("*.npz"))) <= 1
