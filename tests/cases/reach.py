@@ -15,17 +15,12 @@ from tests.cases.sources import tree_of
 Unit = tuple[Path, str]
 """A function, class or assignment at the top of a module; "" for all other statements there."""
 
+_TIMES = ("time", "monotonic", "perf_counter", "process_time", "thread_time", "sleep")
 CLOCKS = {
-    *("time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter", "time.sleep"),
-    *(
-        "time.perf_counter_ns",
-        "time.process_time",
-        "time.process_time_ns",
-        "time.thread_time",
-        "asyncio.sleep",
-    ),
+    *(f"time.{name}" for name in _TIMES),
+    *(f"time.{name}_ns" for name in _TIMES),
     *("datetime.datetime.now", "datetime.datetime.today", "datetime.datetime.utcnow", "datetime.date.today"),
-    *("pandas.Timestamp.now", "pandas.Timestamp.today"),
+    *("asyncio.sleep", "pandas.Timestamp.now", "pandas.Timestamp.today"),
 }
 SLEEPS = ".wait_for_timeout"
 """A method of pages in a browser."""
@@ -36,9 +31,7 @@ STARTS = {
 }
 """An event that the test sets itself, and a pool of threads that works through a list, have an end on any machine."""
 _CODE = "code: "
-_IN_CODE = re.compile(
-    r"\btime\.(sleep|time|monotonic|perf_counter|process_time)\(|\bfrom time import|\.now\("
-)
+_IN_CODE = re.compile(rf"\btime\.({'|'.join(_TIMES)})(_ns)?\(|\bfrom time import|\.now\(")
 _MENTIONS: tuple[type, ...] = (ast.Name, ast.Attribute, ast.arg, ast.Constant, ast.Import, ast.ImportFrom)
 
 
