@@ -35,6 +35,7 @@ from tests.docs.doc_pages import RUN, SHOWN, Block, Page, blocks_of, pages
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]
+CLUSTER = "docs/how-to/run-on-a-cluster.md"
 NOT_RUN = [block for block in BLOCKS if "not run" in block.orders]
 
 BASE: dict[str, Any] = {
@@ -53,13 +54,17 @@ def _runs(page: Page) -> bool:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.slow else [])
+        pytest.param(
+            page,
+            id=page.name,
+            marks=[pytest.mark.slow] * page.slow + [pytest.mark.machine] * (page.name == CLUSTER),
+        )
         for page in PAGES
         if _runs(page)
     ],
 )
 def test_every_snippet_runs(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader(tmp_path, in_processes=page.name == "README.md")
+    reader = Reader(tmp_path, in_processes=page.name in ("README.md", CLUSTER))
     monkeypatch.chdir(reader.folder)
     monkeypatch.setenv("COLUMNS", reader.environment["COLUMNS"])
     if page.one_draw:
@@ -234,7 +239,7 @@ def _page_of(text: str) -> list[Block]:
 
 def test_slow_pages_are_no_part_of_the_quick_tests() -> None:
     slow = {page.name for page in PAGES if page.slow}
-    assert "docs/how-to/run-on-a-cluster.md" in slow
+    assert CLUSTER in slow
     assert "docs/index.md" not in slow
 
 
