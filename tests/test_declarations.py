@@ -66,33 +66,35 @@ def test_options_are_read_off_the_function() -> None:
     assert options["bare"].kind is float
 
 
-@pytest.mark.parametrize(
-    ("name", "good", "bad", "words"),
-    [
-        ("word", ["a", "b"], ["c", 1, None, ["a"]], "must be one of a, b"),
-        (
-            "count",
-            [2, 99, np.int64(4)],
-            [1, 2.0, True, "2", None, 10**400],
-            "must be a whole number of at least 2",
-        ),
-        (
-            "share",
-            [None, 0, 0.5, np.float32(0.25)],
-            [1, -0.1, float("nan"), "0.5"],
-            "must be a number of at least 0 and below 1",
-        ),
-        ("whole", [1, 2.0], [1.5, 0, float("inf"), None], "must be a whole number of at least 1"),
-        ("rate", [1, 1e-9], [0, -1, 1.5, None], "must be a number above 0 and at most 1"),
-        ("plain", [True, False], [0, "no", None], "must be true or false"),
-        ("free", [None, object(), "x"], [], ""),
-        ("bare", [1, 2.5], ["x", None], "must be a number"),
-    ],
-)
-def test_values_are_judged(name: str, good: list[Any], bad: list[Any], words: str) -> None:
-    option = options_of(example)[name]
-    assert [option.problem(value) for value in good] == [None] * len(good)
-    assert [option.problem(value) for value in bad] == [words] * len(bad)
+JUDGED: list[tuple[str, list[Any], list[Any], str]] = [
+    ("word", ["a", "b"], ["c", 1, None, ["a"]], "must be one of a, b"),
+    (
+        "count",
+        [2, 99, np.int64(4)],
+        [1, 2.0, True, "2", None, 10**400],
+        "must be a whole number of at least 2",
+    ),
+    (
+        "share",
+        [None, 0, 0.5, np.float32(0.25)],
+        [1, -0.1, float("nan"), "0.5"],
+        "must be a number of at least 0 and below 1",
+    ),
+    ("whole", [1, 2.0], [1.5, 0, float("inf"), None], "must be a whole number of at least 1"),
+    ("rate", [1, 1e-9], [0, -1, 1.5, None], "must be a number above 0 and at most 1"),
+    ("plain", [True, False], [0, "no", None], "must be true or false"),
+    ("free", [None, object(), "x"], [], ""),
+    ("bare", [1, 2.5], ["x", None], "must be a number"),
+]
+"""An option of the example, values that it takes, values that it refuses, and the words."""
+
+
+def test_values_are_judged(subtests: pytest.Subtests) -> None:
+    for name, good, bad, words in JUDGED:
+        with subtests.test(name):
+            option = options_of(example)[name]
+            assert [option.problem(value) for value in good] == [None] * len(good)
+            assert [option.problem(value) for value in bad] == [words] * len(bad)
 
 
 def test_no_docstring_says_nothing() -> None:

@@ -24,7 +24,7 @@ def place(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=place(path))
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     gc.freeze()  # the collector would look at all these nodes again and again while there are more of them
     return tree
 

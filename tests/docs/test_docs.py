@@ -12,6 +12,7 @@ import doctest
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import anonflow as af
+from anonflow import cli
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.spec import FlowSpec
 from anonflow.release import randomness
@@ -33,6 +35,7 @@ from tests.docs.doc_pages import RUN, SHOWN, Block, Page, blocks_of, pages
 
 PAGES = pages()
 BLOCKS = [block for page in PAGES for block in page.blocks]
+CLUSTER = "docs/how-to/run-on-a-cluster.md"
 NOT_RUN = [block for block in BLOCKS if "not run" in block.orders]
 
 BASE: dict[str, Any] = {
@@ -51,14 +54,19 @@ def _runs(page: Page) -> bool:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.slow else [])
+        pytest.param(
+            page,
+            id=page.name,
+            marks=[pytest.mark.slow] * page.slow + [pytest.mark.machine] * (page.name == CLUSTER),
+        )
         for page in PAGES
         if _runs(page)
     ],
 )
 def test_every_snippet_runs(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader(tmp_path)
+    reader = Reader(tmp_path, in_processes=page.name in ("README.md", CLUSTER))
     monkeypatch.chdir(reader.folder)
+    monkeypatch.setenv("COLUMNS", reader.environment["COLUMNS"])
     if page.one_draw:
         words = np.random.default_rng(1)
         monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=words.bytes))
@@ -93,9 +101,13 @@ def test_links_lead_somewhere() -> None:
 
 
 class Reader:
-    """Somebody who follows a page: one folder, one Python session, one shell command after the other."""
+    """Somebody who follows a page: one folder, one Python session, one shell command after the other.
 
-    def __init__(self, home: Path) -> None:
+    A block of nothing but commands of ours calls them in this process, if that is enough.
+    """
+
+    def __init__(self, home: Path, in_processes: bool = False) -> None:
+        self.in_processes = in_processes
         self.folder = home / "page"
         self.folder.mkdir()
         shutil.copytree(ROOT / "flows", self.folder / "flows", ignore=shutil.ignore_patterns("owner"))
@@ -139,8 +151,26 @@ class Reader:
         self.printed = out.getvalue()
 
     def _bash(self, block: Block) -> None:
+        commands = None if self.in_processes else commands_of(block.text)
+        status, out, err = self._process(block.text) if commands is None else self._calls(commands)
+        wanted = int(block.orders.get("fails", "0"))
+        assert status == wanted, f"{block.place}\n{out}\n{err}"
+        self.printed = out if wanted == 0 else out + err
+
+    def _calls(self, commands: list[list[str]]) -> tuple[int, str, str]:
+        out, err, status = io.StringIO(), io.StringIO(), 0
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            for words in commands:
+                with pytest.raises(SystemExit) as left:
+                    cli.main(words)
+                status = int(left.value.code or 0)
+                if status:
+                    break
+        return status, out.getvalue(), err.getvalue()
+
+    def _process(self, text: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", block.text],
+            ["bash", "-euo", "pipefail", "-c", text],
             cwd=self.folder,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -148,9 +178,7 @@ class Reader:
             text=True,
             check=False,
         )
-        wanted = int(block.orders.get("fails", "0"))
-        assert done.returncode == wanted, f"{block.place}\n{done.stdout}\n{done.stderr}"
-        self.printed = done.stdout if wanted == 0 else done.stdout + done.stderr
+        return done.returncode, done.stdout, done.stderr
 
     def _yaml(self, block: Block) -> None:
         """A flow, a schema, or a part of either."""
@@ -183,7 +211,26 @@ class Reader:
         assert same, f"{block.place}: the page says\n{block.text}\nbut it is\n{self.printed}"
 
 
+def commands_of(text: str) -> list[list[str]] | None:
+    """The words after `anonflow` on each line of a block, or None where bash has to read it."""
+    commands = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if not line.startswith("anonflow ") or re.search(r"[]|&;<>$`*?~(){}#![]", line):
+            return None
+        commands.append(shlex.split(line)[1:])
+    return commands
+
+
 # ------------------------------------------------------------------------------- the runner itself
+
+
+def test_commands_alone_need_no_shell() -> None:
+    assert commands_of("anonflow run \\\n  'a b.yaml' --k 5\nanonflow datasets\n") == [
+        ["run", "a b.yaml", "--k", "5"],
+        ["datasets"],
+    ]
+    for text in ("anonflow run x >y", "K=2 anonflow run x", "ls", "anonflow run $X", "anonflow run *.yaml"):
+        assert commands_of(text) is None
 
 
 def _page_of(text: str) -> list[Block]:
@@ -192,7 +239,7 @@ def _page_of(text: str) -> list[Block]:
 
 def test_slow_pages_are_no_part_of_the_quick_tests() -> None:
     slow = {page.name for page in PAGES if page.slow}
-    assert "docs/how-to/run-on-a-cluster.md" in slow
+    assert CLUSTER in slow
     assert "docs/index.md" not in slow
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,76 +29,90 @@ TITLES = (
 )
 
 
+@cache
+def stored(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
 def cells_of(path: Path, kind: str) -> list[Any]:
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+    return [cell for cell in stored(path).cells if cell.cell_type == kind]
 
 
 def test_they_are_numbered_without_a_gap() -> None:
     assert [path.stem for path in NOTEBOOKS] == [f"{at:02d}-{title}" for at, title in enumerate(TITLES, 1)]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_each_opens_with_what_the_reader_will_be_able_to_do(path: Path) -> None:
-    first = nbformat.read(path, as_version=4).cells[0]
-    assert first.cell_type == "markdown"
-    lines = first.source.splitlines()
-    assert re.match(rf"# {path.stem[:2]} \w", lines[0])
-    assert "After this notebook you can" in lines
-    assert sum(line.startswith("- ") for line in lines) >= 3
+def test_each_opens_with_what_the_reader_will_be_able_to_do(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.stem):
+            first = stored(path).cells[0]
+            assert first.cell_type == "markdown"
+            lines = first.source.splitlines()
+            assert re.match(rf"# {path.stem[:2]} \w", lines[0])
+            assert "After this notebook you can" in lines
+            assert sum(line.startswith("- ") for line in lines) >= 3
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_each_ends_with_an_exercise_that_is_solved(path: Path) -> None:
-    ask, solution = nbformat.read(path, as_version=4).cells[-2:]
-    assert ask.source.startswith("## Exercise")
-    assert solution.cell_type == "code"
-    assert solution.outputs
+def test_each_ends_with_an_exercise_that_is_solved(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.stem):
+            ask, solution = stored(path).cells[-2:]
+            assert ask.source.startswith("## Exercise")
+            assert solution.cell_type == "code"
+            assert solution.outputs
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_cell_is_longer_than_a_screen(path: Path) -> None:
-    assert max(len(cell.source.splitlines()) for cell in nbformat.read(path, as_version=4).cells) <= 30
+def test_no_cell_is_longer_than_a_screen(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.stem):
+            assert max(len(cell.source.splitlines()) for cell in stored(path).cells) <= 30
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_each_is_stored_as_it_ran(path: Path) -> None:
+def test_each_is_stored_as_it_ran(subtests: pytest.Subtests) -> None:
     """Every cell was run, in order, without a failure; there is something to see."""
-    code = cells_of(path, "code")
-    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
-    outputs = [output for cell in code for output in cell.outputs]
-    assert {output.output_type for output in outputs} <= {"stream", "display_data", "execute_result"}
-    assert not [output for output in outputs if output.get("name") == "stderr"]
-    assert sum(bool(cell.outputs) for cell in code) >= len(code) // 2
+    for path in NOTEBOOKS:
+        with subtests.test(path.stem):
+            code = cells_of(path, "code")
+            assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+            outputs = [output for cell in code for output in cell.outputs]
+            assert {output.output_type for output in outputs} <= {"stream", "display_data", "execute_result"}
+            assert not [output for output in outputs if output.get("name") == "stderr"]
+            assert sum(bool(cell.outputs) for cell in code) >= len(code) // 2
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_nothing_of_the_machine_is_stored(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert not re.search(r"/(?:tmp|home|root|Users|usr|var)/\w", text)
-    assert not re.search(r"ipykernel_\d|\\\\Users\\\\|[A-Z]:\\\\\\\\", text)
-    assert not re.search(r'"iopub\.|"shell\.execute', text)
-    stored = nbformat.read(path, as_version=4)
-    assert set(stored.metadata) == {"kernelspec", "language_info"}
-    assert stored.metadata.kernelspec.name == "python3"
+def test_nothing_of_the_machine_is_stored(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.stem):
+            text = path.read_text(encoding="utf-8")
+            assert not re.search(r"/(?:tmp|home|root|Users|usr|var)/\w", text)
+            assert not re.search(r"ipykernel_\d|\\\\Users\\\\|[A-Z]:\\\\\\\\", text)
+            assert not re.search(r'"iopub\.|"shell\.execute', text)
+            metadata = stored(path).metadata
+            assert set(metadata) == {"kernelspec", "language_info"}
+            assert metadata.kernelspec.name == "python3"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_they_are_small_and_ask_nobody(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert len(text) < 1000 * KILOBYTES
-    assert "<script" not in text
-    assert "application/javascript" not in text
-    shown = [cell.source for cell in cells_of(path, "code")]
-    assert not [
-        source for source in shown if re.search(r"adult\(|cmc\(|dataset: (adult|cmc)|https?://", source)
-    ]
+def test_they_are_small_and_ask_nobody(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.stem):
+            text = path.read_text(encoding="utf-8")
+            assert len(text) < 1000 * KILOBYTES
+            assert "<script" not in text
+            assert "application/javascript" not in text
+            shown = [cell.source for cell in cells_of(path, "code")]
+            assert not [
+                source
+                for source in shown
+                if re.search(r"adult\(|cmc\(|dataset: (adult|cmc)|https?://", source)
+            ]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_their_links_lead_somewhere(path: Path) -> None:
-    for cell in cells_of(path, "markdown"):
-        for link in re.findall(r"\]\(([^)#]+)\)", cell.source):
-            assert (path.parent / link).exists(), link
+def test_their_links_lead_somewhere(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.stem):
+            for cell in cells_of(path, "markdown"):
+                for link in re.findall(r"\]\(([^)#]+)\)", cell.source):
+                    assert (path.parent / link).exists(), link
 
 
 def test_readme_and_site_lead_to_them() -> None:

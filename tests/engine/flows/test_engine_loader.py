@@ -30,25 +30,27 @@ VALID = sorted((HERE / "valid").glob("*.yaml"))
 INVALID = sorted((HERE / "invalid").glob("*.yaml"))
 
 
-@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
-def test_valid_flows_load(path: Path) -> None:
-    flow = load_flow(path)
-    assert isinstance(flow, Flow)
-    assert flow.name.split(".")[0] == path.stem
-    assert flow.runs
+def test_valid_flows_load(subtests: pytest.Subtests) -> None:
+    for path in VALID:
+        with subtests.test(path.stem):
+            flow = load_flow(path)
+            assert isinstance(flow, Flow)
+            assert flow.name.split(".")[0] == path.stem
+            assert flow.runs
 
 
-@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
-def test_invalid_flows_say_where_and_why(path: Path) -> None:
-    expected = re.findall(r"^# expect (\d+:\d+): (.*)$", path.read_text(encoding="utf-8"), re.M)
-    assert expected
-    with pytest.raises(FlowError) as caught:
-        load_flow(path)
-    assert len(caught.value.problems) == len(expected)
-    for (place, text), problem in zip(expected, caught.value.problems, strict=True):
-        assert problem.startswith(f"{path}:{place}: ")
-        assert text in problem
-        assert "\n" not in problem
+def test_invalid_flows_say_where_and_why(subtests: pytest.Subtests) -> None:
+    for path in INVALID:
+        with subtests.test(path.stem):
+            expected = re.findall(r"^# expect (\d+:\d+): (.*)$", path.read_text(encoding="utf-8"), re.M)
+            assert expected
+            with pytest.raises(FlowError) as caught:
+                load_flow(path)
+            assert len(caught.value.problems) == len(expected)
+            for (place, text), problem in zip(expected, caught.value.problems, strict=True):
+                assert problem.startswith(f"{path}:{place}: ")
+                assert text in problem
+                assert "\n" not in problem
 
 
 def test_the_examples_are_many() -> None:
