@@ -11,6 +11,7 @@ import pytest
 
 from anonflow import system
 from tests import ROOT
+from tests.cases.runs import shell
 
 _LIKE_WINDOWS = """
 import importlib, os, pkgutil, signal, sys, types
@@ -97,20 +98,19 @@ def like_windows(code: str, *arguments: object) -> str:
 
 
 @pytest.mark.slow
-def test_every_module_is_imported_without_posix() -> None:
-    assert int(like_windows(_IMPORT_ALL)) > 300
-
-
-@pytest.mark.slow
-def test_the_quickstart_runs_without_posix(tmp_path: Path) -> None:
+def test_every_module_is_imported_and_the_quickstart_runs_without_posix(tmp_path: Path) -> None:
     (tmp_path / "flows").mkdir()
     text = (ROOT / "flows" / "quickstart.yaml").read_text(encoding="utf-8")
     (tmp_path / "flows" / "quickstart.yaml").write_text(text, encoding="utf-8")
-    assert like_windows(_QUICKSTART, tmp_path).splitlines()[-1] == "done"
+    count, *_, last = like_windows(_IMPORT_ALL + _QUICKSTART, tmp_path).splitlines()
+    assert int(count) > 300
+    assert last == "done"
 
 
 @pytest.mark.slow
-def test_the_quickstart_runs_where_the_locale_is_plain(tmp_path: Path) -> None:
+def test_the_quickstart_runs_where_the_locale_is_plain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """LANG=C: no file is written or read in the locale's encoding."""
     folder = tmp_path / "Köln"
     (folder / "flows").mkdir(parents=True)
@@ -123,17 +123,22 @@ def test_the_quickstart_runs_where_the_locale_is_plain(tmp_path: Path) -> None:
         b"steps: [{anonymize: {algorithm: mondrian, k: 3}}]\npublish: {table: out/people.csv, report: out/people.html}\n"
     )
     (folder / "seed").write_text("5eed" * 8)
-    texts = []
-    for locale in ({"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {}):
-        done = subprocess.run(
-            [sys.executable, "-m", "anonflow", "run", "flow.yaml", "--seed-file", "seed", "--fresh"],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **locale},
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        texts.append((folder / "out" / "people.csv").read_bytes())
+    arguments = ("run", "flow.yaml", "--seed-file", "seed", "--fresh")
+    done = subprocess.run(
+        [sys.executable, "-m", "anonflow", *arguments],
+        cwd=folder,
+        env={
+            **os.environ, "PYTHONPATH": str(ROOT),
+            "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0",
+        },
+        capture_output=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    texts = [(folder / "out" / "people.csv").read_bytes()]
+    monkeypatch.chdir(folder)
+    assert shell(capsys, *arguments)[0] == 0
+    texts.append((folder / "out" / "people.csv").read_bytes())
     assert texts[0] == texts[1]
     assert "Köln".encode() in texts[0]
     for written in [*(folder / "out").iterdir(), *(folder / "owner" / "plain").glob("*.json")]:

@@ -48,6 +48,7 @@ import anonflow as af
 from tests import ROOT
 from tests.benchmarks.curves import Curve, drawing
 from tests.benchmarks.measuring import data_folder, row
+from tests.cases.scale import WORKERS
 from tests.cases.scale import measured as flow_record
 from tests.cases.tables import adult
 
@@ -283,8 +284,9 @@ def in_pieces(n: int, small: bool) -> list[dict[str, Any]]:
         af.datasets.write_random_normal(source, n, 10, rows=1_000 if small else 1 << 17)
         for number, (name, (partition, anonymize)) in enumerate(runs.items()):
             record = flow_record(
-                Path(home) / str(number), source, "numeric", partition, anonymize, "1000" if small else "true"
-            )
+                Path(home) / str(number), source, "numeric", partition, anonymize,
+                *(("1000", "{scheduler: threads, workers: 1}") if small else ("true", WORKERS)),
+            )  # fmt: skip
             taken.append(record["steps"]["anonymize"])
             losses.append(record["runs"][0]["gcp"])
             rows += figures(f"random_normal {n:,} x 10 in pieces, k = 10, {name}", taken[-1], losses[-1])

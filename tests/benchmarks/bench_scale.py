@@ -14,7 +14,7 @@ from typing import Any
 
 from anonflow import datasets
 from tests.benchmarks.measuring import row
-from tests.cases.scale import COLUMNS, GIB, measured
+from tests.cases.scale import COLUMNS, GIB, WORKERS, measured
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 LIMIT = 4 * 1024**3
@@ -46,7 +46,8 @@ def run(small: bool) -> list[dict[str, Any]]:
                     continue
                 kind, partition, anonymize = METHODS[name]
                 folder = Path(home) / f"{number}-{n}"
-                result = measured(folder, source, kind, partition, anonymize, "1000" if small else "true")
+                pieces, where = ("1000", "{scheduler: processes, workers: 1}") if small else ("true", WORKERS)
+                result = measured(folder, source, kind, partition, anonymize, pieces, where)
                 rows += figures(f"{name}, {n:,} x {COLUMNS}", name, n, result, small)
                 times[name].append((n, result["wall"]))
             source.unlink()

@@ -7,11 +7,12 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests import ROOT
-from tests.benchmarks import measuring
+from tests.benchmarks import bench_client, measuring
 
 SLOW = {
     "analyses",
@@ -19,7 +20,6 @@ SLOW = {
     "census",
     "chains",
     "classes",
-    "client",
     "concealment",
     "coverage",
     "diversity",
@@ -38,18 +38,37 @@ SLOW = {
 """Over 0.3 s, small as they are: processes and solvers have to start."""
 
 
+WHOLE = {"client"}
+"""Those that a test runs as they are, and not small."""
+
+
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in measuring.modules()],
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+        for name in measuring.modules()
+        if name not in WHOLE
+    ],
 )
 def test_it_runs_small(name: str) -> None:
-    figures = measuring.modules()[name].run(small=True)
+    are_figures(measuring.modules()[name].run(small=True))
+
+
+def are_figures(figures: list[dict[str, Any]]) -> None:
     assert isinstance(figures, list)
     for figure in figures:
         assert set(figure) == set(measuring.FIELDS)
         assert math.isfinite(figure["figure"])
         assert figure["met"] in (True, False, None)
         assert (figure["met"] is None) == (not figure["goal"])
+
+
+@pytest.mark.slow
+def test_processes_take_no_more_of_the_client_than_threads() -> None:
+    """100,000 x 10 in memory on processes once took two to four times what threads take."""
+    figures = bench_client.run(small=False)
+    are_figures(figures)
+    assert figures[-1]["figure"] < 1.25, figures
 
 
 @pytest.mark.slow

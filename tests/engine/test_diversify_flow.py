@@ -11,6 +11,7 @@ import anonflow as af
 from anonflow import cli, engine
 from anonflow.errors import InfeasibleError
 from tests.cases.flow_files import write_flow
+from tests.cases.workers import Workers
 
 SEED = 2**128 - 159
 
@@ -38,8 +39,7 @@ def test_a_flow_publishes_a_diverse_table(algorithm: str, tmp_path: Path) -> Non
     assert check
 
 
-@pytest.mark.slow
-def test_threads_and_processes_agree(tmp_path: Path) -> None:
+def test_threads_and_processes_agree(tmp_path: Path, workers: Workers) -> None:
     frames = []
     for scheduler in ("threads", "processes"):
         folder = tmp_path / scheduler
@@ -47,6 +47,7 @@ def test_threads_and_processes_agree(tmp_path: Path) -> None:
         path = flow(folder, "k-concealment", "{criterion: p-sensitivity, p: 2}")
         engine.run(path, seed=SEED, scheduler=scheduler, workers=2)
         frames.append(pd.read_csv(folder / "out" / "table.csv", dtype=str))
+    assert workers.sent
     assert frames[0].equals(frames[1])
 
 

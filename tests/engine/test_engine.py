@@ -7,7 +7,6 @@ import os
 import stat
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from anonflow.whole_file import write_whole
 from tests.cases.flow_files import REPORTED, everything_in, people, write_flow
+from tests.cases.workers import Workers
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -93,10 +93,10 @@ def test_another_seed_gives_another_release(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "release.csv").read_bytes() != first
 
 
-@pytest.mark.slow
-def test_processes_give_the_same_bits(tmp_path: Path) -> None:
+def test_workers_give_the_same_bits(tmp_path: Path, workers: Workers) -> None:
     write_flow(tmp_path)
     assert released(tmp_path) == released(tmp_path, scheduler="processes", workers=2)
+    assert workers.sent
 
 
 def test_a_matrix_gives_a_row_for_each_run(tmp_path: Path) -> None:
@@ -292,15 +292,14 @@ def test_a_background_error_is_raised_by_the_result(tmp_path: Path) -> None:
 def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
 
-    def slow(*arguments: Any) -> Any:
+    def match(*arguments: Any) -> Any:
         begun.append(1)
         if len(begun) == 5:
             stream.cancel()
-        time.sleep(0.05)
-        return match(*arguments)
+        return real(*arguments)
 
-    match = tasks.match
-    monkeypatch.setattr(tasks, "match", slow)
+    real = tasks.match
+    monkeypatch.setattr(tasks, "match", match)
     write_flow(tmp_path, n=400, partition="{size: 3}")
     stream = engine.EventStream()
     with pytest.raises(engine.Cancelled) as caught:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import time
+import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: py
 
     monkeypatch.setattr(pilots, "solve", solve)
     monkeypatch.setattr(pilots, "ready_here", lambda: ready[0])
-    monkeypatch.setattr(pilots.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(pilots, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     frame = af.datasets.load("census_like", n=300, seed=1)
     table = af.Table(frame, af.datasets.schema("census_like"))
     records = TimedTable.of(table.records, "lexicographic")
@@ -140,7 +141,8 @@ def test_what_a_run_does_for_each_partition_beside_the_method_counts(monkeypatch
     monkeypatch.setattr(pilots, "solve", solve)
     monkeypatch.setattr(tasks, "solve", solve)
     monkeypatch.setattr(Records, "fingerprint", fingerprint)
-    monkeypatch.setattr(pilots.time, "perf_counter", lambda: now[0])
+    for module in (pilots, tasks):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     frame = af.datasets.load("census_like", n=500, seed=1)
     table = af.Table(frame, af.datasets.schema("census_like"))
     flow = Flow.for_table(table, ["mondrian"], [5], partition_size=100)
@@ -150,25 +152,28 @@ def test_what_a_run_does_for_each_partition_beside_the_method_counts(monkeypatch
 
 
 def test_the_peak_of_a_call_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: list[Any] = []
-    look = psutil.Process.memory_info
+    looks, held = threading.Semaphore(0), [100]
 
-    def counted(process: Any) -> Any:
-        looks.append(look(process))
-        return looks[-1]
+    def memory(process: psutil.Process) -> SimpleNamespace:
+        bytes_now = held[0]
+        looks.release()
+        return SimpleNamespace(rss=bytes_now)
 
-    monkeypatch.setattr(psutil.Process, "memory_info", counted)
+    monkeypatch.setattr(psutil.Process, "memory_info", memory)
 
-    def work() -> int:
-        held = np.ones(8_000_000)
-        before, end = len(looks), time.monotonic() + 60
-        while len(looks) < before + 2:  # one that began after this line
-            assert time.monotonic() < end
-            time.sleep(0.001)
-        return int(held.sum())
+    def work() -> str:
+        held[0] = 900
+        for _ in range(3):  # the look before it, perhaps one at that moment, and a later one
+            looks.acquire()
+        held[0] = 200
+        return "done"
 
-    result, peak = with_peak(work)
-    assert result == 8_000_000
+    assert with_peak(work) == ("done", 800)
+
+
+def test_the_peak_of_a_call_is_memory_of_this_process() -> None:
+    arrays: list[np.ndarray] = []
+    _, peak = with_peak(lambda: arrays.append(np.ones(8_000_000)))
     assert peak > 32_000_000
 
 

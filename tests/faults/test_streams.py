@@ -80,8 +80,16 @@ def test_an_incomplete_stdout_is_status_3(tmp_path: Path, forks: Forks) -> None:
 
 
 def test_a_reader_that_leaves_is_told_nothing(tmp_path: Path, forks: Forks) -> None:
-    done = forks.run(tmp_path, "schema", "--flow", stdout="left")
-    assert (done.returncode, done.stderr) == (3, "")
+    for arguments in (("schema", "--flow"), ("datasets",)):
+        done = forks.run(tmp_path, *arguments, stdout="left")
+        assert (done.returncode, done.stderr) == (3, ""), arguments
+
+
+def test_a_stdout_that_is_closed_from_the_start_is_no_bug(tmp_path: Path, forks: Forks) -> None:
+    done = forks.run(tmp_path, "datasets", stdout=None)
+    assert done.returncode == 3
+    assert len(done.stderr.splitlines()) == 1
+    assert "the standard output cannot be written" in done.stderr
 
 
 def test_a_deleted_working_folder(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def fill(hand: str, hands: str) -> Any:
 def compare() -> Any:
     """Load all files of the cache, then call every kernel beside its plain twin."""
     names = every_kernel()
-    files = loaded(names)
+    files, others = loaded(names)
     seen = Seen()
     for module in [module for name, module in sys.modules.items() if name.startswith("anonflow.")]:
         put_beside(module, names, seen)
@@ -217,6 +217,7 @@ def compare() -> Any:
         run()
     return {
         "files": files,
+        "others": others,
         "compiled": jit.compiled_here(),
         "kernels": sorted(names),
         "calls": seen.calls,
@@ -224,17 +225,21 @@ def compare() -> Any:
     }
 
 
-def loaded(names: dict[str, tuple[Any, Callable[..., Any]]]) -> int:
-    """Load every file of the cache, and let no kernel be compiled any more; how many there are."""
+def loaded(names: dict[str, tuple[Any, Callable[..., Any]]]) -> tuple[int, int]:
+    """Load every file of the cache, and let no kernel be compiled any more; how many files there are of the package and of others."""
     lines = {(twin._cache._source[0], plain.__code__.co_firstlineno): twin for twin, plain in names.values()}
+    others = 0
     files = list(Path(str(cache.folder())).glob(f"*{cache.SUFFIX}"))
     for path in files:
         (signature, (written, *_), line, *_), _ = pickle.loads(path.read_bytes()[32:])
-        lines[written, line].compile(signature)
+        if (written, line) in lines:
+            lines[written, line].compile(signature)
+        else:
+            others += 1
     for twin, _ in names.values():
         if twin.signatures:
             twin.disable_compile()
-    return len(files)
+    return len(files) - others, others
 
 
 class Seen:

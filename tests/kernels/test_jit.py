@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from types import SimpleNamespace
@@ -78,38 +77,46 @@ def test_the_clock_of_time_limits_stands_while_a_kernel_is_made_ready(
     assert clock.now() == 103
 
 
-def test_compiling_is_no_time_of_a_method() -> None:
+def test_compiling_is_no_time_of_a_method(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread looks at the clock meanwhile."""
     tripled_jit: Any = jit(tripled)
     tripled_jit._cache.disable()
     compile_or_read, begun, go_on = tripled_jit._compiler.compile, Event(), Event()
+    now = [100.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(module, "_clock", module._MethodClock())
 
     def slowly(*arguments: Any) -> Any:
         begun.set()
-        assert go_on.wait(300)
+        go_on.wait()
         return compile_or_read(*arguments)
 
     tripled_jit._compiler.compile = slowly
-    all_begin, begin = time.monotonic(), method_clock()
+    begin = method_clock()
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(tripled_jit, 5)
         try:
-            assert begun.wait(300)
-            between = method_clock()
-            time.sleep(0.2)
-            assert method_clock() == between
+            begun.wait()
+            now[0] = 120.0
+            assert method_clock() == begin
         finally:
             go_on.set()
         assert result.result() == 15
-    assert method_clock() - begin <= time.monotonic() - all_begin - 0.2
+    assert method_clock() == begin
+    now[0] = 121.0
+    assert method_clock() == begin + 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_child_process_has_a_clock_that_goes() -> None:
     """Though a thread of its parent, which it does not have, compiles."""
     code = """
-import os, time
+import os
+from types import SimpleNamespace
 from anonflow.kernels import jit
+
+now = [100.0]
+jit.time = SimpleNamespace(monotonic=lambda: now[0])
 
 def child():
     pid = os.fork()
@@ -117,8 +124,8 @@ def child():
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         return
     before = jit.method_clock()
-    time.sleep(0.01)
-    os._exit(int(jit.method_clock() == before))
+    now[0] += 1
+    os._exit(int(jit.method_clock() != before + 1))
 
 jit._clock.stopped(child)
 """

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import random
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.errors import DataError, FlowError
 from anonflow.table.files.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
+from tests.cases.workers import Workers
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 N = 160
@@ -350,32 +350,30 @@ def test_a_copy_of_the_same_content_is_the_same_source(tmp_path: Path, form: str
 
 
 @pytest.mark.slow
-def test_workers_of_their_own_notice_it(tmp_path: Path) -> None:
-    for form, step in (("parquet", "cut"), ("csv", "cut"), ("folder", "publish")):
-        folder = tmp_path / form
-        folder.mkdir()
-        flow, place = flow_of(folder, form, "pieces")
-        change = at_step(step, functools.partial(replace_by_rename, place, form))
-        refused(flow, place, seed=SEED, scheduler="processes", workers=2, on_event=change)
+@pytest.mark.machine
+def test_a_worker_process_notices_it(tmp_path: Path) -> None:
+    flow, place = flow_of(tmp_path, "parquet", "pieces")
+    change = at_step("cut", functools.partial(replace_by_rename, place, "parquet"))
+    refused(flow, place, seed=SEED, scheduler="processes", workers=1, on_event=change)
 
 
-@pytest.mark.slow
-def test_a_cluster_notices_it(
-    tmp_path: Path,
-    cluster: tuple[str, list[subprocess.Popen[bytes]]],
-) -> None:
-    """Workers that a scheduler elsewhere has read the pieces; a change there, and at the client's last step."""
+@pytest.mark.parametrize("scheduler", ["processes", "tcp://host:1"])
+def test_workers_notice_it(tmp_path: Path, workers: Workers, scheduler: str) -> None:
+    """Workers read the pieces; a change there, and at the client's last step."""
     for form, storage, step in (
         ("parquet", "pieces", "cut"),
+        ("csv", "pieces", "cut"),
         ("folder", "pieces", "draw"),
         ("csv", "pieces", "publish"),
+        ("folder", "pieces", "publish"),
         ("parquet", "memory", "publish"),
     ):
         folder = tmp_path / f"{form} {storage} {step}"
         folder.mkdir()
         flow, place = flow_of(folder, form, storage)
         change = at_step(step, functools.partial(replace_by_rename, place, form))
-        refused(flow, place, seed=SEED, scheduler=cluster[0], on_event=change)
+        refused(flow, place, seed=SEED, scheduler=scheduler, on_event=change)
+    assert workers.sent
 
 
 # ------------------------------------------------------------------------------------- hierarchies and registers

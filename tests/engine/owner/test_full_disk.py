@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,19 +15,25 @@ from anonflow import engine
 from anonflow.engine.execution import batches
 from anonflow.errors import AnonflowError
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
+from tests.cases.runs import shell
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
 pytestmark = pytest.mark.slow
 
-LIMITED = """
-import resource, signal, sys
-from anonflow.cli import main
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
-main(["run", sys.argv[2], "--quiet", "--seed-file", sys.argv[3]])
-"""
-"""The stand-in for a quota: no file may grow beyond some bytes."""
+
+@contextmanager
+def quota(size: int) -> Iterator[None]:
+    """The stand-in for a quota: no file of this process may grow beyond some bytes."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def flow_in(folder: Path, pieces: str) -> Path:
@@ -42,7 +48,10 @@ def flow_in(folder: Path, pieces: str) -> Path:
     )
 
 
-def undisturbed(folder: Path) -> bytes:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What the flow publishes where nothing happens."""
+    folder = tmp_path_factory.mktemp("quiet")
     engine.run(flow_in(folder, "false"), seed=SEED)
     return (folder / "out" / "release.csv").read_bytes()
 
@@ -64,7 +73,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("pieces", ["false", "1000"])
-def test_a_disk_that_is_full(tmp_path: Path, small_disk: Path, pieces: str) -> None:
+def test_a_disk_that_is_full(small_disk: Path, undisturbed: bytes, pieces: str) -> None:
     flow = flow_in(small_disk, pieces)
     with pytest.raises(AnonflowError, match="make room") as caught:
         engine.run(flow, seed=SEED)
@@ -74,23 +83,26 @@ def test_a_disk_that_is_full(tmp_path: Path, small_disk: Path, pieces: str) -> N
     assert not [name for name in left if name.startswith("out/") or "pieces-" in name]
     subprocess.run(["mount", "-o", "remount,size=30m", str(small_disk)], check=True)
     assert engine.run(flow, seed=SEED).ok
-    assert (small_disk / "out" / "release.csv").read_bytes() == undisturbed(tmp_path / "quiet")
+    assert (small_disk / "out" / "release.csv").read_bytes() == undisturbed
 
 
 @pytest.mark.parametrize("pieces", ["false", "1000"])
-def test_a_quota_that_is_used_up(tmp_path: Path, pieces: str) -> None:
+def test_a_quota_that_is_used_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], undisturbed: bytes, pieces: str
+) -> None:
     flow = flow_in(tmp_path / "limited", pieces)
     seed = tmp_path / "seed"
     seed.write_text(f"{SEED:032x}\n", encoding="ascii")
-    command = [sys.executable, "-c", LIMITED, "60000", str(flow), str(seed)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 3, done.stderr
-    assert "File too large" in done.stderr
-    assert "bug" not in done.stderr
+    with quota(60_000):
+        status, _, err = shell(capsys, "run", flow, "--quiet", "--seed-file", seed)
+    assert status == 3, err
+    assert "File too large" in err
+    assert "make room" in err
+    assert "bug" not in err
     left = everything_in(flow.parent)
-    assert not [name for name in left if name.startswith("out/") or "pieces-" in name]
+    assert not [name for name in left if name.startswith("out/") or "pieces-" in name or "lock" in name]
     assert engine.run(flow, seed=SEED).ok
-    assert (flow.parent / "out" / "release.csv").read_bytes() == undisturbed(tmp_path / "quiet")
+    assert (flow.parent / "out" / "release.csv").read_bytes() == undisturbed
 
 
 KILLED = """
@@ -106,7 +118,10 @@ engine.run(sys.argv[1], on_event=listen, workers=1, seed=int(sys.argv[2]))
 """
 
 
-def test_a_killed_run_in_pieces_is_picked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.machine
+def test_a_killed_run_in_pieces_is_picked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: bytes
+) -> None:
     monkeypatch.setattr(batches, "ROWS", 600)
     monkeypatch.setattr(batches, "SHARE", 1.0)
     flow = flow_in(tmp_path / "killed", "1000")
@@ -120,37 +135,4 @@ def test_a_killed_run_in_pieces_is_picked_up(tmp_path: Path, monkeypatch: pytest
     assert engine.run(flow, on_event=lambda event: messages.append(getattr(event, "message", ""))).ok
     assert any("partitions are there from an earlier run" in item for item in messages)
     assert not list(owner.glob("pieces-*"))
-    assert (flow.parent / "out" / "release.csv").read_bytes() == undisturbed(tmp_path / "quiet")
-
-
-def test_workers_that_are_killed_twice_lose_no_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from anonflow.engine.execution.events import Event, PartitionDone
-
-    monkeypatch.setattr(batches, "ROWS", 600)
-    monkeypatch.setattr(batches, "SHARE", 1.0)
-    flow = flow_in(tmp_path / "killed", "1000")
-    ended: list[int] = []
-
-    def listen(event: Event) -> None:
-        if isinstance(event, PartitionDone) and event.done in (10, 40):
-            for child in workers_of(os.getpid())[:1]:
-                os.kill(child, signal.SIGKILL)
-                ended.append(child)
-
-    assert engine.run(flow, seed=SEED, scheduler="processes", workers=2, on_event=listen).ok
-    assert len(ended) == 2
-    assert (flow.parent / "out" / "release.csv").read_bytes() == undisturbed(tmp_path / "quiet")
-
-
-def workers_of(parent: int) -> list[int]:
-    """The processes that a process started to work for it."""
-    results = []
-    for task in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            rest = task.read_text(encoding="utf-8").rpartition(")")[2].split()
-            command = (task.parent / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if int(rest[1]) == parent and b"spawn_main" in command:
-            results.append(int(task.parent.name))
-    return sorted(results)
+    assert (flow.parent / "out" / "release.csv").read_bytes() == undisturbed
