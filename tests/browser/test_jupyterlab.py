@@ -29,7 +29,7 @@ from tests import ROOT
 OUT = ROOT / "out"
 IDLE = re.compile(r"Python 3 \(ipykernel\) \| Idle")
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from anonflow import datasets
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.steps import flow, press, run_all, seen, step
-
-pytestmark = pytest.mark.browser
+from tests.browser.steps import press, run_all, seen, step
 
 WEIGHTED = """
 flow: people
@@ -28,9 +25,9 @@ steps:
 
 
 def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
-    page: Any, serve: Any, tmp_path: Path
+    page: Any, serve: Any, flow: Callable[..., str], tmp_path: Path
 ) -> None:
-    served = serve(flow(tmp_path))
+    served = serve(flow(400, 100))
     page.goto(served.url)
     ready(page)
     step(page, "Risk")
@@ -68,8 +65,10 @@ def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     assert outside(page.requested) == []
 
 
-def test_a_question_of_ones_own_and_the_report_with_its_fields(page: Any, serve: Any, tmp_path: Path) -> None:
-    served = serve(flow(tmp_path, n=120, size=60, methods="mondrian"))
+def test_a_question_of_ones_own_and_the_report_with_its_fields(
+    page: Any, serve: Any, flow: Callable[..., str], tmp_path: Path
+) -> None:
+    served = serve(flow(methods="mondrian"))
     page.goto(served.url)
     ready(page)
     step(page, "Compare")
@@ -86,7 +85,6 @@ def test_a_question_of_ones_own_and_the_report_with_its_fields(page: Any, serve:
     press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=60_000))
     page.get_by_label("Why the data are released").fill("research on wages")
     page.keyboard.press("Tab")
-    page.wait_for_timeout(800)
     ready(page)
     with page.expect_download() as waiting:
         page.locator(".af-review-html a, .af-review-html button").first.click()
