@@ -152,6 +152,7 @@ def remembered(dask_scheduler: Any) -> str:
     )
 
 
+@pytest.mark.machine
 @pytest.mark.slow
 def test_a_cluster_knows_no_value(tmp_path: Path, logged: tuple[str, list[Path]]) -> None:
     from distributed import Client
