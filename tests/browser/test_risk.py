@@ -27,7 +27,7 @@ steps:
 def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     page: Any, serve: Any, flow: Callable[..., str], tmp_path: Path
 ) -> None:
-    served = serve(flow(400, 100))
+    served = serve(flow())
     page.goto(served.url)
     ready(page)
     step(page, "Risk")
@@ -68,17 +68,17 @@ def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
 def test_a_question_of_ones_own_and_the_report_with_its_fields(
     page: Any, serve: Any, flow: Callable[..., str], tmp_path: Path
 ) -> None:
-    served = serve(flow(methods="mondrian"))
+    served = serve(flow())
     page.goto(served.url)
     ready(page)
     step(page, "Compare")
-    run_all(page, "Done: 2 runs")
+    run_all(page, "Done: 4 runs")
     page.get_by_label("Measure", exact=True).select_option(label="question")
     page.get_by_label("Condition: column").wait_for()
     for end, age in (("from", "30"), ("to", "39")):
         page.get_by_label(end, exact=True).first.fill(age)
         page.keyboard.press("Enter")
-    press(page, ".af-measure", lambda: page.get_by_text("Measured: 2 of 2").first.wait_for(timeout=60_000))
+    press(page, ".af-measure", lambda: page.get_by_text("Measured: 4 of 4").first.wait_for(timeout=60_000))
     page.get_by_text("question: where Age 30 to 39").first.wait_for()
     page.get_by_text("truth").first.wait_for()
     step(page, "Publish")
@@ -108,7 +108,13 @@ def test_weights_that_cannot_be_used_are_a_red_sentence_with_what_to_do(
     people = datasets.census_like(60, seed=3)[["Age", "Gender"]]
     people.assign(weight=0.5).to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "people.yaml").write_text(WEIGHTED, encoding="utf-8")
-    page.goto(serve(str(tmp_path / "people.yaml")).url)
+    page.goto(serve().url)
+    ready(page)
+    page.get_by_text("Your own file", exact=True).click()
+    page.locator("input[type=file]").first.set_input_files(
+        [tmp_path / "people.yaml", tmp_path / "people.csv"]
+    )
+    page.get_by_text("60 records").first.wait_for()
     ready(page)
     step(page, "Risk")
     alert = page.get_by_role("alert").filter(has_text="60 weights are below 1", visible=True)

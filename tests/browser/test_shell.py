@@ -26,9 +26,9 @@ def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any
 
 
 def test_every_screen_fits_a_tablet_and_the_dark_and_asks_nobody_else(
-    new_page: Callable[..., Any], serve: Any
+    new_page: Callable[..., Any], serve: Any, flow: Callable[..., str]
 ) -> None:
-    served = serve("flows/freeform.yaml")
+    served = serve(flow())
     page = new_page(color_scheme="dark")
     page.goto(served.url)
     ready(page)

@@ -419,6 +419,22 @@ def test_a_queue_is_fair_and_says_where_one_stands(hand: Hand) -> None:
             item.close()
 
 
+def test_a_user_with_many_runs_does_not_keep_the_others_waiting(hand: Hand) -> None:
+    line = FairQueue(1)
+    many, few = (opened(Workspace(line=line), 60) for _ in range(2))
+    ended: list[str] = []
+    for item, name in ((many, "many"), (few, "few")):
+        item.param.watch(lambda event, name=name: ended.append(name), "runs")
+    many.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    many.start()
+    few.start()
+    hand.do_all()
+    assert len(ended) == 11
+    assert ended.index("few") == 1
+    for item in (many, few):
+        item.close()
+
+
 def test_changes_reach_params_through_schedule_alone(hand: Hand) -> None:
     waiting: list[Any] = []
     item = Workspace(schedule=waiting.append)
