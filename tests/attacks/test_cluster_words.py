@@ -27,6 +27,7 @@ from anonflow.engine.execution.schedulers import Call, raised
 from anonflow.errors import AnonflowError
 from tests import ROOT
 from tests.cases.flow_files import flow_text
+from tests.cases.runs import shell
 
 TOWN, ILLNESS, NAME = "Zanzibar-7731", "quinsy-9913", "Ermintrude-4407"
 SEED = 0x5EC2E75EC2E75EC2E75EC2E75EC2E711
@@ -152,8 +153,11 @@ def remembered(dask_scheduler: Any) -> str:
     )
 
 
+@pytest.mark.machine
 @pytest.mark.slow
-def test_a_cluster_knows_no_value(tmp_path: Path, logged: tuple[str, list[Path]]) -> None:
+def test_a_cluster_knows_no_value(
+    tmp_path: Path, logged: tuple[str, list[Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
     from distributed import Client
 
     address, logs = logged
@@ -162,12 +166,9 @@ def test_a_cluster_knows_no_value(tmp_path: Path, logged: tuple[str, list[Path]]
     with pytest.raises(AnonflowError, match="KeyError") as caught:
         engine.run(write_marked_flow(tmp_path, 4), seed=SEED, scheduler=address, fresh=True)
     messages.append("".join(traceback.format_exception(caught.value)))
-    done = subprocess.run(
-        [sys.executable, "-m", "anonflow", "run", str(tmp_path / "flow.yaml"), "--scheduler", address],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 3, done.stderr
-    messages.append(done.stdout + done.stderr)
+    status, out, err = shell(capsys, "run", tmp_path / "flow.yaml", "--scheduler", address)
+    assert status == 3, err
+    messages.append(out + err)
     with Client(address, timeout=30, set_as_default=False) as client:
         kept = client.run_on_scheduler(remembered)
     assert "match" in kept or "verify" in kept  # keys are there

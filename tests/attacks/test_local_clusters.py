@@ -27,6 +27,7 @@ async def submitted(address: str, security: Any, seconds: float) -> int:
         return total
 
 
+@pytest.mark.machine
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_nobody_else_can_submit_code() -> None:

@@ -17,6 +17,7 @@ import anonflow as af
 from anonflow import engine
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.released_twice import NAMED, people
+from tests.cases.runs import shell
 
 RELEASE = """
 import sys, warnings, anonflow as af
@@ -54,20 +55,23 @@ def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_shell_the_dashboards_and_python_know_of_each_other(tmp_path: Path) -> None:
-    """Three processes: a flow from the shell, a flow of another name, and the dashboards opened beside them."""
+def test_the_shell_the_dashboards_and_python_know_of_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A process of its own: a flow from the shell; here: a flow of another name, and the dashboards beside them."""
     flow = write_flow(tmp_path, publish=REPORTED)
     other = flow.with_name("again.yaml")
     other.write_text(flow.read_text().replace("flow: test", "flow: again"))
-    messages = [
-        subprocess.run(
-            [sys.executable, "-m", "anonflow", "run", str(path), "--quiet"],
-            capture_output=True, text=True, check=True,
-        ).stderr
-        for path in (flow, other)
-    ]  # fmt: skip
-    assert "earlier release" not in messages[0]
-    assert "60 of 60 people are in an earlier release" in " ".join(messages[1].split())
+    finished = subprocess.run(
+        [sys.executable, "-m", "anonflow", "run", str(flow), "--quiet"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "earlier release" not in finished.stderr
+    status, _, text = shell(capsys, "run", other, "--quiet")
+    assert status == 0
+    assert "60 of 60 people are in an earlier release" in " ".join(text.split())
     pytest.importorskip("panel", reason="the dashboards are an extra")
     from anonflow.dashboards.publish.model import PublishModel
     from anonflow.dashboards.server.server import ServerSettings

@@ -21,18 +21,65 @@ from tests import ROOT
 OUT = ROOT / "out"
 """Screenshots are kept here."""
 
+HOME = Path(__file__).parent
+
 CHROMIUM = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ]  # fmt: skip
 
+FLOW = """
+flow: census
+version: 1
+table:
+  source: {{dataset: census_like, n: {n}, seed: 3}}
+  columns:
+    Age:          {{role: quasi-identifier, kind: numeric}}
+    Gender:       {{role: quasi-identifier, kind: categorical}}
+    Education:    {{role: quasi-identifier, kind: numeric}}
+    Marital:      {{role: quasi-identifier, kind: categorical}}
+    Salary-class: {{role: sensitive}}
+partition: {{order: lexicographic, size: {size}}}
+steps:
+  - anonymize: {{algorithm: {first}, k: 5}}
+  - draw: {{}}
+  - verify: [covers, guarantee]
+  - measure: [gcp, usefulness]
+matrix:
+  anonymize.algorithm: [{methods}]
+  anonymize.k: [5, 10]
+"""
+
+HEARD = """(() => {
+  const heard = window.heard = { changes: 0, answers: 0, at: -1000 };
+  const Socket = window.WebSocket, repeat = window.setInterval;
+  const begins = (data, pattern) => typeof data === "string" && data.startsWith('{"msgid"') && pattern.test(data.slice(0, 200));
+  window.WebSocket = class extends Socket {
+    constructor(...address) {
+      super(...address);
+      this.addEventListener("message", (event) => {
+        heard.at = performance.now();
+        if (begins(event.data, /"msgtype": ?"(OK|ERROR)"/)) heard.answers += 1;
+      });
+    }
+    send(data) {
+      heard.at = performance.now();
+      if (begins(data, /"msgtype": ?"PATCH-DOC"/)) heard.changes += 1;
+      super.send(data);
+    }
+  };
+  window.setInterval = (work, wait, ...more) => repeat(work, Math.min(wait, 100), ...more);
+})()"""
+"""Count the changes that a page sends and the answers to them; what it does now and then, it does ten times a second."""
+
 READY = """() => {
   if (!(window.Bokeh && Bokeh.documents.length > 0 && Bokeh.documents[0].is_idle)) return false;
+  if (window.heard.changes > window.heard.answers || performance.now() - window.heard.at < 150) return false;
   const inside = (root) => [...root.querySelectorAll("*")].some(
     (node) => node.matches("li button[data-step]") || (node.shadowRoot && inside(node.shadowRoot)));
   return inside(document);
 }"""
-"""The page is drawn, its steps are there, and nothing is on its way."""
+"""The page is drawn, its steps are there, the server has answered every change, and nothing came or went for a moment."""
 
 
 def outside(urls: list[str]) -> list[str]:
@@ -102,6 +149,15 @@ class Served:
             raise AssertionError(f"the server did not end: {self.text()[-3000:]}") from None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say that every test of this folder needs a browser, and with it the machine."""
+    for item in items:
+        if item.path.is_relative_to(HOME):
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.machine)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests."""
@@ -126,6 +182,7 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
         settings = {**usual, "accept_downloads": True, **settings}
         context = browser.new_context(**settings)
         context.set_default_timeout(30_000)
+        context.add_init_script(HEARD)
         contexts.append(context)
         page = context.new_page()
         page.requested, page.errors = [], []
@@ -149,9 +206,9 @@ def page(new_page: Callable[..., Any]) -> Any:
     return new_page()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Served]]:
-    """Start servers; the same arguments give the same server."""
+    """Start servers; the same arguments give the same server, in whatever file they stand."""
     running: dict[tuple[str, ...], Served] = {}
 
     def start(*arguments: str) -> Served:
@@ -161,7 +218,23 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 
     yield start
     for item in running.values():
+        item.process.terminate()  # all end at the same time
+    for item in running.values():
         item.stop()
+
+
+@pytest.fixture(scope="session")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Write a flow of census-like people; the same arguments give the same file, and so the same server."""
+    home = tmp_path_factory.mktemp("flows")
+
+    def write(n: int = 120, size: int = 60, methods: str = "greedy, mondrian") -> str:
+        path = home / f"census-{n}-{size}-{methods.replace(', ', '-')}.yaml"
+        first = methods.partition(",")[0]
+        path.write_text(FLOW.format(n=n, size=size, methods=methods, first=first), encoding="utf-8")
+        return str(path)
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -1,35 +1,12 @@
-"""Steps that several tests take on the screens: a flow of census-like people, a screen, a button, a run."""
+"""Steps that several tests take on the screens: a screen, a button, a run, an audit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from tests.browser.conftest import ready
-
-FLOW = """
-flow: census
-version: 1
-table:
-  source: {{dataset: census_like, n: {n}, seed: 3}}
-  columns:
-    Age:          {{role: quasi-identifier, kind: numeric}}
-    Gender:       {{role: quasi-identifier, kind: categorical}}
-    Education:    {{role: quasi-identifier, kind: numeric}}
-    Marital:      {{role: quasi-identifier, kind: categorical}}
-    Salary-class: {{role: sensitive}}
-partition: {{order: lexicographic, size: {size}}}
-steps:
-  - anonymize: {{algorithm: {first}, k: 5}}
-  - draw: {{}}
-  - verify: [covers, guarantee]
-  - measure: [gcp, usefulness]
-matrix:
-  anonymize.algorithm: [{methods}]
-  anonymize.k: [5, 10]
-"""
+from tests.browser.conftest import ready, shot
 
 STEPS = ["Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish"]
 
@@ -92,14 +69,6 @@ SCROLLED = (
 """Of each part that may be scrolled and has no name of its own: whether it is wider than its place, and whether keys stop at it."""
 
 
-def flow(folder: Path, n: int = 400, size: int = 100, methods: str = "greedy, mondrian") -> str:
-    path = folder / "census.yaml"
-    path.write_text(
-        FLOW.format(n=n, size=size, methods=methods, first=methods.split(",")[0]), encoding="utf-8"
-    )
-    return str(path)
-
-
 def step(page: Any, name: str) -> None:
     """Choose a screen: the page marks it at once, and the server draws it and then the buttons below it."""
     page.locator("nav li button", has_text=name).click()
@@ -109,7 +78,6 @@ def step(page: Any, name: str) -> None:
         page.locator(".af-next button", has_text=STEPS[below]).wait_for()
     else:
         page.locator(".af-back button", has_text=STEPS[-2]).wait_for()
-    page.wait_for_timeout(500)
     ready(page)
 
 
@@ -118,14 +86,28 @@ SERVED_IN = """theme => document.documentElement.dataset.theme === theme && (the
 """The page is light or dark, and so is what the server has drawn anew, such as figures and the buttons beside them."""
 
 
+def turn(page: Any, scheme: str) -> None:
+    """Make a dark page light, or a light page dark, by its own button."""
+    page.get_by_role("button", name="Dark mode").click()
+    page.wait_for_function(SERVED_IN, arg=scheme)
+    ready(page)
+
+
 def in_light_and_dark(page: Any) -> Iterator[str]:
     """A light page, then the same in the dark, by its own button; it is light again after it."""
     for scheme, other in (("light", "dark"), ("dark", "light")):
         yield scheme
-        page.get_by_role("button", name="Dark mode").click()
-        page.wait_for_function(SERVED_IN, arg=other)
-        page.wait_for_timeout(300)
+        turn(page, other)
+
+
+def fits(page: Any, name: str) -> None:
+    """The screen is neither wider than a tablet nor than a window; a picture of it is kept."""
+    for width, height in ((820, 1180), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
         ready(page)
+        wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wider <= 1, (name, width, wider)
+    shot(page, name, full_page=True)
 
 
 def seen(page: Any, text: str) -> Any:
@@ -160,7 +142,8 @@ def wait_in_page(page: Any, milliseconds: int) -> None:
 
 def audit(page: Any, axe: str, where: str, *, colours: bool = False) -> list[str]:
     """What axe finds on a page; of a page that was audited in other colours, in its colours alone."""
-    wait_in_page(page, 1_500)  # names are given while the page is idle
+    if not colours:
+        wait_in_page(page, 400)  # names are given while the page is idle
     page.evaluate(axe)
     rules = {"type": "rule", "values": COLOURS} if colours else {"type": "tag", "values": RULES}
     # of what axe hands back, the rules that hold are megabytes

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.browser.conftest import ready
-from tests.browser.steps import audit, flow, in_light_and_dark, press, run_all, seen, step
-
-pytestmark = pytest.mark.browser
+from tests.browser.steps import audit, in_light_and_dark, press, run_all, seen, step
 
 
 def audit_both(page: Any, axe: str, where: str) -> list[str]:
@@ -21,8 +17,8 @@ def audit_both(page: Any, axe: str, where: str) -> list[str]:
     ]
 
 
-def test_every_screen_is_clean_under_axe(page: Any, serve: Any, tmp_path: Path, axe: str) -> None:
-    served = serve(flow(tmp_path, n=120, size=60))
+def test_every_screen_is_clean_under_axe(page: Any, serve: Any, flow: Callable[..., str], axe: str) -> None:
+    served = serve(flow())
     page.goto(served.url)
     ready(page)
     violations = audit_both(page, axe, "Data")

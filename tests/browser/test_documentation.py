@@ -13,7 +13,7 @@ import pytest
 
 from tests.browser.conftest import outside
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 class _Quiet(SimpleHTTPRequestHandler):

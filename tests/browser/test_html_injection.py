@@ -10,15 +10,13 @@ import pytest
 
 from anonflow import engine
 from tests.browser.conftest import outside, ready, upload
-from tests.browser.steps import press, run_all, seen, step
+from tests.browser.steps import press, run_all, seen, step, wait_in_page
 from tests.cases.hostile_table import PAYLOADS, hostile_frame, write_hostile_flow
-
-pytestmark = pytest.mark.browser
 
 
 def harmless(page: Any) -> None:
     """No script of the table ran, and none of its elements is there, in shadow trees either."""
-    page.wait_for_timeout(300)
+    wait_in_page(page, 300)
     assert page.evaluate("window.owned") is None
     value = page.evaluate(
         """() => {
@@ -48,7 +46,6 @@ def hover(page: Any, css: str) -> None:
 
 def test_the_check_finds_what_it_looks_for(page: Any) -> None:
     page.set_content(f"<p>{PAYLOADS[1]}</p>")
-    page.wait_for_timeout(500)
     with pytest.raises(AssertionError):
         harmless(page)
 
@@ -64,7 +61,6 @@ def test_hostile_names_run_on_no_screen(page: Any, serve: Callable[..., Any], tm
     harmless(page)
     for tab in ("Hierarchies", "Patterns", "Diversity", "Limits and weights"):
         page.get_by_text(tab, exact=True).click()
-        page.wait_for_timeout(500)
         ready(page)
         harmless(page)
     step(page, "Compare")
@@ -78,7 +74,7 @@ def test_hostile_names_run_on_no_screen(page: Any, serve: Callable[..., Any], tm
     hover(page, ".af-records .tabulator-col")
     hover(page, ".af-records .tabulator-cell")
     page.locator(".af-records .tabulator-row").nth(2).click()
-    page.wait_for_timeout(500)
+    ready(page)
     harmless(page)
     press(page, ".af-attack", lambda: seen(page, "How often each one wins").wait_for(timeout=30_000))
     harmless(page)

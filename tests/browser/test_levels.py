@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import anonflow as af
-from tests.browser.conftest import outside, ready, shot
+from tests.browser.conftest import OUT, outside, ready, shot
 from tests.browser.steps import in_light_and_dark, run_all, step
-
-pytestmark = pytest.mark.browser
 
 FLOW = """
 flow: levels
@@ -33,14 +30,14 @@ publish: {table: out/levels.csv, report: out/levels.html}
 
 
 @pytest.fixture(scope="module")
-def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def levels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("levels") / "levels.yaml"
     path.write_text(FLOW, encoding="utf-8")
     return path
 
 
-def test_a_click_on_a_node_runs_it(page: Any, serve: Any, flow: Path) -> None:
-    served = serve(str(flow))
+def test_a_click_on_a_node_runs_it(page: Any, serve: Any, levels: Path) -> None:
+    served = serve(str(levels))
     page.goto(served.url)
     ready(page)
     step(page, "Compare")
@@ -57,7 +54,7 @@ def test_a_click_on_a_node_runs_it(page: Any, serve: Any, flow: Path) -> None:
     page.get_by_text("★ optimum", exact=True).first.wait_for()
     assert page.locator("[data-key^='node:']").count() == 20
     page.locator(".lattice").first.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)
+    ready(page)
     for scheme in in_light_and_dark(page):
         shot(page, f"levels-{scheme}", full_page=True)
     assert page.locator("nav li button", has_text="Explore").inner_text() == before or "full-domain" in before
@@ -65,17 +62,15 @@ def test_a_click_on_a_node_runs_it(page: Any, serve: Any, flow: Path) -> None:
     assert not page.errors, page.errors
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_report_shows_the_levels(new_page: Callable[..., Any], flow: Path, scheme: str) -> None:
-    report = flow.parent / "out" / "levels.html"
-    if not report.exists():
-        assert af.run(flow).ok
-    page = new_page(color_scheme=scheme)
-    page.goto(report.as_uri())
+def test_the_report_shows_the_levels(page: Any, levels: Path) -> None:
+    assert af.run(levels).ok
+    page.goto((levels.parent / "out" / "levels.html").as_uri())
     picture = page.locator(".lattice svg").first
     picture.scroll_into_view_if_needed()
     assert page.get_by_text("★ optimum, this run").count() == 1
     assert page.locator("[data-key]").count() == 0, "a report has nothing to click"
-    shot(page, f"levels-report-{scheme}", full_page=True)
-    picture.screenshot(path=Path("out") / f"levels-report-part-{scheme}.png")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        shot(page, f"levels-report-{scheme}", full_page=True)
+        picture.screenshot(path=OUT / f"levels-report-part-{scheme}.png")
     assert not page.errors, page.errors

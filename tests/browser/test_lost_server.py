@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from tests.browser.conftest import Served, ready, upload
-from tests.browser.steps import flow, press, seen, step
-
-pytestmark = pytest.mark.browser
+from tests.browser.steps import press, seen, step
 
 
 def free_port() -> int:
@@ -28,91 +25,79 @@ def uploads(home: Path) -> list[str]:
     return sorted(path.name for path in home.glob("anonflow-sessions-*/*/files/*"))
 
 
-def killed_with_an_upload(page: Any, home: Path, port: int) -> None:
-    """Start a server, upload a table to it, and kill it."""
-    frame = pd.DataFrame(
-        {"age": [20 + i % 50 for i in range(120)], "town": [f"Town{i % 5}" for i in range(120)]}
-    )
-    frame.to_csv(home / "people.csv", index=False)
-    served = Served(("--port", str(port)), home)
-    page.goto(served.url)
-    ready(page)
-    upload(page, home / "people.csv")
-    page.get_by_text("120 records, 2 columns").first.wait_for()
-    ready(page)
+def killed(served: Served) -> None:
     served.process.kill()
     served.process.wait()
-    assert uploads(home) == ["people.csv"]
 
 
-def test_its_own_browser_goes_on_and_nobody_else(new_page: Callable[..., Any], tmp_path: Path) -> None:
-    port = free_port()
-    page = new_page()
-    killed_with_an_upload(page, tmp_path, port)
-    served = Served(("--port", str(port)), tmp_path)
-    try:
-        assert uploads(tmp_path) == ["people.csv"]
-        other = new_page()
-        other.goto(served.url)
-        ready(other)
-        assert "Open a table to begin" in other.locator("[role=status]").first.inner_text()
-        # neither does an address, whatever it names
-        (folder,) = (path.parent.parent for path in tmp_path.glob("anonflow-sessions-*/*/files/people.csv"))
-        for named in (
-            f"?bokeh-session-id={folder.name}",
-            f"?bokeh-session-id={folder.name.partition('-')[0]}",
-        ):
-            assert served.get(named)[0] == 403
-        page.goto(served.url)
-        page.get_by_text("120 records, 2 columns").first.wait_for()
-        assert "open again" in page.locator("[role=status]").first.inner_text()
-        assert uploads(tmp_path) == ["people.csv"]
-        assert not other.errors
-    finally:
-        served.stop()
-    assert uploads(tmp_path) == []
+def test_what_was_open_when_a_server_was_killed(
+    new_page: Callable[..., Any], flow: Callable[..., str], tmp_path: Path
+) -> None:
+    """One browser had uploaded a table, another had runs at work; the server is killed twice, and is late at last."""
+    census = flow(40_000, 40_000, "mondrian, greedy")
+    arguments = (census, "--port", str(free_port()))
+    table = tmp_path / "people.csv"
+    pd.DataFrame(
+        {"age": [20 + i % 50 for i in range(120)], "town": [f"Town{i % 5}" for i in range(120)]}
+    ).to_csv(table, index=False)
+    served = Served(arguments, tmp_path)
+    page, running, stranger = new_page(), new_page(), new_page()
+    page.goto(served.url)
+    ready(page)
+    upload(page, table)
+    page.get_by_text("120 records, 2 columns").first.wait_for()
+    ready(page)
+    running.goto(served.url)
+    ready(running)
+    step(running, "Compare")
+    press(running, ".af-run", lambda: seen(running, "2 of 4 runs done").wait_for(timeout=60_000))
+    seen(running, "Running greedy").wait_for(timeout=60_000)
+    running.locator(".af-runs .tabulator-row").nth(1).wait_for()
+    measures = running.locator(".af-runs .tabulator-row").all_inner_texts()
+    assert len(measures) == 2
+    killed(served)
+    assert uploads(tmp_path) == ["people.csv"]
 
+    served = Served(arguments, tmp_path)
+    assert uploads(tmp_path) == ["people.csv"]
+    # a stranger has nothing of it; neither does an address, whatever it names
+    stranger.goto(served.url)
+    ready(stranger)
+    status = stranger.locator("[role=status]").first.inner_text()
+    assert "40,000 records" in status
+    assert "open again" not in status
+    (folder,) = (path.parent.parent for path in tmp_path.glob("anonflow-sessions-*/*/files/people.csv"))
+    for named in (f"?bokeh-session-id={folder.name}", f"?bokeh-session-id={folder.name.partition('-')[0]}"):
+        assert served.get(named)[0] == 403
+    # whose page it was goes on
+    page.goto(served.url)
+    page.get_by_text("120 records, 2 columns").first.wait_for()
+    assert "open again" in page.locator("[role=status]").first.inner_text()
+    assert uploads(tmp_path) == ["people.csv"]
+    # runs that were done are there, and those at work are named
+    running.goto(f"{served.url}?screen=compare")
+    seen(running, "Not finished: greedy k=5, greedy k=10").wait_for()
+    running.locator(".af-runs .tabulator-row").nth(1).wait_for()
+    assert running.locator(".af-runs .tabulator-row").all_inner_texts() == measures
+    press(running, ".af-run", lambda: seen(running, "of 4 runs done").wait_for(timeout=60_000))
+    press(running, ".af-cancel", lambda: seen(running, "Cancelled").wait_for(timeout=60_000))
+    assert not running.errors, running.errors
+    assert not stranger.errors, stranger.errors
+    killed(served)
+    assert uploads(tmp_path) == ["people.csv"]
 
-def test_what_it_left_is_swept_after_its_time(new_page: Callable[..., Any], tmp_path: Path) -> None:
-    port = free_port()
-    page = new_page()
-    killed_with_an_upload(page, tmp_path, port)
-    time.sleep(1.1)
-    served = Served(("--port", str(port), "--keep", "1s"), tmp_path)
+    # what is kept for a second is swept after two
+    for lock in tmp_path.glob("anonflow-sessions-*/*/lock"):
+        os.utime(lock, (lock.stat().st_mtime - 2,) * 2)
+    served = Served((*arguments, "--keep", "1s"), tmp_path)
     try:
         assert uploads(tmp_path) == []
         page.goto(served.url)
         ready(page)
-        assert "Open a table to begin" in page.locator("[role=status]").first.inner_text()
+        assert "40,000 records" in page.locator("[role=status]").first.inner_text()
+        upload(page, table)
+        page.get_by_text("120 records, 2 columns").first.wait_for()
+        assert uploads(tmp_path) == ["people.csv"]
     finally:
         served.stop()
-
-
-def test_runs_that_were_done_come_back_and_those_at_work_are_named(
-    new_page: Callable[..., Any], tmp_path: Path
-) -> None:
-    port = free_port()
-    census = flow(tmp_path, n=40_000, size=40_000, methods="mondrian, greedy")
-    served = Served((census, "--port", str(port)), tmp_path)
-    page = new_page()
-    page.goto(served.url)
-    ready(page)
-    step(page, "Compare")
-    press(page, ".af-run", lambda: seen(page, "2 of 4 runs done").wait_for(timeout=60_000))
-    seen(page, "Running greedy").wait_for(timeout=60_000)
-    page.locator(".af-runs .tabulator-row").nth(1).wait_for()
-    measures = page.locator(".af-runs .tabulator-row").all_inner_texts()
-    assert len(measures) == 2
-    served.process.kill()
-    served.process.wait()
-    served = Served((census, "--port", str(port)), tmp_path)
-    try:
-        page.goto(f"{served.url}?screen=compare")
-        seen(page, "Not finished: greedy k=5, greedy k=10").wait_for()
-        page.locator(".af-runs .tabulator-row").nth(1).wait_for()
-        assert page.locator(".af-runs .tabulator-row").all_inner_texts() == measures
-        press(page, ".af-run", lambda: seen(page, "of 4 runs done").wait_for(timeout=60_000))
-        press(page, ".af-cancel", lambda: seen(page, "Cancelled").wait_for(timeout=60_000))
-        assert not page.errors, page.errors
-    finally:
-        served.stop()
+    assert uploads(tmp_path) == []

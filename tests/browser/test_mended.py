@@ -16,8 +16,6 @@ from playwright.sync_api import TimeoutError
 from tests.browser.conftest import outside, ready, shot
 from tests.browser.steps import press, run_all, seen, step
 
-pytestmark = pytest.mark.browser
-
 ACTIVE = """() => {
   let at = document.activeElement;
   while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
@@ -56,7 +54,6 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     page.keyboard.press("Enter")
     page.get_by_text("The first line of a CSV file").wait_for()
     ready(page)
-    page.wait_for_timeout(500)
     for left in (2, 1, 0):  # a key that comes while the layout moves may be lost
         tab_to(page, "filepond--label-action")
         try:
@@ -73,7 +70,6 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     page.keyboard.press("Enter")
     page.locator("nav li button[aria-current=step]", has_text="Compare").wait_for()
     ready(page)
-    page.wait_for_timeout(500)
     for _ in range(3):  # one that comes while the layout moves may be lost
         tab_to(page, "Run")
         while page.evaluate(ACTIVE)["tag"] != "BUTTON" or page.evaluate(ACTIVE)["text"] != "Run":
@@ -90,14 +86,12 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     page.keyboard.press("Enter")
     page.locator("nav li button[aria-current=step]", has_text="Publish").wait_for()
     ready(page)
-    page.wait_for_timeout(500)
     page.get_by_role("button", name="Draw the release", disabled=False).wait_for(timeout=90_000)
     ready(page)
     tab_to(page, "Draw the release")
     page.keyboard.press("Enter")
     seen(page, "Every check passed").wait_for(timeout=90_000)
     ready(page)
-    page.wait_for_timeout(500)
     tab_to(page, "Release, CSV")
     with page.expect_download() as got:
         page.keyboard.press("Enter")

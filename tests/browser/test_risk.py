@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from anonflow import datasets
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.steps import flow, press, run_all, seen, step
-
-pytestmark = pytest.mark.browser
+from tests.browser.steps import press, run_all, seen, step
 
 WEIGHTED = """
 flow: people
@@ -28,9 +25,9 @@ steps:
 
 
 def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
-    page: Any, serve: Any, tmp_path: Path
+    page: Any, serve: Any, flow: Callable[..., str], tmp_path: Path
 ) -> None:
-    served = serve(flow(tmp_path))
+    served = serve(flow())
     page.goto(served.url)
     ready(page)
     step(page, "Risk")
@@ -68,25 +65,26 @@ def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     assert outside(page.requested) == []
 
 
-def test_a_question_of_ones_own_and_the_report_with_its_fields(page: Any, serve: Any, tmp_path: Path) -> None:
-    served = serve(flow(tmp_path, n=120, size=60, methods="mondrian"))
+def test_a_question_of_ones_own_and_the_report_with_its_fields(
+    page: Any, serve: Any, flow: Callable[..., str], tmp_path: Path
+) -> None:
+    served = serve(flow())
     page.goto(served.url)
     ready(page)
     step(page, "Compare")
-    run_all(page, "Done: 2 runs")
+    run_all(page, "Done: 4 runs")
     page.get_by_label("Measure", exact=True).select_option(label="question")
     page.get_by_label("Condition: column").wait_for()
     for end, age in (("from", "30"), ("to", "39")):
         page.get_by_label(end, exact=True).first.fill(age)
         page.keyboard.press("Enter")
-    press(page, ".af-measure", lambda: page.get_by_text("Measured: 2 of 2").first.wait_for(timeout=60_000))
+    press(page, ".af-measure", lambda: page.get_by_text("Measured: 4 of 4").first.wait_for(timeout=60_000))
     page.get_by_text("question: where Age 30 to 39").first.wait_for()
     page.get_by_text("truth").first.wait_for()
     step(page, "Publish")
     press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=60_000))
     page.get_by_label("Why the data are released").fill("research on wages")
     page.keyboard.press("Tab")
-    page.wait_for_timeout(800)
     ready(page)
     with page.expect_download() as waiting:
         page.locator(".af-review-html a, .af-review-html button").first.click()
@@ -110,7 +108,13 @@ def test_weights_that_cannot_be_used_are_a_red_sentence_with_what_to_do(
     people = datasets.census_like(60, seed=3)[["Age", "Gender"]]
     people.assign(weight=0.5).to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "people.yaml").write_text(WEIGHTED, encoding="utf-8")
-    page.goto(serve(str(tmp_path / "people.yaml")).url)
+    page.goto(serve().url)
+    ready(page)
+    page.get_by_text("Your own file", exact=True).click()
+    page.locator("input[type=file]").first.set_input_files(
+        [tmp_path / "people.yaml", tmp_path / "people.csv"]
+    )
+    page.get_by_text("60 records").first.wait_for()
     ready(page)
     step(page, "Risk")
     alert = page.get_by_role("alert").filter(has_text="60 weights are below 1", visible=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,11 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests import ROOT
+from anonflow.dashboards.server.accounts import add_account
 from tests.browser.conftest import outside, ready, shot, upload
 from tests.browser.steps import press, step
-
-pytestmark = pytest.mark.browser
 
 PASSWORD = "correct horse battery"
 
@@ -25,14 +21,7 @@ PASSWORD = "correct horse battery"
 def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("accounts") / "users"
     for name in ("anna", "ben"):
-        subprocess.run(
-            [sys.executable, "-m", "anonflow", "dashboard", "--users", str(path), "--add-user", name],
-            input=PASSWORD + "\n",
-            text=True,
-            check=True,
-            cwd=ROOT,
-            capture_output=True,
-        )
+        add_account(path, name, PASSWORD)
     return path
 
 

@@ -6,18 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
-from tests.browser.conftest import outside, ready, shot
-from tests.browser.steps import STEPS, step
-
-pytestmark = pytest.mark.browser
+from tests.browser.conftest import outside, ready
+from tests.browser.steps import STEPS, fits, step
 
 
 def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any], serve: Any) -> None:
     served = serve()
     took = []
-    for _ in range(3):
+    while not took or (min(took) >= 4.0 and len(took) < 3):
         page = new_page()
         start = time.monotonic()
         page.goto(served.url)
@@ -29,37 +25,26 @@ def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any
     assert min(took) < 4.0
 
 
-def test_every_screen_in_light_and_dark_and_on_a_tablet_asks_nobody_else(
-    new_page: Callable[..., Any], serve: Any
+def test_every_screen_fits_a_tablet_and_the_dark_and_asks_nobody_else(
+    new_page: Callable[..., Any], serve: Any, flow: Callable[..., str]
 ) -> None:
-    served = serve("flows/freeform.yaml")
-    for name, size, scheme in (
-        ("light", (1280, 800), "light"),
-        ("dark", (1280, 800), "dark"),
-        ("tablet", (820, 1180), "light"),
-    ):
-        page = new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
-        page.goto(served.url)
-        ready(page)
-        theme = page.evaluate("document.documentElement.dataset.theme")
-        assert theme == ("dark" if scheme == "dark" else "light")
-        for label in STEPS:
-            step(page, label)
-            ready(page)
-            # nothing is wider than the page
-            wide = page.evaluate(
-                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            )
-            shot(page, f"dashboard-{label.lower()}-{name}", full_page=True)
-            assert wide <= 2, (label, name, wide)
-        assert outside(page.requested) == []
-        assert not page.errors, page.errors
+    served = serve(flow())
+    page = new_page(color_scheme="dark")
+    page.goto(served.url)
+    ready(page)
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    for label in STEPS:
+        step(page, label)
+        fits(page, f"dashboard-{label.lower()}-dark")
+    assert outside(page.requested) == []
+    assert not page.errors, page.errors
 
 
 def test_dark_mode_is_switched_and_remembered(new_page: Callable[..., Any], serve: Any) -> None:
     page = new_page(color_scheme="light")
     page.goto(serve().url)
     ready(page)
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
     background = "getComputedStyle(document.documentElement).backgroundColor"
     light = page.evaluate(background)
     page.get_by_role("button", name="Dark mode").click()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.steps import CUT, audit, flow, in_light_and_dark, press, step
-
-pytestmark = pytest.mark.browser
+from tests.browser.steps import CUT, audit, in_light_and_dark, press, step
 
 WIDTHS = ((1000, 700), (1280, 800), (1680, 1000))
 
@@ -18,19 +14,18 @@ WIDTHS = ((1000, 700), (1280, 800), (1680, 1000))
 def at_widths(page: Any, name: str, script: str) -> list[str]:
     """What is cut off at one of three widths, and what axe says at each, light and dark; a picture of each is kept."""
     faults = []
-    for width, height in WIDTHS:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(700)
-        ready(page)
-        for scheme in in_light_and_dark(page):
+    for scheme in in_light_and_dark(page):
+        for width, height in WIDTHS:
+            page.set_viewport_size({"width": width, "height": height})
+            ready(page)
             faults += [f"{name} at {width}, {scheme}: {fault}" for fault in page.evaluate(CUT)]
             faults += audit(page, script, f"{name} at {width}, {scheme}", colours=scheme == "dark")
             shot(page, f"{name}-{scheme}-{width}", full_page=True)
     return faults
 
 
-def test_expectations_and_targets(page: Any, serve: Any, tmp_path: Path, axe: str) -> None:
-    served = serve(flow(tmp_path, n=200, size=60, methods="mondrian"))
+def test_expectations_and_targets(page: Any, serve: Any, flow: Callable[..., str], axe: str) -> None:
+    served = serve(flow(methods="mondrian"))
     page.goto(served.url)
     ready(page)
     step(page, "Prepare")
@@ -51,7 +46,7 @@ def test_expectations_and_targets(page: Any, serve: Any, tmp_path: Path, axe: st
     page.keyboard.press("Tab")
     page.keyboard.type("95")
     page.keyboard.press("Tab")
-    page.wait_for_timeout(700)
+    ready(page)
     page.locator(".af-search button").first.focus()
     page.keyboard.press("Enter")
     page.get_by_text("meets the target").first.wait_for(timeout=120_000)

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.browser.conftest import ready, upload
 from tests.browser.steps import (
     CUT,
@@ -21,8 +19,6 @@ from tests.browser.steps import (
     step,
     wait_in_page,
 )
-
-pytestmark = pytest.mark.browser
 
 NAMES = [
     "holder_birth_year",
@@ -60,13 +56,11 @@ def with_payments(
 def cut(page: Any) -> list[str]:
     """What of the screen has no room in either window, light or dark."""
     faults = []
-    for width, height in ((1000, 700), (600, 800)):
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(700)
-        ready(page)
-        for scheme in in_light_and_dark(page):
+    for scheme in in_light_and_dark(page):
+        for width, height in ((600, 800), (1000, 700)):
+            page.set_viewport_size({"width": width, "height": height})
+            ready(page)
             faults += [f"{width}, {scheme}: {fault}" for fault in page.evaluate(CUT)]
-    page.set_viewport_size({"width": 1000, "height": 700})
     return faults
 
 
@@ -77,12 +71,11 @@ def test_a_wide_table_is_readable_in_a_small_window(
     faults = {"Data": cut(page)}
     step(page, "Risk")
     page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
-    page.wait_for_timeout(1_500)
+    ready(page)
     faults["Risk"] = cut(page)
     step(page, "Protect")
     page.locator(".bk-tab", has_text="Limits and weights").click()
     ready(page)
-    page.wait_for_timeout(500)
     faults["Protect, limits"] = cut(page)
     page.locator(".bk-tab", has_text="Patterns").click()
     ready(page)
@@ -90,7 +83,6 @@ def test_a_wide_table_is_readable_in_a_small_window(
     step(page, "Compare")
     page.get_by_label("k, one or several").fill("3, 4")
     page.keyboard.press("Enter")
-    page.wait_for_timeout(500)
     ready(page)
     run_all(page, "Done: 2 runs")
     faults["Compare"] = cut(page)
@@ -125,7 +117,7 @@ def test_keys_reach_what_is_scrolled_and_nothing_else(
     scrolled = []
     for width in (600, 1680):
         page.set_viewport_size({"width": width, "height": 1000})
-        wait_in_page(page, 2_000)  # the page looks at its parts more than once a second
+        wait_in_page(page, 600)  # the page looks at its parts ten times a second here
         places = page.evaluate(SCROLLED)
         assert [wider for wider, _ in places] == [is_stop for _, is_stop in places]
         scrolled.append(sum(wider for wider, _ in places))

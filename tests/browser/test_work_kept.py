@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.browser.conftest import ready
-from tests.browser.steps import flow, press, run_all, seen, step
-
-pytestmark = pytest.mark.browser
+from tests.browser.steps import press, run_all, seen, step
 
 
 def caption(page: Any, name: str, text: str) -> None:
@@ -23,9 +18,9 @@ def current(page: Any, name: str) -> None:
 
 
 def test_back_reload_and_a_closed_tab_lose_nothing(
-    new_page: Callable[..., Any], serve: Any, tmp_path: Path
+    new_page: Callable[..., Any], serve: Any, flow: Callable[..., str]
 ) -> None:
-    served = serve(flow(tmp_path, n=120, size=60))
+    served = serve(flow())
     page = new_page()
     page.goto(served.url)
     ready(page)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from anonflow.algorithms.freeform.greedy import GREEDY
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.engine.execution import tasks
 from anonflow.errors import ParameterError
+from anonflow.table.identification import uniqueness
 
 pytest.importorskip("ipywidgets")
 
@@ -177,11 +177,12 @@ def test_blanks_in_numbers_are_suppressed_unless_the_schema_says_more() -> None:
 
 def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -> None:
     model = Exploration(table, k=3, methods=["mondrian", "greedy", "nh"], partition_size=60)
+    is_first = threading.Event()
+    model.listen(lambda: is_first.set() if model.finished else None)
     model.start()
     assert model.running
-    while len(model.finished) < 1:
-        assert model.running
-        time.sleep(0.05)
+    assert is_first.wait(300)
+    assert model.running
     model.cancel()
     slow.set()
     model.wait(300)
@@ -374,12 +375,19 @@ def test_hostile_names_are_escaped() -> None:
     assert "<script>" not in "".join([*shown, *(plot.value for plot in panel.plots)])
 
 
-def test_a_slider_step_answers_at_once(table: af.Table) -> None:
-    frame = af.datasets.census_like(30_000, seed=1)
-    panel = af.explorer(af.Table(frame, af.datasets.schema("census_like")))
+def test_a_slider_step_counts_no_record_again(table: af.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes of a table are counted once; each k after that is looked up, in the thread of the slider."""
+    panel = af.explorer(table)
     panel.slider.value = 11
-    begin, threads = time.thread_time(), set(threading.enumerate())
+    threads: list[object] = []
+
+    def refused(*args: Any, **settings: Any) -> Any:
+        raise AssertionError("the records are counted again")
+
+    monkeypatch.setattr(uniqueness, "class_labels", refused)
+    monkeypatch.setattr(threading.Thread, "start", threads.append)
     for k in range(12, 17):
         panel.slider.value = k
-    assert (time.thread_time() - begin) / 5 < 0.2
-    assert not [thread for thread in threading.enumerate() if thread not in threads], "nothing goes on aside"
+        assert panel.k == k
+        assert "share theirs with fewer than k - 1 others" in panel.hint.value
+    assert threads == [], "nothing goes on aside"

@@ -9,8 +9,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
-from functools import cache
+from functools import cache, partial
 
+from anonflow.dashboards.session import threads
 from anonflow.errors import unforeseen
 
 __all__ = ["FairQueue", "Ticket", "local_line"]
@@ -147,7 +148,7 @@ class FairQueue:
                     ticket.place = place
                     moved.append(ticket)
         for ticket in begun:
-            threading.Thread(target=self._do, args=(ticket,), name="anonflow-slot", daemon=True).start()
+            threads.begin(partial(self._do, ticket), "anonflow-slot")
         for ticket in moved:
             ticket.on_move()
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from anonflow.dashboards.session import threads
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
@@ -97,7 +98,7 @@ class Background:
             self._workspace.later(lambda: finish(call, answer))
 
         if self._at_once:
-            threading.Thread(target=at_work, name="anonflow-aside", daemon=True).start()
+            threads.begin(at_work, "anonflow-aside")
         else:
             self._workspace.aside(at_work)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -22,10 +20,10 @@ from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.column_form import ColumnChoice, about_datasets, type_of
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.data.texts import NOT_PUBLISHED, OWN
-from anonflow.dashboards.session import screen_work, table_sources
-from anonflow.dashboards.session import workspace as sessions
+from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
+from tests.dashboards.conftest import Hand
 from tests.dashboards.data.uploading import send
 
 PEOPLE = "id,age,city,zip,born,income\n" + "".join(
@@ -403,52 +401,35 @@ def test_no_table_no_rows(workspace: Workspace) -> None:
         choice.first_rows()
 
 
-def test_a_file_is_read_aside_while_everybody_else_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    go, inside = threading.Event(), threading.Event()
-    read = table_sources.read_upload
-
-    def slowly(path: Path, *rest: Any, **kwargs: Any) -> Any:
-        inside.set()
-        assert go.wait(300)
-        return read(path, *rest, **kwargs)
-
-    monkeypatch.setattr(table_sources, "read_upload", slowly)
+def test_a_file_is_read_aside_while_everybody_else_is_answered(tmp_path: Path, hand: Hand) -> None:
     item, other = Workspace(), Workspace()
     screen = DataScreen(workspace=item)
     path = item.folder / "upload-1"
     path.write_text("age,city\n" + "".join(f"{20 + i % 50},Athens\n" for i in range(60)))
     screen._open_file("people.csv", path)  # as the drop area does, on the event loop
-    assert inside.wait(300)
     assert item.frame is None
     assert screen.reading.busy
     other.open_dataset("census_like", n=40)  # on the same loop, meanwhile
     assert len(other.frame) == 40
-    go.set()
-    screen.reading.wait(300)
+    hand.do_all()
+    assert not screen.reading.busy
     assert len(item.frame) == 60
     assert item.status.startswith("60 records")
     assert sorted(place.name for place in item.folder.iterdir()) == ["people.csv"]
     # what is no table is said in a sentence, and nothing of it is kept
     path.write_bytes(b"\x00\xff" * 50)
     screen._open_file("broken.csv", path)
-    screen.reading.wait(300)
+    hand.do_all()
     assert "broken.csv" in screen.wrong.object
     assert not list(item.folder.glob("*broken*")) + list(item.folder.glob("upload*"))
     item.close()
     other.close()
 
 
-def test_while_a_large_table_is_coded_nothing_is_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    go, code = threading.Event(), sessions.code
-
-    def slowly(*args: Any) -> Any:
-        assert go.wait(300)
-        return code(*args)
-
+def test_while_a_large_table_is_coded_nothing_is_called_wrong(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(screen_work, "FEW", 30)
-    monkeypatch.setattr(sessions, "code", slowly)
     workspace = Workspace(aside=True)
     screen, app = DataScreen(workspace=workspace), App(workspace=workspace)
     workspace.open_dataset("census_like", n=60, seed=3)
@@ -458,9 +439,7 @@ def test_while_a_large_table_is_coded_nothing_is_called_wrong(monkeypatch: pytes
     assert "being coded" in app.bar.status
     for step in ("Risk", "Protect", "Compare"):
         app.step = STEPS.index(step)
-    go.set()
-    workspace.wait(300)
-    screen.choice.background.wait(300)
+    hand.do_all()
     assert "unique on these quasi-identifiers" in screen.sentence.object
     assert not screen.trouble.visible
     assert "being coded" not in app.bar.status

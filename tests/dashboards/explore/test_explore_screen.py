@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +28,7 @@ from anonflow.drawing.neighbours import around_one
 from anonflow.risk.attack import ATTACKERS as REGISTERED
 from anonflow.utility.distributions import MISSING, distribution
 from anonflow.utility.neighbourhood import neighbourhood
+from tests.dashboards.conftest import Hand
 
 
 @pytest.fixture(scope="module")
@@ -333,35 +333,32 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
 
 
 def test_many_records_are_computed_and_searched_off_the_event_loop(
-    done: Workspace, monkeypatch: pytest.MonkeyPatch
+    done: Workspace, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(screen_work, "FEW", 10)
-    threads: dict[str, set[int]] = {"view": set(), "search": set()}
+    aside: dict[str, set[bool]] = {"view": set(), "search": set()}
     of, containing = RunView.of, BeforeAfter.containing
 
     def watched_of(anonymization: Anonymization) -> RunView:
-        threads["view"].add(threading.get_ident())
+        aside["view"].add(hand.is_working)
         return of(anonymization)
 
     def watched_containing(records: BeforeAfter, *args: Any) -> np.ndarray:
-        threads["search"].add(threading.get_ident())
+        aside["search"].add(hand.is_working)
         return containing(records, *args)
 
     monkeypatch.setattr(RunView, "of", watched_of)
     monkeypatch.setattr(BeforeAfter, "containing", watched_containing)
     done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
     screen = ExploreScreen(workspace=done)
-    screen.model.aside.wait(300)
-    screen.model.searching.wait(300)
+    hand.do_all()
     assert "120 of 120 records" in screen.matching.object
     sought = screen.model.records().before["Marital"].iloc[0]
     screen.search.value = sought
-    screen.model.searching.wait(300)
+    hand.do_all()
     expected = len(containing(screen.model.records(), sought))
     assert f"{expected} of 120 records" in screen.matching.object
-    assert threads["view"]
-    assert threads["search"]
-    assert threading.get_ident() not in threads["view"] | threads["search"]
+    assert aside == {"view": {True}, "search": {True}}
     assert screen.model.missing_losses() == ()
     assert 0 <= screen.model.worst_record() < 120
 

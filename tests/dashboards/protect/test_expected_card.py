@@ -11,9 +11,7 @@ from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns
 from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.expected import ExpectedRun
-from tests.dashboards.session.held_slots import held_slots
-
-WAIT = 300.0
+from tests.dashboards.conftest import Hand
 
 
 @pytest.fixture
@@ -26,20 +24,20 @@ def workspace() -> Iterator[Workspace]:
     workspace.close()
 
 
-def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace) -> None:
+def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace, hand: Hand) -> None:
     model = ExpectedRuns(workspace)
     card = ExpectedCard(model=model)
-    with held_slots(workspace._line):
-        model.compute()
-        assert model.computing
-        assert card.start.disabled
-    model.background.wait(WAIT)
+    model.compute()
+    assert model.computing
+    assert card.start.disabled
+    hand.do_all()
+    assert not model.computing
     assert [answer.name for answer in model.answers] == ["mondrian k=3", "mondrian k=5"]
     assert all(answer.seconds and answer.memory is not None for answer in model.answers)
     assert "mondrian k=3" in card.shown.object
     assert "What it took" not in card.shown.object
     workspace.start()
-    workspace.wait(WAIT)
+    hand.do_all()
     assert [name for name, _, _ in model.errors()] == ["mondrian k=3", "mondrian k=5"]
     assert "What it took" in card.shown.object
     assert " too " in card.shown.object or "right" in card.shown.object

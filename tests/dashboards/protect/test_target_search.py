@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,9 +19,7 @@ from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
-from tests.dashboards.session.held_slots import held_slots
-
-WAIT = 300.0
+from tests.dashboards.conftest import Hand
 
 
 @pytest.fixture
@@ -47,16 +44,17 @@ def workspace() -> Iterator[Workspace]:
     workspace.close()
 
 
-def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(workspace: Workspace) -> None:
+def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(
+    workspace: Workspace, hand: Hand
+) -> None:
     choice = TargetChoice(workspace, percent=20.0, loss=None, seconds=600.0, chosen_only=True)
     card = TargetCard(choice=choice)
     before = workspace.draft.document
-    with held_slots(workspace._line):
-        choice.start()
-        assert choice.searching
-        assert card.start.disabled
-        assert card.stop.visible
-    choice.background.wait(WAIT)
+    choice.start()
+    assert choice.searching
+    assert card.start.disabled
+    assert card.stop.visible
+    hand.do_all()
     assert not choice.searching
     assert choice.problem == ""
     report = choice.report
@@ -87,29 +85,27 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(workspace:
 
 
 def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choice = TargetChoice(workspace, percent=50.0, loss=0.0001, seconds=600.0)
     choice.start()
     choice.stop()
-    choice.background.wait(WAIT)
+    hand.do_all()
     assert not choice.searching
     assert choice.report.ended == "it was stopped"
     heard = TargetChoice._heard
-    at_work, opened, is_over = threading.Event(), threading.Event(), threading.Event()
+    late: list[bool] = []
 
-    def late(*args: Any) -> None:  # a trial is over while the other table is opened
-        at_work.set()
-        assert opened.wait(WAIT)
+    def hear(*args: Any) -> None:  # a trial is over while the other table is opened
+        if not late:
+            workspace.open_dataset("patients_example")
         heard(*args)
-        is_over.set()
+        late.append(True)
 
-    monkeypatch.setattr(TargetChoice, "_heard", late)
+    monkeypatch.setattr(TargetChoice, "_heard", hear)
     choice.start()
-    assert at_work.wait(WAIT)
-    workspace.open_dataset("patients_example")
-    opened.set()
-    assert is_over.wait(WAIT)
+    hand.do_all()
+    assert late
     assert not choice.searching
     assert choice.trials == ()
     assert choice.report is None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
+import runpy
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from anonflow.dashboards.components.figure_files import figures_of_run, figures_
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
-from tests import ROOT
 from tests.dashboards.publish.drawing import drawn
 
 
@@ -80,16 +78,15 @@ def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:
     assert inside == figures_of_run(PublishModel(done).run.result)
 
 
-@pytest.mark.slow
-def test_the_script_gives_the_same_release(done: Workspace, tmp_path: Path) -> None:
+def test_the_script_gives_the_same_release(
+    done: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = drawn(done)
     for file in ("flow", "script", "seed"):
         (tmp_path / model.file_name(file)).write_bytes(model.content(file))
-    finished = subprocess.run(
-        [sys.executable, model.file_name("script"), model.file_name("seed")],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert finished.returncode == 0, finished.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [model.file_name("script"), model.file_name("seed")])
+    runpy.run_path(model.file_name("script"), run_name="__main__")
     (table,) = tmp_path.glob("out/*.csv")
     again = pd.read_csv(table, dtype=str, keep_default_na=False)
     first = pd.read_csv(io.BytesIO(model.content("csv")), dtype=str, keep_default_na=False)

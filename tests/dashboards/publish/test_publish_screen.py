@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.release import Certificate
 from anonflow.table.infer import infer_columns
+from tests.dashboards.conftest import Hand
 from tests.dashboards.publish.drawing import drawn
 
 
@@ -207,12 +207,12 @@ def test_the_link_holds_no_value_and_says_what_it_leaves_out(tmp_path: Path) -> 
 
 
 def test_a_large_table_is_looked_at_off_the_event_loop_and_only_for_who_sees_the_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads: list[str] = []
+    aside: list[bool] = []
 
     def infer(frame: pd.DataFrame) -> dict[str, object]:
-        threads.append(threading.current_thread().name)
+        aside.append(hand.is_working)
         return infer_columns(frame)
 
     workspace = Workspace()
@@ -223,8 +223,8 @@ def test_a_large_table_is_looked_at_off_the_event_loop_and_only_for_who_sees_the
     monkeypatch.setattr(publish_model, "infer_columns", infer)
     screen = PublishScreen(workspace)
     page = screen.__panel__()
-    screen.model.guessing.wait(300)
-    assert threads == ["anonflow-aside"]
+    hand.do_all()
+    assert aside == [True]
     workspace.set_column("age", role="quasi-identifier", kind="numeric", weight=3)
     assert "weight of age" in screen.link.object
     page.visible = False
@@ -233,7 +233,7 @@ def test_a_large_table_is_looked_at_off_the_event_loop_and_only_for_who_sees_the
     assert screen.link.object == shown
     page.visible = True
     assert "weight of age" not in screen.link.object
-    assert len(threads) == 1
+    assert aside == [True]
     workspace.close()
 
 

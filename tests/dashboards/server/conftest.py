@@ -18,6 +18,14 @@ from anonflow.dashboards.server.accounts import add_account
 from tests.dashboards.server.running import PASSWORD, Running
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say that a test that asks a running server needs the machine: its sockets, and a thread."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and "running" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.machine)
+
+
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
     monkeypatch.setattr(server, "LOST", 0.2)

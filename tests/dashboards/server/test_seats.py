@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +12,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.server import seats as module
 from anonflow.dashboards.server.seats import Seat, Seats
 from anonflow.dashboards.session.workspace import Workspace
-
-WAIT = 300.0
+from tests.dashboards.conftest import Hand
 
 
 def page(connections: int = 1) -> Any:
@@ -126,7 +124,7 @@ def test_room_is_made_by_the_one_that_was_left_first(
     assert not two.workspace.folder.exists()
 
 
-def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Workspace]) -> None:
+def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Workspace], hand: Hand) -> None:
     seats = Seats(60.0, at_once)
     document = page()
     seat = begun(seats, workspaces, "anna", document)
@@ -136,14 +134,14 @@ def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Worksp
     watched: list[Any] = []
     workspace.param.watch(watched.append, "runs")
     workspace.set_algorithms(["mondrian"])
-    arrived = threading.Event()
-    workspace._line.join("anna", lambda: workspace.later(arrived.set), lambda: None)
+    arrived: list[str] = []
+    workspace._line.join("anna", lambda: workspace.later(lambda: arrived.append("here")), lambda: None)
     workspace.start()
     batch = workspace._batch
     assert batch is not None
     assert seats.leave(document) is None
-    workspace.wait(WAIT)
-    assert arrived.wait(WAIT)
+    hand.do_all()
+    assert arrived == ["here"]
     assert len(workspace.runs) == 1
     assert not workspace.running
     assert watched == []  # whoever looked is gone

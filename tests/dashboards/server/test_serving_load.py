@@ -1,13 +1,13 @@
-"""Fifty sessions at once on one server's workers: each is served or told where it stands, and none starves.
+"""Many sessions at once on one server's workers: each is served or told where it stands, and none starves.
 
 What is driven are the sessions' workspaces, the server's line and its worker processes, as the pages drive them; the
-fifty browsers are not there.
+browsers are not there.
 """
 
 from __future__ import annotations
 
-import os
-import time
+import re
+import threading
 
 import pytest
 
@@ -17,13 +17,13 @@ from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue
 from tests.dashboards.session.held_slots import held_slots
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.machine]
 
-SESSIONS = 50
+SESSIONS = 12
 
 
-def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None:
-    workers = os.cpu_count() or 1
+def test_many_sessions_with_a_run_each_are_all_served() -> None:
+    workers = 2
     cluster = SharedCluster(workers)
     line = FairQueue(workers)
     users = [
@@ -33,18 +33,13 @@ def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None
     lists: list[list[str]] = [[] for _ in users]
     try:
         for number, user in enumerate(users):
-            user.open_dataset("census_like", n=3000, seed=number)
+            user.open_dataset("census_like", n=300, seed=number)
             user.param.watch(lambda event, number=number: lists[number].append(event.new), "status")
         with held_slots(line):  # everybody comes before anybody is served
             for user in users:
                 user.start()
-        begin = time.monotonic()
         for user in users:
             user.wait(900)
-        seconds = time.monotonic() - begin
-        print(
-            f"\n{SESSIONS} sessions, {workers} workers: {seconds:.1f} s, {seconds / SESSIONS:.2f} s for each"
-        )
         assert [len(user.runs) for user in users] == [1] * SESSIONS
         assert all(item.runs[0].ok for item in users), [element.runs[0].result.problem for element in users]
         # everybody who had to wait was told so; who came first was served first
@@ -63,29 +58,6 @@ def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None
         cluster.close()
 
 
-def test_a_user_with_many_runs_does_not_keep_the_others_waiting() -> None:
-    cluster = SharedCluster(1)
-    line = FairQueue(1)
-    greedy_user, other = (Workspace(line=line, scheduler=cluster.address) for _ in range(2))
-    ended: list[str] = []
-    try:
-        for item, name in ((greedy_user, "many"), (other, "one")):
-            item.open_dataset("census_like", n=500, seed=1)
-            item.param.watch(lambda event, name=name: ended.append(name), "runs")
-        greedy_user.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
-        with held_slots(line):
-            greedy_user.start()
-            other.start()
-        for item in (greedy_user, other):
-            item.wait(300)
-        assert len(ended) == 11
-        assert ended.index("one") <= 2, ended
-    finally:
-        greedy_user.close()
-        other.close()
-        cluster.close()
-
-
 def test_a_cancelled_run_gives_its_worker_back() -> None:
     cluster = SharedCluster(1)
     line = FairQueue(1)
@@ -96,14 +68,14 @@ def test_a_cancelled_run_gives_its_worker_back() -> None:
         slow.set_algorithms(["hungarian"])  # one partition of 20,000 records: minutes in one kernel
         slow.set_ks([50])
         quick.open_dataset("census_like", n=300, seed=2)
+        at_work = threading.Event()
+        slow.param.watch(lambda event: re.search("at work for [3-9]", event.new) and at_work.set(), "status")
         slow.start()
-        time.sleep(5)
+        assert at_work.wait(240)
         slow.cancel()
         slow.wait(5)  # at once
-        begin = time.monotonic()
         quick.start()
         quick.wait(240)
-        print(f"\nthe next run was done {time.monotonic() - begin:.1f} s after the cancelled one")
         assert quick.runs[0].ok, quick.runs[0].result.problem
     finally:
         slow.close()

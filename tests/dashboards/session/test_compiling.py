@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +15,9 @@ import pytest
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.session import job_group, jobs
+from anonflow.dashboards.session.fair_queue import FairQueue
 from tests import ROOT
+from tests.dashboards.conftest import Hand
 
 SCRIPT = """
 import json
@@ -57,50 +59,56 @@ def test_the_first_run_compiles_no_more_than_the_second(tmp_path: Path) -> None:
     assert any("compiling" in words for words in document["words"]), document
 
 
-def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_group, "TICK", 0.02)
+def test_compiling_is_said_and_done_once(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_group, "PAUSE", 0.0)  # every change of the progress is told
     monkeypatch.setattr(jobs, "_compiled", set())
-    go = threading.Event()
-    started: list[Any] = []
+    sizes: list[int] = []
     start = jobs.engine.start
 
-    def slow(*args: Any, **settings: Any) -> Any:
-        started.append(args)
-        handle = start(*args, **settings)
-        result = handle.result
+    def noted(flow: Any, **settings: Any) -> Any:
+        sizes.append(flow.table.n)
+        return start(flow, **settings)
 
-        def late(timeout: float | None = None) -> Any:
-            if len(started) == 1:
-                assert go.wait(300)
-            return result(timeout)
-
-        handle.result = late  # type: ignore[method-assign]
-        return handle
-
-    monkeypatch.setattr(jobs.engine, "start", slow)
+    monkeypatch.setattr(jobs.engine, "start", noted)
     workspace = Workspace()
     words: list[str] = []
-    enough = threading.Event()
-
-    def look(event: Any) -> None:
-        words.extend(event.new.values())
-        if any("compiling" in word for word in words):
-            enough.set()
-
-    workspace.param.watch(look, "doing")
+    statuses: list[str] = []
+    workspace.param.watch(lambda event: words.extend(event.new.values()), "doing")
+    workspace.param.watch(lambda event: statuses.append(event.new), "status")
     workspace.open_dataset("census_like", n=200, seed=3)
     workspace.set_algorithms(["mondrian"])
     workspace.start()
-    assert enough.wait(300)
-    assert "compiling" in workspace.status
-    go.set()
-    workspace.wait(300)
-    assert len(started) == 2, "a few records first, then all"
-    assert started[0][0].table.n < started[1][0].table.n == 200
+    hand.do_all()
+    assert any("compiling" in word for word in words)
+    assert any("compiling" in status for status in statuses)
+    few, many = sizes  # a few records first, then all
+    assert few < many == 200
     assert workspace.runs[0].ok
     workspace.start()
-    workspace.wait(300)
-    assert len(started) == 3, "compiled once"
+    hand.do_all()
+    assert len(sizes) == 3, "compiled once"
+    workspace.close()
+
+
+def test_progress_moves_without_an_event(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_group, "PAUSE", 0.0)
+    workspace = Workspace(line=FairQueue(1))
+    workspace.open_dataset("census_like", n=60, seed=3)
+    workspace.set_algorithms(["mondrian"])
+    workspace.start()
+    group = workspace._batch
+    (job,) = group.jobs
+    ticks = iter([False, False, True])
+    monkeypatch.setattr(group, "_over", SimpleNamespace(wait=lambda seconds: next(ticks)))
+    shown: list[str] = []
+    workspace.param.watch(lambda event: shown.append(event.new["mondrian k=10"]), "doing", onlychanged=False)
+    group._tick()
+    assert shown == [], "a run that waits has nothing to show"
+    job.begun = True
+    ticks = iter([False, False, True])
+    group._tick()
+    assert len(shown) == 2
+    monkeypatch.undo()
     workspace.close()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,15 +15,25 @@ from anonflow.dashboards.session import folders as folder_module
 from anonflow.dashboards.session.folders import SessionFolder, SessionFolders
 from anonflow.errors import ParameterError
 
+NOW = 4_000_000_000.0
+"""The only time there is: of the folders' clock, and of what is touched; later than whatever the system's clock says."""
 
-def lost(folder: SessionFolder, seconds: float = 0.0, now: float | None = None) -> None:
+
+def lost(folder: SessionFolder, seconds: float = 0.0) -> None:
     """What the system does with a process that was killed, and then time goes by."""
     fcntl.flock(folder._lock, fcntl.LOCK_UN)
-    os.utime(folder.path / "lock", ((time.time() if now is None else now) - seconds,) * 2)
+    os.utime(folder.path / "lock", (NOW - seconds,) * 2)
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> SessionFolders:
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    utime = os.utime
+    monkeypatch.setattr(os, "utime", lambda path, times=(NOW, NOW): utime(path, times))
+    monkeypatch.setattr(folder_module, "time", SimpleNamespace(time=lambda: NOW))
+
+
+@pytest.fixture
+def folders(tmp_path: Path, clock: None) -> SessionFolders:
     return SessionFolders(60.0, tmp_path / "sessions")
 
 
@@ -54,21 +63,18 @@ def test_the_youngest_is_taken_up_and_the_others_removed(folders: SessionFolders
     each = [folders.begin("anna") for _ in range(4)]
     for number, folder in enumerate(each[:3]):
         folder.keep(f"flow: {number}\n")
-    now = time.time()
     for folder, seconds in zip(each, (9, 5, 7, 1), strict=True):
-        lost(folder, seconds, now)
+        lost(folder, seconds)
     # these folders would say that what they began is alive
     assert SessionFolders(60.0, folders.home).begin("anna").draft == "flow: 1\n"
     assert [folder.path.exists() for folder in each] == [False, True, False, False]
 
 
-def test_its_time_is_over(tmp_path: Path, folders: SessionFolders, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = time.time()
-    monkeypatch.setattr(folder_module, "time", SimpleNamespace(time=lambda: now))
+def test_its_time_is_over(tmp_path: Path, folders: SessionFolders) -> None:
     early, late, alive, none = (folders.begin(key) for key in ("a", "b", "c", ""))
-    lost(early, 61, now)
-    lost(none, 61, now)
-    lost(late, 50, now)
+    lost(early, 61)
+    lost(none, 61)
+    lost(late, 50)
     os.utime(alive.path / "lock", (1, 1))
     (folders.home / "somebody-elses").mkdir()
     SessionFolders(60.0, tmp_path / "sessions").sweep()
@@ -78,17 +84,18 @@ def test_its_time_is_over(tmp_path: Path, folders: SessionFolders, monkeypatch: 
     assert alive.path.exists()
     assert (folders.home / "somebody-elses").exists()
     folders.sweep()  # the process that holds it says that it is alive
-    assert time.time() - (alive.path / "lock").stat().st_mtime < 60
+    assert (alive.path / "lock").stat().st_mtime == NOW
 
 
 def test_a_folder_that_is_just_begun_is_nobody_elses_to_delete(folders: SessionFolders) -> None:
     """It has neither lock nor name yet; another server on the machine, which keeps nothing, sweeps."""
     folder = folders.home / "new-abc"
     folder.mkdir()
+    os.utime(folder)
     other = SessionFolders(0.0, folders.home)
     other.sweep()
     assert folder.exists()
-    os.utime(folder, (time.time() - 61,) * 2)
+    os.utime(folder, (NOW - 61,) * 2)
     other.sweep()
     assert not folder.exists()
 
@@ -98,7 +105,7 @@ def test_a_clock_that_was_ahead_keeps_nothing_for_ever(folders: SessionFolders) 
     lost(folder, -1e9)
     other = SessionFolders(60.0, folders.home)
     other.sweep()
-    assert (folder.path / "lock").stat().st_mtime <= time.time()
+    assert (folder.path / "lock").stat().st_mtime == NOW
     lost(folder, 61)
     other.sweep()
     assert not folder.path.exists()
@@ -122,10 +129,12 @@ def test_a_key_is_revoked(folders: SessionFolders) -> None:
     assert [folder.path.exists() for folder in (old, other, alive)] == [False, True, True]
 
 
-def test_many_begin_at_once_and_none_has_anothers(folders: SessionFolders) -> None:
+@pytest.mark.machine
+def test_many_begin_at_once_and_none_has_anothers(tmp_path: Path) -> None:
+    folders = SessionFolders(60.0, tmp_path / "sessions")
     left = folders.begin("anna")
     left.keep("flow: a\n")
-    lost(left)
+    fcntl.flock(left._lock, fcntl.LOCK_UN)
     begun: list[SessionFolder] = []
     threads = [threading.Thread(target=lambda: begun.append(folders.begin("anna"))) for _ in range(16)]
     for thread in threads:

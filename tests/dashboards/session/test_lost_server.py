@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import fcntl
-import threading
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("param", reason="the dashboards are an extra")
-from anonflow.dashboards.session import jobs
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.dashboards.session.workspace import Workspace
+from tests.dashboards.conftest import Hand
 
 WAIT = 300.0
 
@@ -57,28 +56,22 @@ def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path) -
     again.close()
 
 
-def test_runs_that_were_at_work_are_named_and_run_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_were_at_work_are_named_and_run_again(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
     first.set_ks([3])
     first.start()
-    first.wait(WAIT)
+    hand.do_all()
     assert first._place.unfinished == []
-    go_on = threading.Event()
-    monkeypatch.setattr(jobs.Job, "work", lambda job, tell: go_on.wait(WAIT) and None)
     first.set_ks([3, 5])
     first.start()
     lost(first)
-    monkeypatch.undo()
     again = resumed(tmp_path / "home")
     assert "Not finished: mondrian k=3, mondrian k=5; press Run again." in again.status
     assert [run.name for run in again.runs] == ["mondrian k=3"]
     assert not again.running
-    go_on.set()
-    first.wait(WAIT)  # it writes into the folder, too, as no killed server does
+    first._batch.abandon()  # it would write into the folder, too, as no killed server does
     again.start()
-    again.wait(WAIT)
+    hand.do_all()
     assert sorted(run.result.k for run in again.runs) == [3, 3, 5]
     lost(again)
     last = resumed(tmp_path / "home")

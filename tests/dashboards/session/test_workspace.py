@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import stat
 import threading
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -19,10 +20,10 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
-from anonflow.dashboards.session import jobs, screen_work
+from anonflow.dashboards.session import job_group, jobs, screen_work
 from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.fair_queue import FairQueue
-from tests.dashboards.session.held_slots import held_slots
+from tests.dashboards.conftest import Hand
 
 WAIT = 300.0
 
@@ -261,32 +262,28 @@ def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: A
 
 
 def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(workspace, 400)
     monkeypatch.setattr(datasets, "load", lambda *a, **k: pytest.fail("read again"))
     workspace.set_algorithms(["greedy", "mondrian"])
     workspace.set_ks([5, 10])
     seen: list[int] = []
-    threads = set()
+    names = set()
     shares: list[dict[str, float]] = []
     workspace.param.watch(lambda event: seen.append(len(event.new)), "runs")
     running: list[bool] = []
-    work = jobs.Job.work
-
-    def watched(job: jobs.Job, progressed: Any) -> Any:
-        threads.add(threading.current_thread().name)
-        return work(job, progressed)
-
-    monkeypatch.setattr(jobs.Job, "work", watched)
     workspace.param.watch(lambda event: running.append(event.new), "running")
     workspace.param.watch(lambda event: shares.append(event.new), "progress")
     workspace.start()
-    workspace.wait(WAIT)
+    assert workspace.runs == []
+    names.update(hand.names)
+    hand.do_all()
+    workspace.wait(0)
     assert running == [True, False]
     assert not workspace.running
     assert seen == [1, 2, 3, 4]
-    assert all(name.startswith("anonflow-slot") for name in threads)
+    assert names == {"anonflow-slot"}
     assert {run.name for run in workspace.runs} == {
         "greedy k=5", "greedy k=10", "mondrian k=5", "mondrian k=10",
     }  # fmt: skip
@@ -318,47 +315,78 @@ def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace:
     assert workspace.chosen == fine.id
 
 
-def slow(item: Workspace) -> Workspace:
-    """A run that takes longer than a test may."""
-    opened(item, 6000)
-    item.draft.set(("partition",), {"size": 500})
-    item.set_algorithms(["two-phase", "min-cost-flow", "hungarian"])
-    item.set_ks([20])
+def three_methods() -> Workspace:
+    """Three runs of ten partitions each, for a queue that does one at a time."""
+    item = opened(Workspace(line=FairQueue(1)), 200)
+    item.draft.set(("partition",), {"size": 20})
+    item.set_algorithms(["mondrian", "greedy", "nh"])
+    item.set_ks([5])
     return item
 
 
-def test_cancel_keeps_what_is_done(workspace: Workspace) -> None:
-    opened(workspace)
-    workspace.start()
-    workspace.wait(WAIT)
-    slow_one = Workspace()
-    try:
-        slow(slow_one)
-        slow_one.start()
-        time.sleep(0.5)
-        slow_one.cancel()
-        slow_one.wait(20)
-        assert slow_one.status.startswith("Cancelled")
-        assert not slow_one.running
-        assert slow_one.progress == {}
-        assert len(slow_one.runs) < 3
-        # and it can be started again
-        opened(slow_one)
-        slow_one.start()
-        slow_one.wait(WAIT)
-        assert len(slow_one.runs) == 1
-    finally:
-        slow_one.close()
-    assert len(workspace.runs) == 1
+def test_cancel_keeps_what_is_done(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_group, "PAUSE", 0.0)  # every change of the progress is told
+    item = three_methods()
+    shares: list[float] = []
+
+    def look(event: Any) -> None:
+        share = event.new.get("greedy k=5", 0.0)
+        if 0.0 < share < 1.0 and not shares:
+            shares.append(share)
+            item.cancel()
+
+    item.param.watch(look, "progress")
+    item.start()
+    hand.do_all()
+    assert shares, "it was at work when it was cancelled"
+    assert item.status == "Cancelled: 1 of 3 runs was done and is kept."
+    assert not item.running
+    assert item.progress == {}
+    assert [run.name for run in item.runs] == ["mondrian k=5"]
+    # and what is left can be started again
+    item.start()
+    hand.do_all()
+    assert [run.name for run in item.runs[1:]] == ["greedy k=5", "nh k=5"]
+    item.close()
 
 
-def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
-    item = Workspace(limits=Limits(seconds=0.3))
+def test_a_run_that_waits_is_cancelled_before_it_begins(hand: Hand) -> None:
+    item = three_methods()
+    item.start()
+    item.cancel()
+    assert item.status == "Cancelled: no run was done."
+    assert not item.running
+    hand.do_all()
+    assert item.runs == []
+    assert item._line.waiting == item._line.busy == 0
+    item.close()
+
+
+@pytest.mark.parametrize("is_stopped", [True, False], ids=["while it works", "when it is over"])
+def test_a_run_that_takes_too_long_is_stopped_and_says_so(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch, is_stopped: bool
+) -> None:
+    """Its timer stops it; a run that ends before its timer is heard has taken too long all the same."""
+    clock = itertools.count(0.0, 7.0)
+
+    class Timer(SimpleNamespace):
+        def start(self) -> None:
+            assert self.seconds == 0.3
+            if is_stopped:
+                self.work()
+
+        def cancel(self) -> None:
+            pass
+
+    timers = SimpleNamespace(
+        Lock=threading.Lock, Timer=lambda seconds, work: Timer(seconds=seconds, work=work)
+    )
+    monkeypatch.setattr(jobs, "threading", timers)
+    monkeypatch.setattr(jobs, "perf_counter", lambda: next(clock))
+    item = opened(Workspace(limits=Limits(seconds=0.3), line=FairQueue(1)))
     try:
-        slow(item)
-        item.set_algorithms(["hungarian"])
         item.start()
-        item.wait(WAIT)
+        hand.do_all()
         assert "stopped after 0.3 s" in item.runs[0].result.problem
         assert not item.runs[0].ok
         assert item.chosen is None
@@ -368,7 +396,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
         item.close()
 
 
-def test_a_queue_is_fair_and_says_where_one_stands() -> None:
+def test_a_queue_is_fair_and_says_where_one_stands(hand: Hand) -> None:
     line = FairQueue(1)
     users = [Workspace(line=line) for _ in range(3)]
     order: list[int] = []
@@ -377,37 +405,48 @@ def test_a_queue_is_fair_and_says_where_one_stands() -> None:
             opened(item, 120)
             item.set_ks([2, 3, 4])
             item.param.watch(lambda event, number=number: order.append(number), "runs")
-        with held_slots(line):
-            for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
-                item.start()
-                assert f"you are {place} in the queue" in item.status
-        for item in users:
-            item.wait(WAIT)
+        line.join("somebody", lambda: None, lambda: None)
+        for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
+            item.start()
+            assert f"you are {place} in the queue" in item.status
+        assert (line.waiting, line.busy, line.ended) == (9, 1, 0)
+        hand.do_all()
         # three runs each, and nobody waits for more than one run of each of the others
-        assert [sorted(order[at : at + 3]) for at in (0, 3, 6)] == [[0, 1, 2]] * 3
-        end = time.monotonic() + WAIT
-        while line.busy and time.monotonic() < end:  # a run is told before its thread leaves its slot
-            time.sleep(0.01)
-        assert line.waiting == line.busy == 0
+        assert order == [0, 1, 2] * 3
+        assert (line.waiting, line.busy, line.ended) == (0, 0, 10)
     finally:
         for item in users:
             item.close()
 
 
-def test_changes_reach_params_through_schedule_alone() -> None:
+def test_a_user_with_many_runs_does_not_keep_the_others_waiting(hand: Hand) -> None:
+    line = FairQueue(1)
+    many, few = (opened(Workspace(line=line), 60) for _ in range(2))
+    ended: list[str] = []
+    for item, name in ((many, "many"), (few, "few")):
+        item.param.watch(lambda event, name=name: ended.append(name), "runs")
+    many.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    many.start()
+    few.start()
+    hand.do_all()
+    assert len(ended) == 11
+    assert ended.index("few") == 1
+    for item in (many, few):
+        item.close()
+
+
+def test_changes_reach_params_through_schedule_alone(hand: Hand) -> None:
     waiting: list[Any] = []
     item = Workspace(schedule=waiting.append)
     try:
         opened(item)
         item.start()
-        until = time.monotonic() + WAIT
-        while not item._batch.wait(0) and time.monotonic() < until:
-            assert len(item.runs) <= 1
-            if waiting:
-                waiting.pop(0)()
-            else:
-                time.sleep(0.01)
+        hand.do_all()
+        assert item.runs == []
+        while waiting:
+            waiting.pop(0)()
         assert len(item.runs) == 1
+        assert not item.running
     finally:
         item.close()
 
@@ -547,22 +586,22 @@ def test_a_flow_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> No
 # --------------------------------------------------------------------------------------- coded aside
 
 
-class HeldCoding:
-    """Coding that waits until it is let go, and remembers in which threads it was done."""
+@pytest.fixture
+def coded(monkeypatch: pytest.MonkeyPatch, hand: Hand) -> list[bool]:
+    """For each table that is coded, whether that was done aside; 30 records are few."""
+    aside: list[bool] = []
+    code = workspace_module.code
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.go, self.threads, self.code = threading.Event(), set[int](), workspace_module.code
-        monkeypatch.setattr(screen_work, "FEW", 30)
-        monkeypatch.setattr(workspace_module, "code", self)
+    def watched(*args: Any) -> Any:
+        aside.append(hand.is_working)
+        return code(*args)
 
-    def __call__(self, *args: Any) -> Any:
-        self.threads.add(threading.get_ident())
-        assert self.go.wait(WAIT)
-        return self.code(*args)
+    monkeypatch.setattr(screen_work, "FEW", 30)
+    monkeypatch.setattr(workspace_module, "code", watched)
+    return aside
 
 
-def test_many_records_are_coded_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = HeldCoding(monkeypatch)
+def test_many_records_are_coded_in_another_thread(hand: Hand, coded: list[bool]) -> None:
     opened = Workspace(aside=True)
     opened.open_dataset("census_like", n=60, seed=3)
     assert opened.coding
@@ -571,15 +610,14 @@ def test_many_records_are_coded_in_another_thread(monkeypatch: pytest.MonkeyPatc
     assert opened.algorithms == ["greedy"]
     with pytest.raises(FlowError, match="being coded"):
         opened.start()
-    held.go.set()
-    opened.wait(WAIT)
+    assert hand.names == ["anonflow-aside"]
+    hand.do_all()
     assert not opened.coding
     assert opened.problems == ()
     first = opened.table
     assert first.n == 60
 
     # an edit of the columns: what was coded is shown until the new one is there
-    held.go.clear()
     opened.set_column("Education", role="insensitive")
     assert opened.coding
     assert opened.table is first
@@ -589,47 +627,41 @@ def test_many_records_are_coded_in_another_thread(monkeypatch: pytest.MonkeyPatc
     opened.set_column(
         "Gender", role="insensitive"
     )  # and another of the columns: the first is not shown any more
-    held.go.set()
-    opened.wait(WAIT)
+    hand.do_all()
     assert set(first.qi_columns) - set(opened.table.qi_columns) == {"Education", "Gender"}
     assert not opened.problems
 
     # what is undone is coded aside, too
-    held.go.clear()
     opened.draft.undo()
     assert opened.coding
-    held.go.set()
-    opened.wait(WAIT)
+    hand.do_all()
     assert set(first.qi_columns) - set(opened.table.qi_columns) == {"Education"}
 
     # columns that cannot be used are said when they are known
     opened.set_column("Marital", kind="numeric")
-    opened.wait(WAIT)
+    hand.do_all()
     assert opened.table is None
     assert "Marital" in opened.problems[0]
-    assert threading.get_ident() not in held.threads
+    assert all(coded)
     opened.close()
     assert not opened.coding
 
 
-def test_few_records_are_coded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = HeldCoding(monkeypatch)
-    held.go.set()
+def test_few_records_are_coded_at_once(coded: list[bool]) -> None:
     opened = Workspace(aside=True)
     opened.open_dataset("census_like", n=30, seed=3)
     assert not opened.coding
     assert opened.table.n == 30
-    assert held.threads == {threading.get_ident()}
+    assert coded == [False]
     opened.close()
 
 
-def test_a_table_that_is_closed_while_it_is_coded_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = HeldCoding(monkeypatch)
+def test_a_table_that_is_closed_while_it_is_coded_does_not_come_back(hand: Hand, coded: list[bool]) -> None:
     opened = Workspace(aside=True)
     opened.open_dataset("census_like", n=60, seed=3)
     opened.close()
-    held.go.set()
-    opened.wait(WAIT)
+    hand.do_all()
+    assert coded == [True]
     assert opened.table is None
     assert opened.frame is None
 
