@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,19 @@ import pandas as pd
 from anonflow.criteria.verification import Finding
 from anonflow.table import Schema
 from anonflow.table.domain import WHOLE, day_number, named_values
+from anonflow.table.files.metadata_file import additions, has_other_sentences
+from anonflow.table.files.parquet_metadata import carries_metadata
 from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells, range_ends
 
-__all__ = ["description"]
+__all__ = ["description", "with_promise"]
 
 
 def description(
-    about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame, certificate: Any = None
+    about: ReleaseMetadata,
+    schema: Schema,
+    frame: pd.DataFrame,
+    certificate: Any = None,
+    path: str | PathLike[str] | None = None,
 ) -> Finding:
     """Return whether a description is that of the release; the original is not needed.
 
@@ -31,6 +39,8 @@ def description(
         The published rows as they were read.
     certificate : Certificate, optional
         The owner's certificate: the description must state its guarantee.
+    path : path, optional
+        Of the published file: the description and the file's metadata are compared with what anonflow writes.
 
     Notes
     -----
@@ -58,6 +68,11 @@ def description(
     ]
     if differing:
         return _failing(about, f"it says of {_list(differing)} more than the schema and the cells say")
+    places = [] if path is None else additions(path, about)
+    if places:
+        return _failing(about, f"anonflow would not have written all that it says of {', '.join(places)}")
+    if path is not None and carries_metadata(path):
+        return _failing(about, "the Parquet file carries metadata that anonflow does not write")
     wrong = np.column_stack([_contradicting(column, frame[column.name]) for column in about.columns])
     if wrong.any():
         columns = [name for at, name in enumerate(names) if wrong[:, at].any()]
@@ -67,9 +82,36 @@ def description(
             "published",
             f"the description beside the file: cells of {_list(columns)} are not what it says",
         )
-    return Finding(
-        "description", True, detail="the description beside the file says what its cells and the schema say"
-    )
+    detail = "the description beside the file says what its cells and the schema say"
+    if path is not None and has_other_sentences(about):
+        detail += "; not compared: its sentences, which are those of another version of anonflow"
+    return Finding("description", True, detail=detail)
+
+
+def with_promise(
+    finding: Finding, about: ReleaseMetadata, failed: Sequence[str], unchecked: Sequence[str]
+) -> Finding:
+    """Return the finding about a description after the check of its promise.
+
+    Parameters
+    ----------
+    finding : Finding
+        As :func:`description` returns it.
+    about : ReleaseMetadata
+    failed : sequence of str
+        Criteria that it promises and the rows do not keep, or that do not exist.
+    unchecked : sequence of str
+        Criteria that it promises and that cannot be checked without the original.
+    """
+    if failed and finding.holds:
+        return _failing(
+            about, f"it promises {', '.join(failed)} with k = {about.k}, which the rows do not keep"
+        )
+    if unchecked and finding.holds:
+        return replace(
+            finding, detail=f"{finding.detail}; {', '.join(unchecked)} is not checked: it needs the original"
+        )
+    return finding
 
 
 def _as_before(column: ColumnMetadata) -> ColumnMetadata:

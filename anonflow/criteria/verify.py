@@ -12,8 +12,9 @@ import numpy as np
 from anonflow.criteria.aggregates import aggregates
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.covers import covers
-from anonflow.criteria.description import description
+from anonflow.criteria.description import description, with_promise
 from anonflow.criteria.evidence import Evidence, Subject, collect, collect_alone, subject_of
+from anonflow.criteria.guarantee import promised_criteria, promises_classes
 from anonflow.criteria.order import order_remarks
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import CriterionRequest, read_criteria
@@ -123,10 +124,11 @@ def verify(
     described: tuple[Finding, ...] = ()
     if about is not None and published.frame is not None:
         declared = table if isinstance(table, Schema) else table.schema
-        described = (description(about, declared, published.frame, certificate),)
+        described = (description(about, declared, published.frame, certificate, subject),)
     if isinstance(table, Schema):
         whose = _UNSEEN_UNITS if table.unit_column is not None else ""
-        return _of_rows(collect_alone(published.published_rows(), table, k), requests, k, described, whose)
+        evidence = collect_alone(published.published_rows(), table, k)
+        return _of_rows(evidence, requests, k, _promised(described, about, evidence), whose)
     deletions = (
         another_tool and 0 < published.rows < table.n and published.frame is not None and certificate is None
     )
@@ -134,20 +136,28 @@ def verify(
         names = [each.name for each in requests] if requests else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, published, names, certificate), table.n, k)
     evidence = collect(table, published, k, certificate, overall, another_tool)
+    described = _promised(described, about, evidence)
     if deletions:
         return _of_rows(evidence, requests, k, described)
     changed = _changed(table, published, certificate)
     if requests is None:
-        findings = [covers(evidence), *_strongest(evidence)]
+        findings = [covers(evidence), *_strongest(evidence, guarantee)]
     else:
         findings = [
             finding for each in requests for finding in _findings(evidence, each.name, each.parameters)
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
         findings += _findings(evidence, "units", {})
+    shown = int((evidence.suppressed & ~evidence.blank).sum())
     remarks: tuple[str, ...] = ()
+    if certificate is None and published.frame is not None and 0 < shown < (k or 0):
+        sentence = f"{'1 row is' if shown == 1 else f'{shown} rows are'} {_SHOWN}"
+        if requests is None:
+            findings.append(Finding("suppressed", None, detail=sentence))
+        else:
+            remarks = (sentence,)
     if about is not None and about.k is not None and k is not None and about.k > k:
-        remarks = (f"the description beside the file says k = {about.k}; what was checked is k = {k}",)
+        remarks += (f"the description beside the file says k = {about.k}; what was checked is k = {k}",)
     if evidence.published.aggregates is not None and all(each.criterion != "aggregates" for each in findings):
         of_means = aggregates(evidence)
         if of_means.holds is None:
@@ -163,6 +173,9 @@ def verify(
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
+    uneven = _uneven(evidence, certificate)
+    if uneven.any():
+        findings.append(Finding.of("certificate", uneven, "published", _UNEVEN))
     # a release in memory was certainly drawn
     if getattr(subject, "truth", None) is None:
         remarks += order_remarks(evidence)
@@ -205,6 +218,10 @@ def _of_rows(
     return Verification((*findings, *described), evidence.n, k, tuple(remarks))
 
 
+_SHOWN = (
+    "* throughout, and other columns show values: without the certificate the verifier cannot tell them from suppressed "
+    "people, who would be found among so few rows; verify with the certificate"
+)
 _UNSEEN_ALONE = "not seen: the original, whom the rows cover, who was left out"
 _UNSEEN_UNITS = ", whose the rows are (rows are counted, not people)"
 _UNSEEN_DELETED = "not seen: who was left out, and why"
@@ -217,6 +234,7 @@ _NO_OTHERS = (
 _CHANGED = (
     "these are not the rows that the certificate was made with: they were changed, or are in another place"
 )
+_UNEVEN = "the certificate lists another number of originals for these rows than their class has rows"
 _HIDDEN_RANGES = "means and medians do not say whom they cover: only the owner's certificate does"
 
 
@@ -232,6 +250,15 @@ def _changed(table: Table, published: Subject, certificate: Any) -> np.ndarray |
     changed = np.ones(published.rows, bool)
     changed[:rows] = row_marks(published.frame.iloc[:rows], names, certificate.key) != marks[:rows]
     return changed
+
+
+def _uneven(evidence: Evidence, certificate: Any) -> np.ndarray:
+    """Return rows whose class has another number of originals than of rows by the certificate, shape (rows,), bool."""
+    lists = getattr(certificate, "row_list", None)
+    if lists is None or not promises_classes(getattr(certificate, "criterion", None)):
+        return np.zeros(evidence.rows, bool)
+    listed = np.diff(certificate.list_offsets)
+    return np.asarray((listed != np.bincount(lists, minlength=len(listed)))[lists])
 
 
 def _k(k: Any, published: Subject, certificate: Any, about: ReleaseMetadata | None) -> int | None:
@@ -253,14 +280,48 @@ def _findings(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     return [replace(each, holds=None, detail=_HIDDEN_RANGES) if each.holds else each for each in findings]
 
 
-def _strongest(evidence: Evidence) -> list[Finding]:
-    failed = []
+def _strongest(evidence: Evidence, guarantee: str | None) -> list[Finding]:
+    """Return the finding of the strongest criterion that holds, with those of all that is promised; all if none holds."""
+    promises = [each for name in promised_criteria(guarantee) for each in _read(name)]
+    findings = []
     for name in _STRONGEST_FIRST:
         (finding,) = _findings(evidence, name, {})
+        findings.append(finding)
         if finding.holds:
-            return [finding]
-        failed.append(finding)
-    return failed
+            names = {name, *(each.name for each in promises)}
+            findings = [each for each in findings if each.criterion in names]
+            break
+    for each in promises:
+        if each.name not in _STRONGEST_FIRST:
+            findings += _findings(evidence, each.name, each.parameters)
+    return findings
+
+
+def _read(name: str) -> list[CriterionRequest]:
+    """Return a promised criterion; none if a description names what does not exist."""
+    try:
+        return read_criteria(name, None)
+    except ParameterError:
+        return []
+
+
+def _promised(
+    described: tuple[Finding, ...], about: ReleaseMetadata | None, evidence: Evidence
+) -> tuple[Finding, ...]:
+    """Return the finding about a description, failing if the rows do not keep the guarantee that it states, with its k."""
+    if about is None or not described or about.guarantee is None or about.k is None:
+        return described
+    failed, unchecked = [], []
+    stated = evidence if about.k == evidence.k else replace(evidence, k=about.k)
+    for name in promised_criteria(about.guarantee):
+        if not _read(name):
+            failed.append("what is no criterion")
+        for each in _read(name):
+            if evidence.alone and CRITERIA[each.name].needs != "rows":
+                unchecked.append(each.name)
+            elif any(finding.holds is False for finding in _findings(stated, each.name, each.parameters)):
+                failed.append(each.name)
+    return tuple(with_promise(finding, about, failed, unchecked) for finding in described)
 
 
 def _wrong_length(

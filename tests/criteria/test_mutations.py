@@ -292,3 +292,81 @@ def test_marks_need_their_key() -> None:
     assert (marks == row_marks(frame.astype("str"), ["b", "a"], "k" * 16)).all()
     assert (marks != row_marks(frame, ["a", "b"], "l" * 16)).all()
     assert (marks != row_marks(frame.assign(b=[2, 1, 3]), ["a", "b"], "k" * 16)).all()
+
+
+def shorter(certificate: Certificate) -> Certificate:
+    """The certificate whose first list lacks an original."""
+    offsets = certificate.list_offsets.copy()
+    offsets[1:] -= 1
+    return replace(certificate, list_offsets=offsets, list_originals=certificate.list_originals[1:])
+
+
+@pytest.mark.parametrize("method", ["hungarian", "two-phase", "mondrian", "k-member"])
+def test_a_list_that_is_one_short_fails(tmp_path: Path, method: str) -> None:
+    """Attack: the weaker criterion that still holds stands in for what was promised."""
+    table = people()
+    release = publish(af.anonymize(table, method, k=K), seed=SEED)
+    assert release.certificate is not None
+    short = shorter(release.certificate)
+    assert af.verify(table, release.frame, certificate=release.certificate)
+    release.write(tmp_path / "r.csv")
+    for subject in (release.frame, tmp_path / "r.csv"):
+        check = af.verify(table, subject, certificate=short)
+        assert not check
+        named = "certificate" if release.certificate.criterion == "k-anonymity" else "k-regular"
+        assert check[named].holds is False
+
+
+def narrowed(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows, one of which is narrowed until two people fit it."""
+    names = list(table.qi_columns)
+    texts = frame.astype(object)
+    for row in range(len(frame)):
+        for i, j in combinations(range(table.n), 2):
+            cells = table.frame.iloc[[i, j]]
+            low, high = sorted(float(value) for value in cells["age"])
+            if cells["job"].nunique() > 1 or cells["city"].nunique() > 1 or low == high:
+                continue
+            spoiled = texts.copy()
+            spoiled.loc[row, names] = [f"{low:g}-{high:g}", cells["job"].iloc[0], cells["city"].iloc[0]]
+            fits = (
+                table.frame["age"].astype(float).between(low, high)
+                & (table.frame["job"] == cells["job"].iloc[0])
+                & (table.frame["city"] == cells["city"].iloc[0])
+            )
+            if fits.sum() == 2 and af.verify(table, spoiled, "covers"):
+                return spoiled
+    raise AssertionError("no row can be narrowed")
+
+
+def test_what_is_promised_is_checked_not_the_weaker_that_holds(tmp_path: Path) -> None:
+    """Attack: a row of a k-regular release is narrowed until two people fit it, and k-concealment still holds."""
+    table = people()
+    release = publish(af.anonymize(table, "hungarian", k=K), seed=SEED)
+    release.write(tmp_path / "r.csv")
+    assert af.verify(table, tmp_path / "r.csv")
+    spoiled = narrowed(table, release.frame)
+    spoiled.to_csv(tmp_path / "r.csv", index=False)
+    check = af.verify(table, tmp_path / "r.csv")
+    assert not check
+    assert check["k-regular"].holds is False
+    assert not af.verify(table, tmp_path / "r.csv", "covers")["description"].holds
+
+
+@pytest.mark.parametrize("method", ["hungarian", "mondrian", "k-concealment"])
+@pytest.mark.parametrize("hidden", [1, K - 1])
+def test_few_hidden_rows_that_show_a_value_are_not_passed(tmp_path: Path, method: str, hidden: int) -> None:
+    """Attack: whoever is missing among the other rows is found among these."""
+    table = people()
+    release = publish(af.anonymize(table, method, k=K), seed=SEED)
+    spoiled = release.frame.astype(object)
+    spoiled.loc[range(hidden), list(table.qi_columns)] = "*"
+    release.write(tmp_path / "r.csv")
+    spoiled.to_csv(tmp_path / "r.csv", index=False)
+    for subject in (spoiled, tmp_path / "r.csv"):
+        check = af.verify(table, subject, k=K)
+        assert not check
+        (finding,) = [each for each in check if each.criterion == "suppressed"]
+        assert f"{hidden} rows" in finding.detail or hidden == 1
+    spoiled.loc[range(hidden), "ill"] = "*"
+    assert all(each.criterion != "suppressed" for each in af.verify(table, spoiled, k=K))

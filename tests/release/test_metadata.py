@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -792,7 +794,7 @@ def test_cells_that_the_description_does_not_allow_are_counted(tmp_path: Path) -
         }
     )
     names = ["age", "job", "zip", "ill"]
-    about = ReleaseMetadata.declared(schema, names, "k-anonymity", 2)
+    about = ReleaseMetadata.declared(schema, names, None, None)
     good = pd.DataFrame(
         {"age": ["20-40", "*", "30"], "job": ["{a|b}", "*", "a"], "zip": ["941*7", "*", "94107"], "ill": ["x", "y", "x"]}
     )  # fmt: skip
@@ -804,7 +806,7 @@ def test_cells_that_the_description_does_not_allow_are_counted(tmp_path: Path) -
         frame.loc[2, column] = cell
         release = Release(frame, about=about.seeing(SeenCells.of(frame, about)))
         release.write(path)
-        check = af.verify(schema, path, "k-anonymity")["description"]
+        check = af.verify(schema, path, "k-anonymity", k=2)["description"]
         assert (check.holds, check.failed) == (not failing, failing)
         assert repr(cell) not in check.detail
 
@@ -843,3 +845,126 @@ def test_validators_accept_it(tmp_path: Path, name: str) -> None:
         frictionless = pytest.importorskip("frictionless")
         report = frictionless.validate(str(place), type="package")
         assert report.valid, report.flatten(["message"])
+
+
+def _set(*path: Any) -> Any:
+    """What sets a value at a place of a document."""
+
+    def at(document: Any) -> None:
+        *inside, last, value = path
+        for key in inside:
+            document = document[key]
+        document[last] = value
+
+    return at
+
+
+CSVW_ADDITIONS = {
+    "a key of ours": _set("urn:anonflow:seed", "5"),
+    "a key of others": _set("dc:creator", "Ann"),
+    "the table's sentences": _set("http://purl.org/dc/terms/description", "Ann is 93"),
+    "the name of the file": _set("url", "ann-93.csv"),
+    "the form of the file": _set("dialect", "commentPrefix", "93"),
+    "notes": _set("notes", [{"text": "93"}]),
+    "the schema's own": _set("tableSchema", "primaryKey", "age"),
+    "a column's title": _set("tableSchema", "columns", 0, "titles", ["age", "93"]),
+    "a column's sentences": _set("tableSchema", "columns", 0, "http://purl.org/dc/terms/description", "93"),
+    "a column's facets": _set("tableSchema", "columns", 0, "datatype", {"base": "string", "maximum": 93}),
+    "a column's null": _set("tableSchema", "columns", 0, "null", ["", "93"]),
+    "a column's own": _set("tableSchema", "columns", 0, "urn:anonflow:lowest-hidden", "93"),
+    "the version": _set("urn:anonflow:version", "0.2.0 Ann is 93"),
+}
+RESOURCE = ("resources", 0)
+FIELD = (*RESOURCE, "schema", "fields", 0)
+PACKAGE_ADDITIONS = {
+    "a key of ours": _set("anonflow", "seed", "5"),
+    "a key of others": _set("contributors", [{"title": "Ann"}]),
+    "the table's own": _set(*RESOURCE, "anonflow", "seed", "5"),
+    "the table's sentences": _set(*RESOURCE, "description", "93"),
+    "the table's name": _set(*RESOURCE, "name", "ann-93"),
+    "a source": _set(*RESOURCE, "sources", [{"title": "93"}]),
+    "a column's title": _set(*FIELD, "title", "93"),
+    "a column's constraints": _set(*FIELD, "constraints", {"maximum": 93}),
+    "a column's own": _set(*FIELD, "anonflow", "oldest", "93"),
+    "the version": _set(*RESOURCE, "anonflow", "version", "93"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [*(("r.csv", case) for case in CSVW_ADDITIONS), *(("r.parquet", case) for case in PACKAGE_ADDITIONS)],
+)
+def test_a_description_says_only_what_its_writer_writes(tmp_path: Path, name: str, case: str) -> None:
+    """Attack: carry what is not published in a place of the description that nobody compares."""
+    frame = pd.DataFrame({"age": [20, 30, 40, 40], "ill": ["flu", "cold", "flu", "gout"]})
+    table = af.Table(frame, {"age": quasi("numeric"), "ill": {"role": "sensitive"}})
+    path = tmp_path / name
+    people_release().write(path)
+    assert af.verify(table, path)
+    place = metadata_path(path)
+    assert place is not None
+    document = description_of(path)
+    (CSVW_ADDITIONS if name == "r.csv" else PACKAGE_ADDITIONS)[case](document)
+    place.write_text(json.dumps(document), encoding="utf-8")
+    for subject in (table, table.schema):
+        check = af.verify(subject, path)
+        assert not check, case
+        assert check["description"].holds is False
+        assert "93" not in check["description"].detail
+
+
+def test_a_description_with_a_key_twice_is_refused(tmp_path: Path) -> None:
+    people_release().write(tmp_path / "r.csv")
+    place = tmp_path / "r.csv-metadata.json"
+    place.write_text(place.read_text().replace('"url":', '"url": "ann-is-93", "url":'))
+    with pytest.raises(DataError, match="has a key twice"):
+        read_release(tmp_path / "r.csv")
+
+
+def test_parquet_says_nothing_besides(tmp_path: Path) -> None:
+    """Attack: metadata of the file itself, which no reader of rows shows."""
+    frame = pd.DataFrame({"age": [20, 30, 40, 40], "ill": ["flu", "cold", "flu", "gout"]})
+    table = af.Table(frame, {"age": quasi("numeric"), "ill": {"role": "sensitive"}})
+    path = tmp_path / "r.parquet"
+    people_release().write(path)
+    rows = pq.read_table(path)
+    field = rows.schema.field(0).with_metadata({"oldest": "93"})
+    for change in (
+        lambda: pq.write_table(rows.replace_schema_metadata({"oldest": "93"}), path),
+        lambda: pq.write_table(rows.cast(pa.schema([field, rows.schema.field(1)])), path),
+        lambda: pq.write_table(rows, path, store_schema=False, write_statistics=True),
+    ):
+        people_release().write(path)
+        assert af.verify(table, path)
+        change()
+        check = af.verify(table, path)
+        assert not check
+        assert "the Parquet file carries metadata that anonflow does not write" in check["description"].detail
+
+
+@BOTH
+def test_a_description_that_promises_too_much_fails_without_a_certificate(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({"age": [20, 30, 40, 40], "ill": ["flu", "cold", "flu", "gout"]})
+    table = af.Table(frame, {"age": quasi("numeric"), "ill": {"role": "sensitive"}})
+    path = tmp_path / name
+    for own, altered, holds in (
+        (r'k": 2\b', 'k": 3', False),
+        (r'k": 2\b', 'k": 50', False),
+        ("k-anonymity", "p-sensitivity(p=4, column=ill)", False),
+        ("k-anonymity", "secrecy", False),
+        ("k-anonymity", "k-regular", None),
+    ):
+        people_release().write(path)
+        place = metadata_path(path)
+        assert place is not None
+        place.write_text(re.sub(own, altered, place.read_text(encoding="utf-8")), encoding="utf-8")
+        for subject in (table, table.schema):
+            for criteria in (None, ["k-anonymity"]):
+                check = af.verify(subject, path, criteria, k=2)
+                if holds is False:
+                    assert not check, altered
+                    assert check["description"].holds is False
+                elif subject is table:
+                    assert check
+                else:
+                    assert "k-regular is not checked: it needs the original" in check["description"].detail

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from anonflow import __version__
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import WHOLE, day_number
@@ -31,7 +32,16 @@ from anonflow.table.metadata import (
 from anonflow.table.schema import ROLES, UNPUBLISHED, short_form
 from anonflow.table.spreadsheets import guarded_text
 
-__all__ = ["FORMAT", "PACKAGE", "metadata_path", "metadata_text", "read_metadata", "without_table"]
+__all__ = [
+    "FORMAT",
+    "PACKAGE",
+    "additions",
+    "has_other_sentences",
+    "metadata_path",
+    "metadata_text",
+    "read_metadata",
+    "without_table",
+]
 
 FORMAT = 1
 """Version of the facts besides the standards."""
@@ -39,6 +49,8 @@ FORMAT = 1
 PACKAGE = "datapackage.json"
 """The name that a data package must have; it describes every Parquet release of its folder."""
 
+_SENTENCES = ("description", "http://purl.org/dc/terms/description")
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,2}((a|b|rc)\d{1,3})?(\.(dev|post)\d{1,4})?")
 _CSVW = "http://www.w3.org/ns/csvw"
 _OWN = "urn:anonflow:"
 _PARQUET = (".parquet", ".pq")
@@ -275,6 +287,73 @@ def read_metadata(path: str | PathLike[str], *, ignore_others: bool = False) -> 
         raise DataError(f"{place}: {error}") from None
 
 
+def has_other_sentences(about: ReleaseMetadata) -> bool:
+    """Return whether the sentences of a description are those of another version, which cannot be compared."""
+    return about.version != __version__
+
+
+def additions(path: str | PathLike[str], about: ReleaseMetadata) -> list[str]:
+    """Return where a published table's files say what their writer would not have written.
+
+    Parameters
+    ----------
+    path : path
+        Of the published table.
+    about : ReleaseMetadata
+        The description beside it, as :func:`read_metadata` reads it.
+
+    Returns
+    -------
+    list of str
+        ``the table``, or ``column 'NAME'``.
+    """
+    table, place = Path(path), metadata_path(path)
+    assert place is not None
+    document = _parsed(place.read_text(encoding="utf-8"), place)
+    if place.name == PACKAGE and "tableSchema" not in document:
+        own = _package_without(None, table)
+        resource = next(each for each in document["resources"] if each.get("path") == table.name)
+        fields = resource["schema"]["fields"]
+        expected = _resource(about, table.name, [])
+        name = str(resource.get("name"))
+        if re.fullmatch(rf"{re.escape(expected['name'])}(-\d{{1,6}})?", name):
+            expected["name"] = name  # another table of the folder may have the plain one
+        wanted = expected["schema"]["fields"]
+        pairs = [
+            ({**document, "resources": []}, own),
+            (
+                {**resource, "schema": {**resource["schema"], "fields": []}},
+                {**expected, "schema": {**expected["schema"], "fields": []}},
+            ),
+        ]
+    else:
+        fields, expected = document["tableSchema"]["columns"], _csvw(about, table.name)
+        wanted = expected["tableSchema"]["columns"]
+        pairs = [
+            (
+                {**document, "tableSchema": {**document["tableSchema"], "columns": []}},
+                {**expected, "tableSchema": {"columns": []}},
+            )
+        ]
+    loose = has_other_sentences(about)
+    places = []
+    if any(_differ(part, written, loose) for part, written in pairs) or not _VERSION.fullmatch(about.version):
+        places.append("the table")
+    for column, field, written in zip(about.columns, fields, wanted, strict=True):
+        if _differ(field, written, loose):
+            places.append(f"column {column.name!r}")
+    return places
+
+
+def _differ(document: Mapping[str, Any], expected: Mapping[str, Any], loose: bool) -> bool:
+    """Return whether two parts of a description differ, also by the type of a number; loosely but for their sentences."""
+    texts = []
+    for part in (document, expected):
+        plain = {key: "" if loose and key in _SENTENCES else value for key, value in part.items()}
+        texts.append(json.dumps(plain, sort_keys=True))
+    return texts[0] != texts[1]
+
+
 class _WrongError(Exception):
     """The error of a wrong description."""
 
@@ -285,12 +364,21 @@ class _OthersError(_WrongError):
 
 def _parsed(text: str, place: Path) -> dict[str, Any]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_without_repetition)
+    except KeyError:
+        raise DataError(f"{place}: has a key twice; ask for it again, or move it away") from None
     except (ValueError, RecursionError):
         raise DataError(f"{place}: is not JSON; ask for it again, or move it away") from None
     if not isinstance(document, dict):
         raise DataError(f"{place}: describes no table; ask for it again, or move it away")
     return document
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise KeyError
+    return entries
 
 
 def _of_csvw(document: Mapping[str, Any]) -> ReleaseMetadata:

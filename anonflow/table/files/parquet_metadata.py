@@ -1,0 +1,31 @@
+"""The metadata that a Parquet file carries besides its rows."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+__all__ = ["carries_metadata"]
+
+
+def carries_metadata(path: str | PathLike[str]) -> bool:
+    """Return whether a file is Parquet with metadata of keys and values, or statistics of columns.
+
+    Published files have neither: both may tell more than the rows do.
+    """
+    import pyarrow.parquet as pq
+
+    if Path(path).suffix.lower() not in (".parquet", ".pq"):
+        return False
+    with pq.ParquetFile(path) as file:
+        footer, schema = file.metadata, file.schema_arrow
+        return (
+            bool(footer.metadata)
+            or bool(schema.metadata)
+            or any(set(field.metadata or {}) - {b"PARQUET:field_id"} for field in schema)
+            or any(
+                footer.row_group(group).column(column).is_stats_set
+                for group in range(footer.num_row_groups)
+                for column in range(footer.num_columns)
+            )
+        )
