@@ -758,7 +758,7 @@ def _off_the_list(
 
 @pytest.mark.slow
 def test_what_depends_on_the_machine_has_its_marker() -> None:
-    """No other test reads a clock, sleeps, or starts a process or a thread, itself or in what it uses; a table says who still does."""
+    """No other test reads a clock, sleeps, waits less than a minute, or starts a process or a thread, nor does what it uses."""
     examples = Path(__file__).resolve()
     files = [path for path in TESTS if path != examples and not place(path).startswith(MEASURES)]
     clocks, processes = reached(files, ROOT, [reads_a_clock, starts], "machine")
@@ -784,6 +784,8 @@ def test_clocks_are_seen_wherever_they_stand(tmp_path: Path) -> None:
             def test_by_function(): inner()
             def test_by_code(): print(CODE)
             def test_by_page(page): page.wait_for_timeout(3)
+            def test_by_limit(event): event.wait(timeout=5)
+            def test_by_second(thread): thread.join(5)
             @pytest.fixture(autouse=True)
             def automatic(): inner()
             class TestAll:
@@ -791,6 +793,7 @@ def test_clocks_are_seen_wherever_they_stand(tmp_path: Path) -> None:
             @pytest.mark.machine
             def test_marked(): inner()
             def test_quiet(quiet): time.gmtime(0)
+            def test_patient(event): event.wait(0), event.wait(300), " ".join(event)
             def test_with_its_own(monkeypatch): monkeypatch.setattr(time, "time", lambda: 3)
             """,
         "tests/room/test_marked.py": """
@@ -810,5 +813,5 @@ def test_clocks_are_seen_wherever_they_stand(tmp_path: Path) -> None:
     assert file.name == "test_seen.py"
     assert seen == {
         *("test_itself", "test_by_fixture", "test_by_helper", "test_by_class", "test_by_function"),
-        *("test_by_code", "test_by_page", "automatic", "TestAll"),
+        *("test_by_code", "test_by_page", "test_by_limit", "test_by_second", "automatic", "TestAll"),
     }

@@ -24,6 +24,8 @@ CLOCKS = {
 }
 SLEEPS = ".wait_for_timeout"
 """A method of pages in a browser."""
+SHORT = "waits less than a minute"
+"""A busy machine needs longer now and then: ``x.wait(5)``, ``x.join(5)`` and ``timeout=5``."""
 PROCESSES = {"subprocess", "multiprocessing", "pty"}
 STARTS = {
     *("os.fork", "os.posix_spawn", "os.kill", "os.killpg", "signal.alarm", "asyncio.create_subprocess_exec"),
@@ -32,12 +34,20 @@ STARTS = {
 """An event that the test sets itself, and a pool of threads that works through a list, have an end on any machine."""
 _CODE = "code: "
 _IN_CODE = re.compile(rf"\btime\.({'|'.join(_TIMES)})(_ns)?\(|\bfrom time import|\.now\(")
-_MENTIONS: tuple[type, ...] = (ast.Name, ast.Attribute, ast.arg, ast.Constant, ast.Import, ast.ImportFrom)
+_MENTIONS: tuple[type, ...] = (
+    ast.Name,
+    ast.Attribute,
+    ast.arg,
+    ast.Constant,
+    ast.Call,
+    ast.Import,
+    ast.ImportFrom,
+)
 
 
 def reads_a_clock(use: str) -> bool:
-    """Whether a dotted name is a clock or sleeps, or a text is code that does."""
-    return use in CLOCKS or use.endswith(SLEEPS) or use.startswith(_CODE)
+    """Whether a dotted name is a clock or sleeps, a text is code that does, or a call waits a short time."""
+    return use in CLOCKS or use == SHORT or use.endswith(SLEEPS) or use.startswith(_CODE)
 
 
 def starts(use: str) -> bool:
@@ -83,6 +93,12 @@ class Module:
                 return name
             case ast.Constant(value=str(text)) if _IN_CODE.search(text):
                 return _CODE + text
+            case ast.Call(func=ast.Attribute(attr="wait" | "join"), args=[limit]) if _is_short(limit):
+                return SHORT
+            case ast.Call(keywords=more) if any(
+                each.arg == "timeout" and _is_short(each.value) for each in more
+            ):
+                return SHORT
         return ""
 
     def is_marked(self, unit: str, marker: str) -> bool:
@@ -100,6 +116,10 @@ class Module:
             return not all(isinstance(node, ast.If) for node in self.units[unit])  # __name__ == "__main__"
         decorators = [each for node in self.units[unit] for each in getattr(node, "decorator_list", [])]
         return any("autouse=True" in ast.unparse(each) for each in decorators)
+
+
+def _is_short(limit: ast.expr) -> bool:
+    return isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) and 0 < limit.value < 60
 
 
 def _titles(statement: ast.stmt) -> list[str]:

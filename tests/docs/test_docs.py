@@ -254,27 +254,31 @@ def test_blocks_are_found_with_their_orders() -> None:
         _page_of("```bash\nls\n")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        "```python\nassert False\n```\n",
-        "```python\nimport warnings\nwarnings.warn('a')\n```\n",
-        "```bash\nfalse | true\n```\n",
-        "```bash\nanonflow validate missing.yaml\n```\n",
-        "```yaml\npartition: {sise: 250}\n```\n",
-        "```yaml\nage: {role: quasi-identifer}\n```\n",
-        "```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n",
-    ],
-)
-def test_the_runner_finds_what_is_wrong(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader(tmp_path)
-    monkeypatch.chdir(reader.folder)
-    *before, wrong = [block for block in _page_of(text) if block.orders or block.language != "text"]
-    for block in before:
-        reader.read(block)
-    with pytest.raises((AssertionError, UserWarning, af.errors.AnonflowError)):
-        reader.read(wrong)
+WRONG = {
+    "an error of Python": "```python\nassert False\n```\n",
+    "a warning": "```python\nimport warnings\nwarnings.warn('a')\n```\n",
+    "a status of bash": "```bash\nfalse | true\n```\n",
+    "a status of ours": "```bash\nanonflow validate missing.yaml\n```\n",
+    "a part of a flow": "```yaml\npartition: {sise: 250}\n```\n",
+    "a schema": "```yaml\nage: {role: quasi-identifer}\n```\n",
+    "an output": "```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n",
+}
+
+
+def test_the_runner_finds_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, subtests: pytest.Subtests
+) -> None:
+    for name, text in WRONG.items():
+        with subtests.test(name):
+            home = tmp_path / name
+            home.mkdir()
+            reader = Reader(home)
+            monkeypatch.chdir(reader.folder)
+            *before, wrong = [block for block in _page_of(text) if block.orders or block.language != "text"]
+            for block in before:
+                reader.read(block)
+            with pytest.raises((AssertionError, UserWarning, af.errors.AnonflowError)):
+                reader.read(wrong)
 
 
 def test_building_the_site_is_left_to_ci() -> None:
