@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,11 +16,12 @@ from anonflow.engine.execution.events import Event, EventStream, PartitionDone
 from anonflow.engine.execution.presence import WorkerPresence
 from anonflow.engine.owner import checkpoints
 from anonflow.errors import AnonflowError
+from tests.cases.cluster import Cluster, cluster
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.workers import Workers, workers
 from tests.faults.processes import anonflow, changed, environment
 
-__all__ = ["workers"]
+__all__ = ["cluster", "workers"]
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -178,65 +175,6 @@ def test_a_wait_is_a_duration(tmp_path: Path, wait: str) -> None:
 
 
 # ------------------------------------------------------------------------------------ real processes
-
-
-class Cluster:
-    """A Dask scheduler, and workers that come and go."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.file = home / "scheduler.json"
-        self.workers: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start(
-            "dask_scheduler",
-            "--port",
-            "0",
-            "--host",
-            "127.0.0.1",
-            "--no-dashboard",
-            "--scheduler-file",
-            self.file,
-        )
-        while not (self.file.exists() and self.file.stat().st_size):
-            assert self.scheduler.poll() is None
-            time.sleep(0.1)
-        self.address = json.loads(self.file.read_text())["address"]
-
-    def _start(self, part: str, *arguments: object) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{part}", *map(str, arguments)],
-            env=environment(DASK_DISTRIBUTED__WORKER__DAEMON="false"), cwd=self.home,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    def add_worker(self) -> None:
-        number = len(self.workers)
-        self.workers.append(
-            self._start(
-                "dask_worker", "--scheduler-file", self.file, "--nthreads", "1", "--no-nanny", "--no-dashboard",
-                "--name", number,
-            )
-        )  # fmt: skip
-
-    def kill_workers(self) -> None:
-        for worker in self.workers:
-            worker.send_signal(signal.SIGKILL)
-
-    def close(self) -> None:
-        for process in (self.scheduler, *self.workers):
-            process.kill()
-            process.wait(20)
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    home = tmp_path / "cluster"
-    home.mkdir()
-    started = Cluster(home)
-    try:
-        yield started
-    finally:
-        started.close()
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from anonflow.engine.execution.events import Event, EventStream, PartitionDone, 
 from anonflow.engine.owner import checkpoints
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from tests import ROOT
+from tests.cases.cluster import Cluster
 from tests.cases.flow_files import everything_in, write_flow
 from tests.cases.workers import Workers, end_worker
 
@@ -44,12 +45,13 @@ def released(folder: Path, **settings: Any) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.machine
-def test_a_cluster_by_address_gives_the_same_bits(
-    tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
-) -> None:
+def test_a_cluster_by_address_gives_the_same_bits(tmp_path: Path, cluster: Cluster) -> None:
     """Twice, so that no name of the first run is in the way; with a worker that is killed; and from the shell."""
     flow = write_flow(tmp_path, **MANY)
-    address, (_, first, _) = cluster
+    address = cluster.address
+    for _ in range(2):
+        cluster.add_worker()
+    first = cluster.workers[0]
     threads = released(tmp_path)
     assert released(tmp_path, scheduler=address) == threads
 
