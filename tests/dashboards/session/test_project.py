@@ -146,36 +146,37 @@ def test_a_flow_waits_for_its_table(workspace: Workspace, tmp_path: Path) -> Non
 DEEP = b"[" * 5000 + b"]" * 5000
 
 
-@pytest.mark.parametrize(
-    ("members", "text"),
-    [
-        ({"project__json": None}, "is missing"),
-        ({"project__json": b"\xff\xfe"}, "not JSON"),
-        ({"project__json": DEEP}, "not JSON"),
-        ({"project__json": b"[]"}, "project.json: is not a mapping"),
-        ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version is no part"),
-        ({"flow__yaml": b"\xff\xfe"}, "is not text"),
-        ({"flow__yaml": b"- 1\n"}, "not a flow"),
-        ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: /etc/passwd}}\nsteps: []\n"}, "outside"),
-        ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: ../../secret}}\nsteps: []\n"}, "outside"),
-        ({"files/../../evil__csv": b"x"}, "a file that no project has"),
-        ({"files/": b""}, "a file that no project has"),
-        ({"run__py": b"import os"}, "a file that no project has"),
-        ({"files/bomb__csv": b"0" * 300_000}, "larger than 0 MB"),
-    ],
-)  # fmt: skip
+NO_PROJECTS: list[tuple[dict[str, bytes | None], str]] = [
+    ({"project__json": None}, "is missing"),
+    ({"project__json": b"\xff\xfe"}, "not JSON"),
+    ({"project__json": DEEP}, "not JSON"),
+    ({"project__json": b"[]"}, "project.json: is not a mapping"),
+    ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version is no part"),
+    ({"flow__yaml": b"\xff\xfe"}, "is not text"),
+    ({"flow__yaml": b"- 1\n"}, "not a flow"),
+    ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: /etc/passwd}}\nsteps: []\n"}, "outside"),
+    ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: ../../secret}}\nsteps: []\n"}, "outside"),
+    ({"files/../../evil__csv": b"x"}, "a file that no project has"),
+    ({"files/": b""}, "a file that no project has"),
+    ({"run__py": b"import os"}, "a file that no project has"),
+    ({"files/bomb__csv": b"0" * 300_000}, "larger than 0 MB"),
+]  # fmt: skip
+
+
 def test_what_is_no_project_is_refused_in_a_sentence(
-    workspace: Workspace, other: Workspace, tmp_path: Path, members: dict[str, bytes | None], text: str
+    workspace: Workspace, other: Workspace, tmp_path: Path
 ) -> None:
     workspace.open_file("people.csv", people(tmp_path))
+    project = workspace.save_project()
     before = sorted(other.folder.rglob("*"))
-    with pytest.raises((DataError, FlowError)) as error:
-        other.read_project_file(written(tmp_path, changed(workspace.save_project(), **members)))()
-    assert text in " ".join([error.value.message, *error.value.problems])
-    assert "\n" not in error.value.problems[0]
-    assert other.frame is None
-    assert sorted(other.folder.rglob("*")) == before
-    assert not (tmp_path / "evil.csv").exists()
+    for members, text in NO_PROJECTS:
+        with pytest.raises((DataError, FlowError)) as error:
+            other.read_project_file(written(tmp_path, changed(project, **members)))()
+        assert text in " ".join([error.value.message, *error.value.problems])
+        assert "\n" not in error.value.problems[0]
+        assert other.frame is None
+        assert sorted(other.folder.rglob("*")) == before
+        assert not (tmp_path / "evil.csv").exists()
 
 
 def entry_of(workspace: Workspace, folder: Path) -> dict[str, Any]:

@@ -232,16 +232,17 @@ ERRORS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
 """An error that names a setting -> what raises it, its sentence as it always was, and the one on the screens."""
 
 
-@pytest.mark.parametrize("case", ERRORS)
-def test_each_door_has_its_own_words(case: str, tmp_path: Path) -> None:
-    work, text, shown = ERRORS[case]
-    with pytest.raises(AnonflowError) as caught:
-        work(tmp_path)
-    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):  # as it comes from a worker
-        assert {str(error), error.message, *error.problems} == {text.format(folder=tmp_path)}
-        assert [on_screen(problem) for problem in error.problems] == [on_screen(error.message)]
-        assert on_screen(error.message) == shown.format(folder=tmp_path)
-        assert not IN_FILES_ALONE.search(on_screen(error.message))
+def test_each_door_has_its_own_words(tmp_path: Path) -> None:
+    for case, (work, text, shown) in ERRORS.items():
+        folder = tmp_path / case
+        folder.mkdir()
+        with pytest.raises(AnonflowError) as caught:
+            work(folder)
+        for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):  # as it comes from a worker
+            assert {str(error), error.message, *error.problems} == {text.format(folder=folder)}
+            assert [on_screen(problem) for problem in error.problems] == [on_screen(error.message)]
+            assert on_screen(error.message) == shown.format(folder=folder)
+            assert not IN_FILES_ALONE.search(on_screen(error.message))
 
 
 def test_each_of_several_problems_keeps_its_settings() -> None:
