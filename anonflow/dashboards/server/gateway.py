@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from http.cookies import Morsel
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from bokeh.util.token import check_token_signature, get_token_payload
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
@@ -189,7 +189,7 @@ class Gateway(Router):
         return self.inside.find_handler(request, **kwargs)
 
     def is_ours(self, host: str | None) -> bool:
-        """Return whether a Host header, or the host of an Origin, names this server."""
+        """Return whether a Host header names this server."""
         if not host or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", host):
             return False
         whole = host.lower()
@@ -324,7 +324,9 @@ class Gateway(Router):
         origin = request.headers.get("Origin")
         if origin is None:
             return request.headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")
-        return self.is_ours(urlsplit(origin).netloc)
+        scheme, _, host = origin.lower().partition("://")
+        # another port of this machine is another program's; behind a proxy, Host may be another name than the browser's
+        return scheme in ("http", "https") and host in {request.host.lower(), *(self.hosts - set(LOCAL))}
 
     def _refuse(self, request: HTTPServerRequest, status: int, sentence: str) -> Any:
         return self._own.get_handler_delegate(request, _Refused, {"status": status, "sentence": sentence})

@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from anonflow import strict_yaml
@@ -25,6 +25,8 @@ from anonflow.criteria.verification import Finding
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.jobs import FinishedRun
 from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
+from anonflow.dashboards.session.table_sources import take_upload
+from anonflow.dashboards.session.user_limits import Limits
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import DataError, FlowError
@@ -208,12 +210,19 @@ class Project:
         runs = tuple(replace(run, document=moved(run.document)) for run in self.runs)
         return replace(self, document=document, runs=runs)
 
-    def unpack(self, folder: Path) -> None:
-        """Write the files into a folder, for their owner alone."""
-        for name, content in self.files.items():
-            path = folder / safe_name(name)
-            path.write_bytes(content)
-            os.chmod(path, 0o600)
+    def unpack(self, folder: Path, limits: Limits) -> None:
+        """Write the files into a folder, for their owner alone, with the checks of an upload.
+
+        Raises
+        ------
+        DataError
+            As :func:`~anonflow.dashboards.session.table_sources.take_upload`.
+        """
+        with TemporaryDirectory(dir=folder) as place:
+            for name, content in self.files.items():
+                path = Path(place) / "upload"
+                path.write_bytes(content)
+                take_upload(name, path, folder, limits)
 
 
 # ------------------------------------------------------------------------------------------------ saving

@@ -499,10 +499,10 @@ class Workspace(param.Parameterized):
         if project.table_file is None:
             frame, source = self._dataset_of(project.document)
         elif project.table_file in project.files or (folder / project.table_file).exists():
-            project.unpack(folder)
+            project.unpack(folder, self.limits)
             frame, source = self._read_again(project.document["table"]["source"])
         else:
-            project.unpack(folder)
+            project.unpack(folder, self.limits)
             return partial(self._wait_for_table, project)
         return partial(self._take_project, project, frame, source)
 

@@ -432,3 +432,22 @@ def test_the_table_that_sessions_begin_with_is_read_once_for_each_version_of_its
     item.token()
     assert guesses == [40, 30]
     assert sorted(len(each.frame) for each in item.server._workspaces) == [30, 40, 40, 40]
+
+
+def test_a_page_of_another_port_or_scheme_opens_no_websocket(running: Callable[..., Running]) -> None:
+    """Attack: a page of another program on this machine, which the browser gives the name localhost, too."""
+    item = running(hosts=("anon.example", "anon.example:8443"), open_to_all=True, workers=0)
+    host, token = f"localhost:{item.port}", item.token()
+    for origin in (
+        "http://localhost:7777",
+        f"http://127.0.0.1:{item.port}",
+        "http://localhost",
+        f"ftp://localhost:{item.port}",
+        f"localhost:{item.port}",
+        "http://anon.example:7777",
+        "ftp://anon.example",
+        "http://[::1",
+    ):
+        assert item.websocket(token, Host=host, Origin=origin) == "403", origin
+    for origin in (f"http://{host}", "https://anon.example", "https://anon.example:8443"):
+        assert item.websocket(item.token(), Host=host, Origin=origin) == "open", origin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import random
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from anonflow import datasets
@@ -357,3 +360,49 @@ def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path:
     published = workspace.publish(workspace.runs[0].id)
     assert published.ok
     assert b"id," not in published.table_csv.splitlines()[0]
+
+
+def bomb(name: str) -> bytes:
+    """A small file of a large table."""
+    stream = io.BytesIO()
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table({"x": ["y" * 1000] * 20_000}), stream)
+    elif name.endswith(".gz"):
+        stream.write(gzip.compress(b"x\n" + (b"y" * 999 + b"\n") * 20_000))
+    elif name.endswith(".xlsx"):
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("xl/worksheets/sheet1.xml", b" " * 20_000_000)
+    else:
+        stream.write(b"$FL2@(#) SPSS DATA FILE" + b" " * 200)
+    assert len(stream.getvalue()) < 200_000
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "words"),
+    [
+        ("a.parquet", "parquet", "that is taken|at most"),
+        ("a.csv.gz", "csv", "that is taken|at most"),
+        ("a.xlsx", "excel", "that is taken|at most|workbook"),
+        ("a.sav", "stats", "a table is a .csv, .parquet or .xlsx file"),
+        ("a.csv", "csv", "is a packed file"),
+    ],
+)
+@pytest.mark.parametrize("is_table", [True, False])
+def test_a_project_brings_nothing_that_an_upload_may_not(
+    workspace: Workspace, other: Workspace, tmp_path: Path, name: str, key: str, words: str, is_table: bool
+) -> None:
+    """Attack: what is too large when it is unpacked, or of a kind that the server does not read, inside a project."""
+    workspace.open_file("people.csv", people(tmp_path))
+    saved = workspace.save_project(with_table=True)
+    flow = zipfile.ZipFile(io.BytesIO(saved)).read("flow.yaml").decode()
+    content = bomb("a.csv.gz" if name == "a.csv" else name)
+    members: dict[str, bytes | None] = {f"files/{name}": content}
+    if is_table:
+        assert "csv: people.csv" in flow
+        text = flow.replace("csv: people.csv", f"{key}: {name}")
+        members |= {"flow.yaml": text.encode(), "files/people.csv": None}
+    with pytest.raises(DataError, match=words):
+        other.read_project_file(written(tmp_path, changed(saved, **members)))()
+    assert other.frame is None
+    assert not (other.folder / name).exists()
