@@ -131,7 +131,7 @@ RUNS: dict[str, Run] = {
     "two-phase in blocks": of("two-phase", n=70, improve="reassign", block=20, **QUICK),
     "two-phase reciprocal": of("two-phase", reciprocal=True, rounds=2),
     "two-phase cycles": of("two-phase", n=70, improve="cycles", p=2_000, **QUICK),
-    "two-phase both": of("two-phase", n=70, improve="both", **QUICK),
+    "two-phase both": of("two-phase", n=70, improve="both", p=2_000, **QUICK),
     "k-concealment": of("k-concealment"),
     "k-concealment not randomized": of("k-concealment", randomized=False),
     "k-concealment of pairs": of("k-concealment", near="pairs", q=4),
