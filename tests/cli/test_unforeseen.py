@@ -57,7 +57,7 @@ def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("anonflow.engine.start", lambda flow, **settings: Broken())
     workspace.open_dataset("census_like", n=50, seed=3)
     workspace.start()
-    workspace.wait(60)
+    workspace.wait()
     (run,) = workspace.runs
     assert MESSAGE.fullmatch(run.result.problem)
 
@@ -68,7 +68,7 @@ def test_in_what_the_dashboard_does_aside(workspace: Any) -> None:
     heard: list[str] = []
     background = Background(workspace)
     background.start(lambda: Broken().events, lambda result: heard.append("done"), heard.append)
-    background.wait(60)
+    background.wait()
     (text,) = heard
     assert MESSAGE.fullmatch(text)
 
@@ -81,6 +81,6 @@ def test_in_a_run_of_the_explorer(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Exploration(af.Table(datasets.census_like(50, seed=3), datasets.schema("census_like")))
     model.methods = ("greedy",)
     model.start()
-    model.wait(60)
+    model.wait()
     (finished,) = model.finished
     assert MESSAGE.fullmatch(finished.result.problem)

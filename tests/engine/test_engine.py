@@ -279,14 +279,14 @@ def test_a_background_run_can_be_followed(tmp_path: Path) -> None:
     kinds = [event.kind for event in handle.events]
     assert kinds[0] == "flow-started"
     assert kinds[-1] == "flow-done"
-    assert handle.result(300).ok
+    assert handle.result().ok
     assert not handle.running
 
 
 def test_a_background_error_is_raised_by_the_result(tmp_path: Path) -> None:
     handle = engine.start(tmp_path / "none.yaml")
     with pytest.raises(FlowError):
-        handle.result(300)
+        handle.result()
 
 
 def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,18 +28,6 @@ def anonflow(*arguments: object, **settings: Any) -> subprocess.CompletedProcess
     return subprocess.run([*COMMAND, *map(str, arguments)], check=False, **(usual | settings))
 
 
-def started(*arguments: object, **settings: Any) -> subprocess.Popen[str]:
-    """The command, begun in a session of its own."""
-    usual: dict[str, Any] = {
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-        "text": True,
-        "env": environment(),
-        "start_new_session": True,
-    }
-    return subprocess.Popen([*COMMAND, *map(str, arguments)], **(usual | settings))
-
-
 def changed(before: str, *arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
     """The command, run to its end in a process that did something else first: Python code that changes the package."""
     code = f"import sys\n{textwrap.dedent(before)}\nfrom anonflow.cli import main\nmain()\n"

@@ -138,6 +138,7 @@ def then(function):
         ("runner._plan", signal.SIGTERM, "20", 130, MESSAGE, set()),
         ("runner._draw", signal.SIGINT, "20", 130, MESSAGE, set()),
     ],
+    ids=["the record is written", "the table is read", "the release is drawn"],
 )
 def test_a_process_that_gets_a_signal(
     tmp_path: Path,

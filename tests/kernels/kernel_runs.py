@@ -131,7 +131,7 @@ RUNS: dict[str, Run] = {
     "two-phase in blocks": of("two-phase", n=70, improve="reassign", block=20, **QUICK),
     "two-phase reciprocal": of("two-phase", reciprocal=True, rounds=2),
     "two-phase cycles": of("two-phase", n=70, improve="cycles", p=2_000, **QUICK),
-    "two-phase both": of("two-phase", n=70, improve="both", **QUICK),
+    "two-phase both": of("two-phase", n=70, improve="both", p=2_000, **QUICK),
     "k-concealment": of("k-concealment"),
     "k-concealment not randomized": of("k-concealment", randomized=False),
     "k-concealment of pairs": of("k-concealment", near="pairs", q=4),
@@ -225,21 +225,20 @@ def compare() -> Any:
     }
 
 
-def loaded(names: dict[str, tuple[Any, Callable[..., Any]]]) -> tuple[int, int]:
-    """Load every file of the cache, and let no kernel be compiled any more; how many files there are of the package and of others."""
+def loaded(names: dict[str, tuple[Any, Callable[..., Any]]]) -> tuple[list[str], list[str]]:
+    """Load every file of the package's kernels, and let no kernel be compiled any more; the names of these files, and of others."""
     lines = {(twin._cache._source[0], plain.__code__.co_firstlineno): twin for twin, plain in names.values()}
-    others = 0
-    files = list(Path(str(cache.folder())).glob(f"*{cache.SUFFIX}"))
-    for path in files:
+    files: dict[bool, list[str]] = {True: [], False: []}
+    for path in Path(str(cache.folder())).glob(f"*{cache.SUFFIX}"):
         (signature, (written, *_), line, *_), _ = pickle.loads(path.read_bytes()[32:])
-        if (written, line) in lines:
-            lines[written, line].compile(signature)
-        else:
-            others += 1
+        twin = lines.get((written, line))
+        files[twin is not None].append(path.name)
+        if twin is not None:
+            twin.compile(signature)
     for twin, _ in names.values():
         if twin.signatures:
             twin.disable_compile()
-    return len(files) - others, others
+    return files[True], files[False]
 
 
 class Seen:

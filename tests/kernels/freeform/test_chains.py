@@ -114,7 +114,7 @@ def graphs(draw: st.DrawFn, compiled: bool = True, min_n: int = 3, max_n: int = 
 def test_rows_are_priced_to_the_last_bit(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs(compiled))
     n, k = graph.search.matches.shape
-    up = np.empty(n)
+    ups = np.empty((n * k, n))
     kernel_rises, kernel_of = kernel("rises", compiled), kernel("rises_of", compiled)
     for j, row in enumerate(graph.search.matches.tolist()):
         whole = graph.cost(row)
@@ -124,12 +124,12 @@ def test_rows_are_priced_to_the_last_bit(data: st.DataObject, compiled: bool) ->
             least = graph.cost(rest)
             if s:
                 assert graph.rows.drop[j * k + s] == whole - least
-            kernel_rises(graph.rows, j * k + s, np.arange(n), n, up)
-            assert up.tolist() == [graph.cost([*rest, i]) - least for i in range(n)]
-            for i in range(n):
-                back = np.empty(1)
-                kernel_of(graph.rows, i, np.array([j * k + s]), 1, back)
-                assert back[0] == up[i]
+            kernel_rises(graph.rows, j * k + s, np.arange(n), n, ups[j * k + s])
+            assert ups[j * k + s].tolist() == [graph.cost([*rest, i]) - least for i in range(n)]
+    for i in range(n):
+        back = np.empty(n * k)
+        kernel_of(graph.rows, i, np.arange(n * k), n * k, back)
+        assert back.tolist() == ups[:, i].tolist()
 
 
 @BOTH
