@@ -45,6 +45,17 @@ def when_ready(work: Callable[[], Result]) -> tuple[Result, float]:
             return result, seconds
 
 
+class Ticks:
+    """A clock of a test: a look at it takes a tick, whatever the machine does meanwhile."""
+
+    def __init__(self, tick: float = 0.001) -> None:
+        self.tick, self.now = tick, 0.0
+
+    def perf_counter(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
 def calls_of(work: Callable[[], object]) -> int:
     """How many functions `work` calls, on this thread: what must not grow is counted, whatever machine it is."""
     calls, before = 0, sys.getprofile()
