@@ -6,6 +6,7 @@ release)` what a release made of it must. Dense matrices and plain loops: for ta
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -42,6 +43,33 @@ def when_ready(work: Callable[[], Result]) -> tuple[Result, float]:
         seconds = time.process_time() - begin
         if ready_here() == ready:
             return result, seconds
+
+
+class Ticks:
+    """A clock of a test: a look at it takes a tick, whatever the machine does meanwhile."""
+
+    def __init__(self, tick: float = 0.001) -> None:
+        self.tick, self.now = tick, 0.0
+
+    def perf_counter(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions `work` calls, on this thread: what must not grow is counted, whatever machine it is."""
+    calls, before = 0, sys.getprofile()
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
 
 
 def adjacency(records: Records, generalization: Generalization) -> np.ndarray:

@@ -1,9 +1,11 @@
-"""All hypothesis strategies: small tables of every mix of quasi-identifier kinds; and how many examples a test tries."""
+"""All hypothesis strategies: small tables of every mix of quasi-identifier kinds; how many examples and values a test tries."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,36 @@ def seeded(thorough: int, quick: int) -> Callable[[Callable[..., None]], Callabl
     count = thorough if os.environ.get("CI") else quick
     argument = pytest.mark.parametrize("seeds", [pytest.param(range(count), id=f"{count}-seeds")])
     return lambda test: pytest.mark.thorough(argument(test))
+
+
+def loop(
+    names: str | tuple[str, ...], values: Iterable[Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test with all values, as a single case of pytest: a failure has a note with the values it had.
+
+    The arguments are those of `pytest.mark.parametrize`; all values share what fixtures give the test.
+    """
+    listed = [value if isinstance(names, tuple) else (value,) for value in values]
+    arguments = names if isinstance(names, tuple) else (names,)
+    assert listed, "a test of no values cannot fail"
+
+    def whole_test(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def whole(**fixtures: Any) -> None:
+            for value in listed:
+                given = dict(zip(arguments, value, strict=True))
+                try:
+                    test(**fixtures, **given)
+                except BaseException as problem:
+                    problem.add_note(f"with {given}")
+                    raise
+
+        signature = inspect.signature(test)
+        left = [parameter for name, parameter in signature.parameters.items() if name not in arguments]
+        vars(whole)["__signature__"] = signature.replace(parameters=left)
+        return whole
+
+    return whole_test
 
 
 def city_tree() -> Hierarchy:

@@ -12,7 +12,7 @@ from anonflow import generalization
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
-from tests.strategies import labels, regular_matches, tables
+from tests.strategies import labels, loop, regular_matches, tables
 
 
 def same(a: Generalization, b: Generalization) -> bool:
@@ -107,7 +107,7 @@ def text(table: Table, *rows: int) -> str:
     return str(joined.decode()["a"][0])
 
 
-@pytest.mark.parametrize(
+@loop(
     ("kind", "cells", "rows", "expected"),
     [
         ("numeric", [53, 59, 70], (0, 1), "53-59"),

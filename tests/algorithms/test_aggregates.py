@@ -21,7 +21,7 @@ from anonflow.errors import DataError, FlowError, ParameterError, SchemaError
 from anonflow.generalization import Generalization
 from anonflow.release import read_release
 from tests.naive.aggregates import class_value, possible_members, squared_distance, variance
-from tests.strategies import city_tree, examples
+from tests.strategies import city_tree, examples, loop
 
 QI = {"role": "quasi-identifier"}
 SEED = 2**127 + 11
@@ -55,7 +55,7 @@ def anonymized(table: af.Table, name: str = "mdav", k: int = 3, **more: Any) -> 
     return af.anonymize(table, name, k=k, seed=SEED, **options, **more)
 
 
-@pytest.mark.parametrize("name", OF_CLASSES)
+@loop("name", OF_CLASSES)
 def test_every_method_of_classes_publishes_them(name: str) -> None:
     table = people(16)
     anon = anonymized(table, name)
@@ -398,7 +398,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("age", "words"), BAD)
+@loop(("age", "words"), BAD)
 def test_bad_aggregates_are_a_sentence(age: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         af.Schema(schema(**age))

@@ -15,7 +15,7 @@ from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.checks import SOON, TAKE_EVERY_KIND
-from tests.strategies import city_tree
+from tests.strategies import city_tree, loop
 
 
 def people(n: int = 60) -> Table:
@@ -71,13 +71,13 @@ def test_the_owner_sees_row_i_beside_original_i(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TAKE_EVERY_KIND)
-@pytest.mark.parametrize("loss", ["ncp", "gcp", "lm", "entropy", "height", "suppressions"])
+@loop("loss", ["ncp", "gcp", "lm", "entropy", "height", "suppressions"])
 def test_every_method_takes_every_loss(name: str, loss: str) -> None:
     anon = anonymize(people(24), name, k=2, loss=loss)
     assert np.isfinite(anon.loss(loss))
 
 
-@pytest.mark.parametrize(
+@loop(
     ("arguments", "error", "words"),
     [
         ({"algorithm": "gredy"}, ParameterError, "did you mean 'greedy'"),

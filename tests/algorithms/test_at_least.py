@@ -11,7 +11,7 @@ import pytest
 import anonflow as af
 from anonflow.algorithms import REGISTRY
 from anonflow.errors import ParameterError, SchemaError
-from tests.strategies import CITIES, city_tree
+from tests.strategies import CITIES, city_tree, loop
 
 QI = {"role": "quasi-identifier"}
 REGIONS = {
@@ -93,7 +93,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("city", "words"), BAD)
+@loop(("city", "words"), BAD)
 def test_bad_levels_are_a_sentence(city: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         af.Table(frame(10), schema(**city))

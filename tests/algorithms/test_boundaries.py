@@ -26,7 +26,7 @@ from tests.cases.boundaries import (
     people,
 )
 from tests.checks import SOON, TAKE_EVERY_KIND
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 
 def published(case: Case, classes: np.ndarray) -> Generalization:
@@ -149,7 +149,7 @@ def test_without_boundaries_partitions_are_those_of_the_plan() -> None:
 
 
 @pytest.mark.parametrize("name", TAKE_EVERY_KIND)
-@pytest.mark.parametrize("size", [None, 9])
+@loop("size", [None, 9])
 def test_every_method_keeps_boundaries(name: str, size: int | None) -> None:
     table = people()
     anon = af.anonymize(table, name, k=4, partition_size=size, seed=1, **SOON.get(name, {}))
@@ -253,7 +253,7 @@ def test_violations_of_limits_are_counted() -> None:
 
 
 @pytest.mark.parametrize("name", ["greedy-cka", "mondrian", "greedy", "k-concealment", "pattern-guided"])
-@pytest.mark.parametrize("text", [("p-sensitivity", {"p": 2}), ("l-diversity", {"l": 1.5})])
+@loop("text", [("p-sensitivity", {"p": 2}), ("l-diversity", {"l": 1.5})])
 def test_constrained_p_sensitive_and_l_diverse(name: str, text: tuple[str, dict[str, Any]]) -> None:
     """Inside the classes of the maximum allowed microdata; one that cannot reach p or l is suppressed."""
     table = people(200)

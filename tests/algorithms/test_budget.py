@@ -33,7 +33,7 @@ from tests.cases.flow_files import write_flow
 from tests.cases.runs import SEED, counted, published, shell, stopped_after
 from tests.cases.tables import mixed
 from tests.checks import SOON, TAKE_EVERY_KIND, check_result
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 __all__ = ["counted"]
 
@@ -269,7 +269,7 @@ def test_a_budget_and_an_effort_exclude_each_other(monkeypatch: pytest.MonkeyPat
         af.anonymize(mixed(30), "greedy", k=3, budget=1.0)
 
 
-@pytest.mark.parametrize("budget", [0.2, 0.01])
+@loop("budget", [0.2, 0.01])
 def test_the_effort_that_a_budget_chose_is_recorded_and_replayed(budget: float) -> None:
     """The kicks, and where the budget or the machine leaves too little time, the quick start."""
     people = mixed(200)
@@ -302,7 +302,7 @@ def test_the_chosen_number_makes_the_same_again() -> None:
     assert (auto.matches == again.matches).all()
 
 
-@pytest.mark.parametrize("budget", [0, -1.0, math.nan, math.inf, True, "5", None, [5]])
+@loop("budget", [0, -1.0, math.nan, math.inf, True, "5", None, [5]])
 def test_bad_budgets_are_refused(budget: Any) -> None:
     with pytest.raises(ParameterError, match="budget"):
         af.anonymize(numbers(20), "greedy", k=2, partition_size="auto", budget=budget)
@@ -516,7 +516,7 @@ def test_auto_takes_what_loses_least_in_the_seconds(monkeypatch: pytest.MonkeyPa
     assert all(choice.expected <= choice.budget for choice in [*regular[1:], *classes])
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES)
+@loop("guarantee", GUARANTEES)
 def test_auto_says_what_it_picked_and_the_numbers_make_the_same_again(guarantee: str) -> None:
     people = mixed(90)
     anon = af.anonymize(people, "auto", k=3, guarantee=guarantee, budget=0.2, seed=3)
@@ -531,7 +531,7 @@ def test_auto_says_what_it_picked_and_the_numbers_make_the_same_again(guarantee:
     assert again.algorithm.name == anon.algorithm.name
 
 
-@pytest.mark.parametrize(
+@loop(
     ("settings", "text"),
     [
         ({"budget": 1.0}, "needs a guarantee: k-regular or k-anonymity"),

@@ -17,6 +17,7 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.risk import Journalist
 from anonflow.table import Table
 from anonflow.table.files.read import read_frame
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 
@@ -64,7 +65,7 @@ def test_numbers_and_dates_of_every_sort_publish_and_read_back(values: Any, text
     assert 0 < anon.loss("gcp") <= 1
 
 
-@pytest.mark.parametrize("values", [[2**60, 2**60 + 1, 2**60 + 3], [0.0, 5e-324]])
+@loop("values", [[2**60, 2**60 + 1, 2**60 + 3], [0.0, 5e-324]])
 def test_numbers_that_floats_cannot_tell_apart_cost_by_rank(values: list[Any]) -> None:
     table = table_of(values)
     anon = af.anonymize(table, "mondrian", k=len(values))
@@ -80,7 +81,7 @@ def test_a_range_upside_down_covers_nothing() -> None:
         assert domain.read_run(text) == (domain.size, -1)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("values", "says"),
     [
         ([[1], [2]], "no single value"),
@@ -109,19 +110,19 @@ def test_text_that_is_no_unicode_is_refused() -> None:
         anon.release()
 
 
-@pytest.mark.parametrize("workers", [0, -1, "x", 1.5, True])
+@loop("workers", [0, -1, "x", 1.5, True])
 def test_workers_are_a_count(workers: Any) -> None:
     with pytest.raises(ParameterError, match="workers must be"):
         af.anonymize(table_of([1, 2]), "mondrian", k=2, workers=workers)
 
 
-@pytest.mark.parametrize("k", [np.int64(2), np.array([2, 3]), (2,), range(2, 4)])
+@loop("k", [np.int64(2), np.array([2, 3]), (2,), range(2, 4)])
 def test_compare_takes_any_whole_numbers(k: Any) -> None:
     runs = af.compare(table_of(range(6)), ["mondrian"], k=k)
     assert runs["k"].tolist() == np.atleast_1d(np.array(k)).tolist()
 
 
-@pytest.mark.parametrize("k", [None, 2.5, "5", [2.0], [], [True]])
+@loop("k", [None, 2.5, "5", [2.0], [], [True]])
 def test_compare_refuses_other_k(k: Any) -> None:
     with pytest.raises(ParameterError, match="k must be whole numbers"):
         af.compare(table_of(range(6)), ["mondrian"], k=k)
@@ -166,7 +167,7 @@ def test_a_quote_that_is_never_closed_swallows_nobody(tmp_path: Path) -> None:
         assert read_frame(file).to_numpy().tolist() == cells
 
 
-@pytest.mark.parametrize("option", [{"boundary": {"width": 10}}, {"max-width": 10}])
+@loop("option", [{"boundary": {"width": 10}}, {"max-width": 10}])
 def test_values_that_cost_the_same_stay_within_limits(option: dict[str, Any]) -> None:
     """5 and 1e6 are one number to the kernels where the domain ends at 1e300: nobody is widened to both."""
     values = [5.0, 6.0, 5.0, 6.0, 1e6, 1e6 + 1, 1e6, 1e6 + 1, 1e300, 1e300]

@@ -21,7 +21,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
 from tests import strategies
 from tests.naive import analysis as naive
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 SEED = 1 << 100
 
@@ -221,7 +221,7 @@ def test_a_count_is_told_with_its_share() -> None:
     assert af.count(dates, {"day": ("2020-01-01", "2020-02-01")}).certain == 1
 
 
-@pytest.mark.parametrize(
+@loop(
     ("where", "words"),
     [
         ({}, "a condition is a mapping such as {age: {from: 30, to: 39}, sex: Female}"),
@@ -277,7 +277,7 @@ def test_a_round_of_em_is_the_one_by_hand(cells: list[list[set[int]]], classes: 
         np.testing.assert_allclose(own, item, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
+@loop("k", [2, 3, 5])
 def test_ends_of_a_hull_are_as_likely_as_draws_say(k: int) -> None:
     chances = np.array([0.1, 0.5, 0.15, 0.25])
     weight = mixture._range_weights(chances, np.array([0]), np.array([4]), k)
@@ -285,7 +285,7 @@ def test_ends_of_a_hull_are_as_likely_as_draws_say(k: int) -> None:
     np.testing.assert_allclose(answer, naive.chance_of_hull(chances.tolist(), k), rtol=1e-12)
 
 
-@pytest.mark.parametrize("k", [3, 5, 6])
+@loop("k", [3, 5, 6])
 def test_members_of_a_set_are_nearly_as_likely_as_draws_say(k: int) -> None:
     chances = np.array([0.7, 0.25, 0.05])
     weight = mixture._set_weights(chances, np.array([0]), np.array([3]), k)
@@ -416,7 +416,7 @@ def test_numbers_with_very_many_ends_are_drawn_within_their_cells() -> None:
     assert ((table["x"] >= low - 1e-3) & (table["x"] <= low + 50.001)).all()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("change", "words"),
     [
         ({"m": 0}, "m must be a whole number of at least 1"),
@@ -497,7 +497,7 @@ def test_what_does_not_differ_between_tables_is_known() -> None:
     assert np.isnan(af.combine([1.0, 2.0])["missing"]).all()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("arguments", "words"),
     [
         (([1.0],), "at least two plausible tables"),

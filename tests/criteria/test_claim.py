@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from anonflow.criteria.claim import Listing
+from tests.strategies import loop
 
 
 def listing_of(lists: list[list[int]]) -> Listing:
@@ -13,7 +14,7 @@ def listing_of(lists: list[list[int]]) -> Listing:
     return Listing(start, np.array([place for each in lists for place in each], np.int32))
 
 
-@pytest.mark.parametrize("ascending", [True, False])
+@loop("ascending", [True, False])
 def test_rows_that_list_a_stranger_or_one_original_twice_are_told(ascending: bool) -> None:
     rng = np.random.default_rng(5)
     n = 30

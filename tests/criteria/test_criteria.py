@@ -18,6 +18,7 @@ from anonflow.errors import DataError, ParameterError, VerificationError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.cases.criteria import anonymization, regular_matches, release_frame
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 SCHEMA: dict[str, Any] = {
@@ -299,7 +300,7 @@ def test_criteria_are_read_from_names_texts_and_mappings() -> None:
     assert set(criteria_names()) >= {"covers", "k-regular", "t-closeness", "boundary", "pattern"}
 
 
-@pytest.mark.parametrize(
+@loop(
     ("criteria", "message"),
     [
         ("k-regulr", "did you mean 'k-regular'"),

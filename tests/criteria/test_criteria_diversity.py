@@ -18,7 +18,7 @@ from anonflow.release import Certificate, Release, publish
 from anonflow.table import Table
 from tests.cases.criteria import anonymization, naive_case, random_generalization, random_table, release_frame
 from tests.naive import criteria as naive
-from tests.strategies import seeded
+from tests.strategies import loop, seeded
 
 QI = {"role": "quasi-identifier"}
 
@@ -46,8 +46,8 @@ REQUESTS: list[tuple[dict[str, dict[str, Any]], Any]] = [
 ]
 
 
-@seeded(150, 25)
-@pytest.mark.parametrize("per", ["class", "matches"])
+@seeded(75, 25)
+@loop("per", ["class", "matches"])
 def test_diversity_by_definition(per: str, seeds: range) -> None:
     outcomes: dict[int, set[bool]] = {}
     for seed in seeds:
@@ -75,7 +75,7 @@ def test_diversity_by_definition(per: str, seeds: range) -> None:
     assert all(seen == {True, False} for seen in outcomes.values())
 
 
-@pytest.mark.parametrize("alpha", [0.4, 0.5, 0.8])
+@loop("alpha", [0.4, 0.5, 0.8])
 def test_alpha_k_anonymity_by_definition(alpha: float) -> None:
     seen = set()
     for seed in range(40):
@@ -92,7 +92,7 @@ def test_alpha_k_anonymity_by_definition(alpha: float) -> None:
     assert True in seen or alpha < 0.8
 
 
-@pytest.mark.parametrize("delta", [0.3, 0.5, 0.7, 1.0])
+@loop("delta", [0.3, 0.5, 0.7, 1.0])
 def test_delta_disclosure_by_definition(delta: float) -> None:
     seen = set()
     for seed in range(40):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from anonflow.criteria import verify
 from anonflow.table import Table
@@ -66,26 +65,15 @@ def check_one(seed: int) -> tuple[str, str, dict[str, bool]]:
     return manner, done, want
 
 
-@seeded(80, 20)
+@seeded(2_000, 20)
 def test_verifier_agrees_with_brute_force(seeds: range) -> None:
-    for seed in seeds:
-        check_one(seed)
-
-
-@pytest.mark.slow
-def test_random_tables_are_not_all_alike() -> None:
-    answers = [check_one(seed) for seed in range(400)]
+    answers = [check_one(seed) for seed in seeds]
+    if len(answers) < 400:
+        return
     assert {done for _, done, _ in answers} == {"none", "narrow", "copy", "swap", "move", "blank"}
     for name in NAMES:
-        holds = [want[name] for _, _, want in answers]
-        assert name == "covers" or 20 < sum(holds) < 380, name
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 11000, 2000))
-def test_verifier_agrees_with_brute_force_on_ten_thousand_tables(first: int) -> None:
-    for seed in range(first, first + 2000):
-        check_one(seed)
+        holds = sum(want[name] for _, _, want in answers)
+        assert name == "covers" or 0.05 < holds / len(answers) < 0.95, name
 
 
 def test_the_naive_references_agree_with_each_other() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.guarantee import (
     OF_CLASSES,
@@ -13,9 +11,10 @@ from anonflow.criteria.guarantee import (
     promises_matches,
 )
 from anonflow.criteria.registry import CRITERIA
+from tests.strategies import loop
 
 
-@pytest.mark.parametrize(
+@loop(
     ("guarantee", "criteria", "classes", "matches"),
     [
         (None, [], False, False),

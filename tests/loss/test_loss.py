@@ -15,6 +15,7 @@ from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.naive import loss as naive
+from tests.strategies import loop
 
 
 def _domain(kind: str, size: int, **more: object) -> Domain:
@@ -58,8 +59,8 @@ def test_a_missing_number_costs_the_whole_domain() -> None:
     assert loss.record_costs(own, "em")[0] == pytest.approx(np.log2(5))
 
 
-@pytest.mark.parametrize("kind", ["numeric", "categorical", "suppression"])
-@pytest.mark.parametrize("measure", loss.MEASURES)
+@loop("kind", ["numeric", "categorical", "suppression"])
+@loop("measure", loss.MEASURES)
 def test_a_domain_of_one_value_costs_nothing(kind: str, measure: str) -> None:
     tree = Hierarchy.suppression(["0"]) if kind == "suppression" else None
     own = Generalization.of(Records((_domain(kind, 1, hierarchy=tree),), np.zeros((3, 1), np.int32)))

@@ -14,6 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.cases.criteria import anonymization
 from tests.naive.criteria import Case, edge_counts
+from tests.strategies import loop
 
 SEVEN = ["covers", "k-anonymity", "(1,k)", "(k,1)", "(k,k)", "k-concealment", "k-regular"]
 
@@ -268,8 +269,8 @@ REGIONS = {  # k-anonymity, (1,k), (k,1), k-concealment
 }
 
 
-@pytest.mark.parametrize("k", [3, 4, 5])
-@pytest.mark.parametrize("region", REGIONS)
+@loop("k", [3, 4, 5])
+@loop("region", REGIONS)
 def test_paper_4_appendix(region: str, k: int) -> None:
     n, rows = appendix(k)[region]
     table, frame = sets(n, rows)

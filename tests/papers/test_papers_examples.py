@@ -11,6 +11,7 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.criteria import consistency_graph
 from anonflow.generalization import Generalization
+from tests.strategies import loop
 
 SEVEN = ["covers", "k-anonymity", "(1,k)", "(k,1)", "(k,k)", "k-concealment", "k-regular"]
 
@@ -122,7 +123,7 @@ def test_paper_2_loss_is_stars_over_cells() -> None:
 # --------------------------------------------------------------------------------------- Miller 2008
 
 
-@pytest.mark.parametrize(("which", "violations"), [("MM1", [2, 3, 6]), ("MM2", [])])
+@loop(("which", "violations"), [("MM1", [2, 3, 6]), ("MM2", [])])
 def test_paper_3_figure_4(which: str, violations: list[int]) -> None:
     table = table_of("location_example")
     assert table.qi_columns == ("Age", "Location", "Sex", "Race")
@@ -191,8 +192,8 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("k", [3, 4, 6])
-@pytest.mark.parametrize("name", EXPECTED)
+@loop("k", [3, 4, 6])
+@loop("name", EXPECTED)
 def test_paper_4_appendix_a(name: str, k: int) -> None:
     example = datasets.concealment_examples(k)[name]
     table = af.Table(example[["value"]], {"value": {"role": "quasi-identifier", "kind": "categorical"}})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.papers import __main__ as commands
 from tests.papers import concealment, constrained, freeform, low_information_loss, workbook
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, verdict
 from tests.papers.workbook import FOLDER, PAPERS, Workbook
+from tests.strategies import loop
 
 ISSUE = {
     1: [
@@ -42,7 +42,7 @@ NOT_HAD = {5: {"Table 5"}}
 """Places whose data sets cannot be had: printed numbers alone."""
 
 
-@pytest.mark.parametrize(
+@loop(
     ("number", "value", "text"),
     [
         ("0.12", 0.1249, "equal"),
@@ -106,7 +106,7 @@ def test_printed_gaps_follow_from_printed_losses() -> None:
             assert 100 * least - 0.05 <= gap <= 100 * most + 0.05
 
 
-@pytest.mark.parametrize("number", PAPERS)
+@loop("number", PAPERS)
 def test_stored_results_name_the_machine_and_each_figure_once(number: int) -> None:
     book = Workbook(number)
     document = json.loads(book.results.read_text(encoding="utf-8"))
@@ -262,7 +262,7 @@ def test_the_ways_of_a_method_stand_beside_its_printed_number() -> None:
     assert book.number_printed(key._replace(quantity="gap, %")) is None
 
 
-@pytest.mark.parametrize("number", PAPERS)
+@loop("number", PAPERS)
 def test_workbooks_show_every_place(number: int) -> None:
     document = json.loads((FOLDER / f"{Workbook(number).name}.ipynb").read_text(encoding="utf-8"))
     code = "\n".join("".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "code")
@@ -282,7 +282,7 @@ def test_workbooks_show_every_place(number: int) -> None:
             assert tagged == (ours in ("book.measure_real()", "book.times()"))
 
 
-@pytest.mark.parametrize("number", PAPERS)
+@loop("number", PAPERS)
 def test_workbooks_show_the_claims_as_the_code_states_them(number: int) -> None:
     """A sentence of a claim that is changed asks for the workbook to be run anew."""
     book = Workbook(number)
@@ -486,7 +486,7 @@ def test_small_runs_say_what_was_computed() -> None:
     ElementTree.fromstring(book.table("Table 3").html)
 
 
-@pytest.mark.parametrize("curve", [{}, {5: 0.0}, {2: 0.5, 10: -0.25}])
+@loop("curve", [{}, {5: 0.0}, {2: 0.5, 10: -0.25}])
 def test_curves_are_drawn(curve: dict[float, float]) -> None:
     svg = drawing(
         [("a < b", {"greedy": curve, "greedy (printed)": curve}), ("empty", {})], "k", logarithmic=True
@@ -496,23 +496,18 @@ def test_curves_are_drawn(curve: dict[float, float]) -> None:
     assert len(circles) == 2 * len(curve) + 2  # and one in the key for each label
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("messages", "text"), [(["6"], "no paper 6"), (["3", "--only", "Table 9"], "paper 3 has no Table 9")]
-)
-def test_the_command_says_what_there_is(messages: list[str], text: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.papers", *messages],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert text in done.stderr
+def test_the_command_says_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for messages, text in ((["6"], "no paper 6"), (["3", "--only", "Table 9"], "paper 3 has no Table 9")):
+        monkeypatch.setattr(sys, "argv", ["papers", *messages])
+        with pytest.raises(SystemExit) as caught:
+            commands.main()
+        assert caught.value.code == 2
+        assert text in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("panels", [1, 2, 3])
+@loop("panels", [1, 2, 3])
 def test_no_label_of_a_drawing_covers_another(panels: int) -> None:
     """Nor is one cut off: a letter of 12 pixels' type takes 7 at most on average."""
     labels = ["NH", "two-phase, dense and chains", "two-phase, sparse and chains", "greedy", "hungarian"]

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
+from tests.strategies import loop
 
 
 def _column(values: list, kind: str, classes: list[int], **column: object) -> tuple[pd.Series, pd.Series]:
@@ -82,7 +83,7 @@ def test_dates_numbers_stars_and_an_index() -> None:
     assert af.shares(pd.Series(["{|a}", "a"]))[""].tolist() == [0.5, 0]
 
 
-@pytest.mark.parametrize(
+@loop(
     ("call", "says"),
     [
         (lambda: af.ranges(pd.Series(["marker", "1-2"], name="a")), "'a': 1 cells are no ranges"),

@@ -17,6 +17,7 @@ from anonflow.kernels import lanes as choices
 from anonflow.release import RandomWords, decompose, draw_assignment, draw_permutation, permute_classes
 from anonflow.release import draw as drawing
 from tests.naive import draw as naive
+from tests.strategies import loop
 
 PINNED = [2965040804, 4056821323]
 DRAWN = [1, 2, 4, 3, 6, 5, 7, 0]
@@ -70,7 +71,7 @@ def test_every_match_has_the_same_probability(matches: np.ndarray) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [3, 4, 5, 6, 7])
+@loop("width", [3, 4, 5, 6, 7])
 def test_an_asymmetric_graph_of_every_degree(width: int) -> None:
     """Complete blocks without an edge, joined: the two joining edges are unlike all others."""
     block = np.ones((width, width), bool)
@@ -183,7 +184,7 @@ def test_running_short_goes_on_with_the_same_words(monkeypatch: pytest.MonkeyPat
             assert (long[: len(short)] == short).all()
 
 
-@pytest.mark.parametrize("matches", [naive.ring(9, 4), naive.shifts(14, 5, 2), naive.joined_k33()])
+@loop("matches", [naive.ring(9, 4), naive.shifts(14, 5, 2), naive.joined_k33()])
 def test_plain_and_compiled_kernels_agree(matches: np.ndarray) -> None:
     graph = naive.beside(matches, naive.ring(1, 1), matches)
     plain, compiled = kernels.components(graph), kernels.components_jit(graph)
@@ -238,7 +239,7 @@ def _altered(change: Callable[[np.ndarray], None]) -> np.ndarray:
     return matches
 
 
-@pytest.mark.parametrize(
+@loop(
     "matches",
     [
         _altered(lambda m: m.__setitem__((2, 1), 7)),  # an original in too many rows
@@ -299,7 +300,7 @@ def test_the_shuffle_is_uniform() -> None:
     assert stats.spearmanr(large, np.arange(100_000)).pvalue > CHANCE
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 7, 10, (1 << 31) - 1, 1 << 31])
+@loop("bound", [1, 2, 3, 7, 10, (1 << 31) - 1, 1 << 31])
 def test_bounded_numbers_are_exact_at_the_edges(bound: int) -> None:
     """Of the lanes that are not refused, equally many give each number: counted where that can be done."""
     for lane in (0, 1, (1 << 32) - 1, 123_456_789):
@@ -337,7 +338,7 @@ def test_the_stream_is_what_it_was() -> None:
     assert draw_assignment(naive.ring(8, 3), RandomWords(1)).tolist() == DRAWN
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, True, "secret", b"short"])
+@loop("seed", [-1, 1.5, True, "secret", b"short"])
 def test_seeds_that_are_none(seed: object) -> None:
     with pytest.raises(ParameterError, match="seed"):
         RandomWords(seed)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import pytest
 
 from anonflow.release import RandomWords, draw, draw_assignment, draw_permutation, permute_classes
 from anonflow.release.draw import bucket_count, deal, permute_buckets
+from tests.strategies import loop
 
 WORDS = RandomWords(2**127 + 5)
 
@@ -23,7 +24,7 @@ def rings(parts: list[np.ndarray], n: int, k: int) -> np.ndarray:
     return matches
 
 
-@pytest.mark.parametrize("mixed", [False, True])
+@loop("mixed", [False, True])
 def test_an_assignment_does_not_depend_on_how_the_table_is_cut(mixed: bool) -> None:
     """Also where a part's positions ascend: its components are keyed by positions in the table, not in the part."""
     n, rng = 90, np.random.default_rng(1)
@@ -78,6 +79,6 @@ def test_buckets_are_shuffled_alone_as_together(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_array_equal(np.concatenate(alone), whole)
 
 
-@pytest.mark.parametrize(("n", "count"), [(0, 1), (1, 1), (1 << 17, 1), ((1 << 17) + 1, 2), (10**7, 128)])
+@loop(("n", "count"), [(0, 1), (1, 1), (1 << 17, 1), ((1 << 17) + 1, 2), (10**7, 128)])
 def test_numbers_of_buckets(n: int, count: int) -> None:
     assert bucket_count(n) == count

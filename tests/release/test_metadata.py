@@ -26,7 +26,7 @@ from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from tests import strategies
 from tests.cases.releases import released_like
 from tests.naive.cells import members, stands_for
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::anonflow.release.ReleaseWarning"
@@ -302,7 +302,7 @@ def test_nothing_but_what_is_published_is_told(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------- schemas
 
 
-@pytest.mark.parametrize(
+@loop(
     ("kind", "domain"),
     [
         ("numeric", [0, 9]),
@@ -330,7 +330,7 @@ def test_a_hierarchy_made_from_values_is_not_made_public() -> None:
         Schema({"q": quasi("hierarchy", hierarchy="t.csv", domain=["a"])})
 
 
-@pytest.mark.parametrize(
+@loop(
     ("kind", "values", "domain"),
     [
         ("numeric", [1, 200], {"low": 0, "high": 120}),

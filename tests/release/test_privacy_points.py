@@ -34,7 +34,7 @@ from anonflow.whole_file import write_whole
 from tests import ROOT
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.cases.tables import mixed, sampled
-from tests.strategies import seeded
+from tests.strategies import loop, seeded
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
@@ -144,7 +144,7 @@ def test_3_other_columns_travel_together() -> None:
     assert not af.verify(table, apart, ["covers"], k=4)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("cells", "says"),
     [
         ([f"p{i}" for i in range(60)], "'note' is nearly unique: 60 records"),

@@ -18,6 +18,7 @@ from anonflow.release.values import plain_values
 from anonflow.table.text_columns import text_type
 from tests.cases.releases import people, released_like, with_positions
 from tests.naive.draw import beside, ring
+from tests.strategies import loop
 
 CHANCE = 1e-6
 
@@ -51,7 +52,7 @@ def test_other_columns_travel_together_along_the_matches() -> None:
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("draws", [80, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [80, pytest.param(500, marks=pytest.mark.slow)])
 def test_every_match_is_the_true_one_equally_often_and_nothing_tells_which(draws: int) -> None:
     """In a release, the true original is any of the certificate's k with probability 1/k."""
     anon = with_positions(12, k=4, matches=ring(12, 4))
@@ -67,7 +68,7 @@ def test_every_match_is_the_true_one_equally_often_and_nothing_tells_which(draws
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("draws", [80, pytest.param(900, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [80, pytest.param(400, marks=pytest.mark.slow)])
 def test_homogeneous_methods_permute_inside_a_class(draws: int) -> None:
     classes = np.array([0, 1, 2] * 5)
     anon = with_positions(15, classes=classes)
@@ -98,7 +99,7 @@ def test_without_matches_or_classes_a_record_has_its_own() -> None:
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("how", ["matches", "classes", "neither"])
+@loop("how", ["matches", "classes", "neither"])
 def test_suppressed_records_are_a_class_of_their_own(how: str) -> None:
     suppressed = np.arange(15) >= 9
     graph: dict[str, Any] = {}
@@ -122,7 +123,7 @@ def test_suppressed_records_are_a_class_of_their_own(how: str) -> None:
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("how", ["matches", "classes"])
+@loop("how", ["matches", "classes"])
 def test_fewer_than_k_suppressed_records_hide_their_other_columns(how: str) -> None:
     suppressed = np.arange(11) >= 9
     graph: dict[str, Any] = {"classes": np.r_[np.zeros(9, int), np.ones(2, int)]}
@@ -140,7 +141,7 @@ def test_fewer_than_k_suppressed_records_hide_their_other_columns(how: str) -> N
 
 
 @pytest.mark.usefixtures("telling")
-@pytest.mark.parametrize("draws", [80, pytest.param(1200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("draws", [80, pytest.param(400, marks=pytest.mark.slow)])
 def test_where_a_row_stands_says_nothing_of_its_original(draws: int) -> None:
     anon = with_positions(30, matches=ring(30, 3))
     counts = np.zeros((6, 6), int)
@@ -215,7 +216,7 @@ def test_parquet_files_tell_no_more_than_their_rows(tmp_path: Path) -> None:
     assert cost.tolist() == release.frame["cost"].tolist()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("cells", "dtype", "values"),
     [
         (pd.Series([3, 1, 3]), "int64", [3, 1, 3]),
@@ -270,7 +271,7 @@ def test_a_nearly_unique_column_warns() -> None:
     assert len(caught_warnings) == 1
 
 
-@pytest.mark.parametrize("down", [False, True])
+@loop("down", [False, True])
 def test_a_monotone_column_warns(down: bool) -> None:
     frame = people(40)
     frame["ill"] = np.sort(frame["ill"].to_numpy())[:: -1 if down else 1]

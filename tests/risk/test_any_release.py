@@ -20,6 +20,7 @@ from anonflow.risk import Journalist, Presence
 from anonflow.risk.register import RegisterCounts
 from tests.cases.runs import shell
 from tests.naive import risk as naive
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 REGIONS = {"*": {"North": ["Hull", "York"], "South": ["Bath", "Dover"]}}
@@ -92,7 +93,7 @@ def counted(release: pd.DataFrame) -> Counter[tuple[str, ...]]:
     return Counter(map(tuple, release[NAMES].astype(str).to_numpy().tolist()))
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@loop("manner", MANNERS)
 def test_against_the_original(manner: str) -> None:
     frame = originals()
     table, release = af.Table(frame, SCHEMA), MANNERS[manner](frame)
@@ -118,7 +119,7 @@ def test_against_the_original(manner: str) -> None:
             af.verify(table, release, "covers", k=k)
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@loop("manner", MANNERS)
 def test_without_the_original(manner: str) -> None:
     release, schema = MANNERS[manner](originals()), af.Schema(SCHEMA)
     k = min(counted(release).values())
@@ -134,7 +135,7 @@ def test_without_the_original(manner: str) -> None:
         af.verify(schema, release, "l-diversity(l=2, per=matches)", k=k)
 
 
-@pytest.mark.parametrize("manner", MANNERS)
+@loop("manner", MANNERS)
 def test_pycanon_gives_the_same_k_l_and_t(manner: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -277,7 +278,7 @@ def test_rows_that_hide_every_column_are_left_out_however_many() -> None:
     assert description["largest class"] == description["smallest class"] == 4
 
 
-@pytest.mark.parametrize(
+@loop(
     ("change", "words"),
     [
         (lambda r: r.assign(name="x"), "the schema says identifier"),

@@ -19,6 +19,7 @@ from anonflow.risk.singling_out import (
 )
 from anonflow.risk.three_questions import three_questions
 from tests.naive import three_questions as naive
+from tests.strategies import loop
 
 SEED = 2**127
 
@@ -95,7 +96,7 @@ def test_plausible_values_lie_in_their_cells() -> None:
     assert dict(zip(frame["ill"], people.values[:, 3], strict=True)) == first
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3])
+@loop("columns", [1, 2, 3])
 def test_conditions_are_counted_as_by_loops(columns: int) -> None:
     rng = np.random.default_rng(columns)
     values = rng.integers(0, 20, (40, 3)).astype(float)

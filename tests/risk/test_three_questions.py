@@ -14,6 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.risk.singling_out import same_cells
 from anonflow.risk.three_questions import QUESTIONS, Answer, three_questions
 from tests.naive import three_questions as naive
+from tests.strategies import loop
 
 COLUMNS = {
     "age": {"role": "quasi-identifier", "kind": "numeric"},
@@ -214,7 +215,7 @@ def test_the_tightest_rows_link_more_than_rows_at_random() -> None:
     assert "lead to the same row" in link.how
 
 
-@pytest.mark.parametrize(
+@loop(
     ("success", "control", "baseline", "verdict"),
     [
         (0.10, 0.10, 0.20, "too weak"),

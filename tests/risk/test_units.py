@@ -21,6 +21,7 @@ from anonflow.risk.register import RegisterCounts
 from anonflow.table.identification.population import dankar, individual_risk
 from anonflow.table.identification.uniqueness import at_least_one, keys_of_owners
 from tests.checks import SOON
+from tests.strategies import loop
 
 SEED = 2**100
 SCHEMA = {
@@ -106,9 +107,7 @@ def test_a_release_that_forgets_units_fails() -> None:
     assert not finding.holds
 
 
-@pytest.mark.parametrize(
-    ("rows", "k", "feasible"), [(5, 4, True), (5, 5, False), (10, 2, True), (11, 2, False)]
-)
+@loop(("rows", "k", "feasible"), [(5, 4, True), (5, 5, False), (10, 2, True), (11, 2, False)])
 def test_a_unit_with_more_than_n_over_k_rows_is_infeasible(rows: int, k: int, feasible: bool) -> None:
     """20 rows, `rows` of them of one unit: k units per row can be had if and only if rows <= 20 / k."""
     frame = visits(people=20, most=1).assign(person=[0] * rows + list(range(1, 21 - rows)), home=0)
@@ -210,7 +209,7 @@ def fits(row: dict[str, str], person: dict[str, Any]) -> bool:
     return int(low) <= person["age"] <= int(high or low) and row["city"] in ("*", person["city"])
 
 
-@pytest.mark.parametrize("with_lists", [True, False])
+@loop("with_lists", [True, False])
 def test_homogeneity_finds_people_by_any_of_their_rows(with_lists: bool) -> None:
     """From the classes by a loop: whose class shows one value, on any row of the person."""
     frame = visits(most=3)
@@ -286,7 +285,7 @@ def test_units_and_households_are_never_published() -> None:
         af.verify(table.schema, visits().astype(str), k=2)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("change", "problem"),
     [
         ({"person": None}, "have no unit; every row needs one"),
@@ -304,7 +303,7 @@ def test_units_that_are_none(change: dict[str, Any], problem: str) -> None:
     assert "p1" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("columns", "problem"),
     [
         ({"other": {"role": "unit"}}, "column 'other': a second unit; a table has one"),

@@ -17,6 +17,7 @@ import pytest
 import anonflow as af
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.arrow import pandas_frame
+from tests.strategies import loop
 
 SCHEMA: dict[str, Any] = {
     "age": {"role": "quasi-identifier", "kind": "numeric", "missing": "suppress"},
@@ -71,7 +72,7 @@ KINDS: dict[str, Callable[[pa.Table], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@loop("kind", KINDS)
 def test_every_kind_of_frame_gives_the_same_bits(kind: str) -> None:
     want = af.Table(
         people()
@@ -135,7 +136,7 @@ def with_lists(table: pa.Table) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "run lengths"])
+@loop("kind", [kind for kind in KINDS if kind != "run lengths"])
 def test_lists_in_a_column_without_a_role_are_not_published(kind: str) -> None:
     """As any other column that the schema does not name."""
     table = af.Table(KINDS[kind](with_lists(people())), SCHEMA)

@@ -16,6 +16,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Schema, Table
 from anonflow.table.notation import readers_of
 from tests.checks import SOON, TAKE_EVERY_KIND, check_release, check_result
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 INCOME = {**QI, "kind": "numeric", "missing": "value", "codes": ["N", "R"]}
@@ -96,7 +97,7 @@ def test_covers_numbers_or_the_code() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@loop(
     "text",
     ["N|53", "53|N|N", "53|R|N", "{53|N}", "53-59|X", "{N}", "{R|N}", "059|N", "53-53|N", "53 |N", "53|N|R||", "53-59|N|R|", "{}", "|N", "1-90|N"],
 )  # fmt: skip
@@ -112,7 +113,7 @@ def test_a_range_with_an_end_that_nobody_has() -> None:
     assert read.covers(Generalization.of(table.records).take(np.array([2]))).all()
 
 
-@pytest.mark.parametrize("share", [0.5, 0.25])
+@loop("share", [0.5, 0.25])
 def test_the_loss_is_that_of_the_formula(share: float) -> None:
     table = alone(CELLS, **{"code-weight": share})
     rows = [[0], [3], [3, 4], [0, 3], [0, 2], [0, 2, 4], [0, 1, 3, 4, 5]]
@@ -150,7 +151,7 @@ def test_blanks_alone_numbers_and_dates() -> None:
 
 
 @pytest.mark.parametrize("algorithm", TAKE_CODES)
-@pytest.mark.parametrize("k", [4])
+@loop("k", [4])
 def test_every_method_keeps_its_promise(algorithm: str, k: int) -> None:
     table = people()
     anon = af.anonymize(table, algorithm, k=k, seed=7, **SOON.get(algorithm, {}))
@@ -180,7 +181,7 @@ def test_mondrian_cuts_numbers_where_codes_are_few() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["ncp", "lm", "entropy", "height", "suppressions"])
+@loop("loss", ["ncp", "lm", "entropy", "height", "suppressions"])
 def test_every_loss_and_every_measure(loss: str) -> None:
     table = people()
     anon = af.anonymize(table, "two-phase", k=3, loss=loss, seed=1)
@@ -200,7 +201,7 @@ def test_attackers_and_the_card() -> None:
     assert (results["success"].dropna() <= 1).all()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("entry", "sentence"),
     [
         ({"codes": ["N", 9]}, "a code is a number, which a range would cover; recode it"),

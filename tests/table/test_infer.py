@@ -13,6 +13,7 @@ from anonflow.errors import SchemaError
 from anonflow.table import Schema
 from anonflow.table.identification.column_signs import is_card, is_iban, is_national_id, name_says
 from anonflow.table.infer import advise
+from tests.strategies import loop
 
 N = 40
 
@@ -22,7 +23,7 @@ def role_of(name: str, values: Any) -> str:
     return str(advice.entry["role"])
 
 
-@pytest.mark.parametrize(
+@loop(
     "name",
     [
         "mobile",
@@ -64,7 +65,7 @@ def test_names_of_identifiers_in_several_languages(name: str) -> None:
     assert role_of(name, [f"v{i % 9}" for i in range(N)]) == "identifier", name_says(name)
 
 
-@pytest.mark.parametrize(
+@loop(
     "name",
     ["age", "education-num", "native-country", "workclass", "marital-status", "sex", "hours-per-week", "nationality",
      "occupation", "race", "town", "region", "children", "body weight", "weight", "household size", "identity", "valid"],
@@ -73,9 +74,7 @@ def test_names_that_identify_nobody_by_themselves(name: str) -> None:
     assert role_of(name, [i % 9 for i in range(N)]) == "quasi-identifier", name_says(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["Gehalt", "salario", "diagnosis", "Krankheit", "religion", "income class", "target"]
-)
+@loop("name", ["Gehalt", "salario", "diagnosis", "Krankheit", "religion", "income class", "target"])
 def test_names_of_sensitive_columns(name: str) -> None:
     assert role_of(name, [i % 9 for i in range(N)]) == "sensitive"
 
@@ -105,7 +104,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@loop("look", LOOKS)
 def test_values_speak_where_the_name_does_not(look: str) -> None:
     rng = np.random.default_rng(1)
     (advice,) = advise(pd.DataFrame({"x7": rng.permutation(np.array(LOOKS[look], object))}))
@@ -169,7 +168,7 @@ def test_reasons_hold_no_value_and_distinctness_only_orders() -> None:
         Schema.advise([1])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@loop(
     "name",
     [
         "mobile", "MRN", "cust_no", "userid", "account", "contact", "patient", "licence plate", "notes",  # as they were reported
@@ -182,7 +181,7 @@ def test_names_of_identifiers_over_numbers_that_others_may_share(name: str) -> N
     assert role_of(name, [100 + i % 40 for i in range(N)]) == "identifier"
 
 
-@pytest.mark.parametrize("name", ["label", "response", "y", "target", "outcome", "class"])
+@loop("name", ["label", "response", "y", "target", "outcome", "class"])
 def test_names_of_targets(name: str) -> None:
     assert role_of(name, [i % 2 for i in range(N)]) == "sensitive"
     assert role_of(f"{name}ish", [f"v{i % 2}" for i in range(N)]) == "quasi-identifier"
@@ -219,7 +218,7 @@ def test_one_code_is_not_several() -> None:
     assert "1 codes" not in reasons
 
 
-@pytest.mark.parametrize(
+@loop(
     "name", ["Fallnummer", "Aktenzeichen", "Patientenkennung", "Mitgliedsnummer", "Kontonummer", "Vertragsnr"]
 )
 def test_a_compound_word_may_be_the_name_of_a_persons_number(name: str) -> None:

@@ -14,11 +14,12 @@ from anonflow.errors import DataError, SchemaError
 from anonflow.generalization import Generalization
 from anonflow.table import Schema, Table
 from anonflow.table.notation import Notation, read_interval, readers_of
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 
 
-@pytest.mark.parametrize(
+@loop(
     ("text", "inside", "outside"),
     [
         ("27", [27], [26, 28]),
@@ -52,9 +53,7 @@ def test_intervals_as_they_are_defined(text: str, inside: list[float], outside: 
             assert (first <= last) == there, (text, number)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "5-2", "[5, 2]", "[5, 5[", "20-", "1-2-3", "[2", "2020-02-30", "*", "[" + " " * 500]
-)
+@loop("text", ["", "x", "5-2", "[5, 2]", "[5, 5[", "20-", "1-2-3", "[2", "2020-02-30", "*", "[" + " " * 500])
 def test_what_is_no_interval(text: str) -> None:
     assert read_interval(text) is None
 
@@ -140,7 +139,7 @@ def test_ranges_that_share_ends_are_remarked_on() -> None:
     assert not readers[0].remarks()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("column", "cells"),
     [("age", ["{20, 30}"] * 6), ("age", ["old"] * 6), ("job", ["{p, x}"] * 6), ("zip", ["10"] * 6), ("town", ["East"] * 6)],
 )  # fmt: skip
@@ -158,16 +157,14 @@ def test_numbers_side_by_side_are_a_run() -> None:
     assert parsed.hi[0].tolist() == [1, 1, 2, 3, 5, 5]
 
 
-@pytest.mark.parametrize("declared", ["closed", {"ranges": "open", "hidden": ["-"]}, {"hidden": ["?"]}])
+@loop("declared", ["closed", {"ranges": "open", "hidden": ["-"]}, {"hidden": ["?"]}])
 def test_a_schema_says_the_notation_and_reads_back(declared: object) -> None:
     schema = Schema({"age": {**QI, "kind": "numeric", "notation": declared}})
     assert schema.to_mapping()["age"]["notation"] == declared
     assert Schema(schema.to_mapping())["age"].notation == schema["age"].notation
 
 
-@pytest.mark.parametrize(
-    "declared", ["half-open", {}, {"ranges": "x"}, {"hidden": "NA"}, {"hidden": [1]}, 3, {"end": "closed"}]
-)
+@loop("declared", ["half-open", {}, {"ranges": "x"}, {"hidden": "NA"}, {"hidden": [1]}, 3, {"end": "closed"}])
 def test_a_wrong_notation_is_one_sentence(declared: object) -> None:
     with pytest.raises(SchemaError, match="column 'age': a notation is one of closed, right-open"):
         Schema({"age": {**QI, "kind": "numeric", "notation": declared}})

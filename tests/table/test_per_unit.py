@@ -16,6 +16,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.table.per_unit import RECIPES
 from anonflow.table.text_columns import text_type
 from tests.cases.flow_files import write_flow
+from tests.strategies import loop
 
 FRAME = pd.DataFrame(
     {
@@ -27,24 +28,24 @@ FRAME = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize(
-    ("column", "recipe", "expected"),
-    [
-        ("x", "first", [3, 1, None]),
-        ("x", "last", [4, 2, None]),
-        ("x", "min", [3, 1, None]),
-        ("x", "max", [5, 2, None]),
-        ("x", "mean", [4, 1.5, None]),
-        ("x", "median", [4, 1.5, None]),
-        ("x", "sum", [12, 3, 0]),
-        ("x", "count", [3, 2, 0]),
-        ("t", "distinct", [2, 1, 0]),
-        ("t", "common", ["u", "v", None]),
-        ("t", "all", ["u + w", "v", None]),
-        ("s", "same", ["p", "q", "r"]),
-        ("t", "max", ["w", "v", None]),
-    ],
-)
+BY_RECIPE: list[tuple[str, str, list[Any]]] = [
+    ("x", "first", [3, 1, None]),
+    ("x", "last", [4, 2, None]),
+    ("x", "min", [3, 1, None]),
+    ("x", "max", [5, 2, None]),
+    ("x", "mean", [4, 1.5, None]),
+    ("x", "median", [4, 1.5, None]),
+    ("x", "sum", [12, 3, 0]),
+    ("x", "count", [3, 2, 0]),
+    ("t", "distinct", [2, 1, 0]),
+    ("t", "common", ["u", "v", None]),
+    ("t", "all", ["u + w", "v", None]),
+    ("s", "same", ["p", "q", "r"]),
+    ("t", "max", ["w", "v", None]),
+]
+
+
+@loop(("column", "recipe", "expected"), BY_RECIPE)
 def test_a_recipe_gives_one_value_for_each_unit(column: str, recipe: str, expected: list[Any]) -> None:
     rows = af.one_row_per_unit(FRAME, "who", {column: recipe}, rows="rows")
     assert list(rows.columns) == ["who", column, "rows"]
@@ -53,7 +54,7 @@ def test_a_recipe_gives_one_value_for_each_unit(column: str, recipe: str, expect
     assert [None if pd.isna(item) else item for item in rows[column]] == expected
 
 
-@pytest.mark.parametrize(
+@loop(
     ("cells", "recipe", "expected"),
     [
         (["9", "10", "1e1", "2", "007", None], "max", ["1e1", "10", None]),
@@ -94,8 +95,8 @@ def by_hand(frame: pd.DataFrame, unit: str, name: str, recipe: str) -> list[Any]
     return combined
 
 
-@pytest.mark.parametrize("recipe", ["first", "last", "common", "all", "distinct", "count"])
-@pytest.mark.parametrize("kind", ["text", "float", "int", "nullable"])
+@loop("recipe", ["first", "last", "common", "all", "distinct", "count"])
+@loop("kind", ["text", "float", "int", "nullable"])
 def test_recipes_of_random_tables(recipe: str, kind: str) -> None:
     rng = np.random.default_rng(5)
     for n in (1, 2, 30):
@@ -118,11 +119,10 @@ def test_recipes_of_random_tables(recipe: str, kind: str) -> None:
 
 
 def test_every_recipe_is_tried() -> None:
-    marks = test_a_recipe_gives_one_value_for_each_unit.pytestmark[0].args[1]  # type: ignore[attr-defined]
-    assert {recipe for _, recipe, _ in marks} == set(RECIPES)
+    assert {recipe for _, recipe, _ in BY_RECIPE} == set(RECIPES)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("unit", "recipes", "rows", "problem"),
     [
         ("whom", {}, None, "did you mean 'who'"),
@@ -157,7 +157,7 @@ def test_a_cap_keeps_as_many_rows_as_it_says() -> None:
     assert np.abs(times - 200).max() < 60
 
 
-@pytest.mark.parametrize("most", [0, -1, True, 1.5])
+@loop("most", [0, -1, True, 1.5])
 def test_caps_that_are_none(most: Any) -> None:
     with pytest.raises(ParameterError, match="at least 1"):
         af.capped_rows(FRAME, "who", most)
@@ -210,7 +210,7 @@ def test_flows_that_say_it_wrongly(tmp_path: Path, units: str, problem: str) -> 
         engine.load_flow(with_units(tmp_path, units))
 
 
-@pytest.mark.parametrize("recipe", ["same", "common", "all", "distinct"])
+@loop("recipe", ["same", "common", "all", "distinct"])
 def test_one_long_text_does_not_make_all_of_them_long(recipe: str) -> None:
     """1,000 short notes beside one of 20,000 letters: as many letters for each would be 80 MB."""
     texts = ["z" * 20_000, *(f"note {i}" for i in range(1_000))]

@@ -18,6 +18,7 @@ import anonflow as af
 from anonflow.errors import DataError, SchemaError
 from anonflow.risk.register import RegisterCounts
 from anonflow.table.prepare import STEPS, Preparation
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 
@@ -74,7 +75,7 @@ def test_values_are_recoded_by_a_table() -> None:
     assert "boss" not in str(refused.value)
 
 
-@pytest.mark.parametrize("dates", ["text", "stamps"])
+@loop("dates", ["text", "stamps"])
 def test_parts_of_dates(dates: str) -> None:
     cells: Any = ["1980-02-29", "2000-12-31", None]
     cells = cells if dates == "text" else list(pd.to_datetime(pd.Series(cells)))
@@ -194,14 +195,14 @@ BAD: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("steps", "words"), BAD)
+@loop(("steps", "words"), BAD)
 def test_bad_steps_are_a_sentence(steps: Any, words: str) -> None:
     with pytest.raises(SchemaError, match=words) as refused:
         Preparation(steps)
     assert "\n" not in refused.value.problems[0]
 
 
-@pytest.mark.parametrize(
+@loop(
     ("steps", "words"),
     [
         ([{"top-code": {"column": "agee", "at": 3}}], "did you mean 'age'"),

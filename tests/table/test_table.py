@@ -21,7 +21,7 @@ from anonflow.errors import AnonflowError, DataError, HierarchyError, SchemaErro
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table
 from anonflow.table.files.read import read_frame
-from tests.strategies import city_tree, tables
+from tests.strategies import city_tree, loop, tables
 
 
 def qi(kind: str, **entry: Any) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def table_of(cells: Any, kind: str, **entry: Any) -> Table:
 # ---------------------------------------------------------------------------------------- values
 
 
-@pytest.mark.parametrize(
+@loop(
     ("cells", "labels"),
     [
         (pd.Series([3, 1, 2]), ("1", "2", "3")),
@@ -62,7 +62,7 @@ def test_numeric_values_and_their_shortest_text(cells: pd.Series, labels: tuple[
     assert table.domains[0].counts.sum() == table.n
 
 
-@pytest.mark.parametrize(
+@loop(
     ("cells", "labels"),
     [
         (pd.Series(["b", "a", None]), ("", "a", "b")),
@@ -83,7 +83,7 @@ def test_an_unused_category_is_in_no_domain() -> None:
     assert table_of(cells, "categorical").domains[0].labels == ("a", "b")
 
 
-@pytest.mark.parametrize(
+@loop(
     ("cells", "kind", "entry", "error", "words"),
     [
         ([1.0, None], "numeric", {}, DataError, "1 missing"),
@@ -187,7 +187,7 @@ def test_boundaries_become_runs() -> None:
     assert runs["Lincoln"] == (0, domain.size - 1)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("frame", "schema", "error", "words"),
     [
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": qi("numeric")}, DataError, "appears 2 times"),
@@ -213,7 +213,7 @@ def test_a_part_keeps_the_domains(table: Table) -> None:
 # ---------------------------------------------------------------------------------------- schema
 
 
-@pytest.mark.parametrize(
+@loop(
     ("entry", "words"),
     [
         ("numeric", "needs a mapping"),

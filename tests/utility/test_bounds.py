@@ -26,13 +26,13 @@ from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.naive import bounds as naive
-from tests.strategies import examples, seeded, tables
+from tests.strategies import examples, loop, seeded, tables
 
 NEAR = {"abs": 1e-10}
 
 
-@seeded(60, 10)
-@pytest.mark.parametrize("measure", MONOTONE)
+@seeded(40, 10)
+@loop("measure", MONOTONE)
 def test_each_bound_is_what_it_says(measure: str, seeds: range) -> None:
     for seed in seeds:
         n = 3 + seed % 5
@@ -50,7 +50,7 @@ def test_each_bound_is_what_it_says(measure: str, seeds: range) -> None:
             assert bounds.record_bounds(records, k, measure) == pytest.approx(least, **NEAR)
 
 
-@pytest.mark.parametrize("measure", MONOTONE)
+@loop("measure", MONOTONE)
 def test_hierarchies_and_suppression_are_exact_without_a_search(measure: str) -> None:
     for seed in range(60):
         n = 3 + seed % 5
@@ -62,7 +62,7 @@ def test_hierarchies_and_suppression_are_exact_without_a_search(measure: str) ->
 
 
 @seeded(30, 8)
-@pytest.mark.parametrize("measure", MONOTONE)
+@loop("measure", MONOTONE)
 def test_a_search_that_is_cut_short_still_bounds(measure: str, seeds: range) -> None:
     for seed in seeds:
         records = random_records(seed, 12)
@@ -89,7 +89,7 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
 
 
 @seeded(40, 10)
-@pytest.mark.parametrize("measure", MONOTONE)
+@loop("measure", MONOTONE)
 def test_never_above_an_optimum_found_by_trying_everything(measure: str, seeds: range) -> None:
     for seed in seeds:
         n = 4 + seed % 2
@@ -113,7 +113,7 @@ def test_never_above_the_optimal_method(table: Table, data: st.DataObject, measu
 
 
 @pytest.mark.parametrize("algorithm", ["greedy", "hungarian", "nh", "mondrian", "k-member", "min-cost-flow"])
-@pytest.mark.parametrize("measure", MONOTONE)
+@loop("measure", MONOTONE)
 def test_no_method_is_below(algorithm: str, measure: str) -> None:
     frame = af.datasets.census_like(120, seed=4)
     table = af.Table(frame, af.datasets.schema("census_like"))

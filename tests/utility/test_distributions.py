@@ -14,7 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.utility.distributions import MISSING, MOST, distribution
 from anonflow.utility.neighbourhood import neighbourhood
 from tests.naive import distributions as naive
-from tests.strategies import labels, tables
+from tests.strategies import labels, loop, tables
 
 
 @given(st.data())
@@ -169,7 +169,7 @@ def _patterns() -> tuple[pd.DataFrame, dict[str, dict[str, str]]]:
     return frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in "ab"}
 
 
-@pytest.mark.parametrize("record", [-1, 120, True, 1.5])
+@loop("record", [-1, 120, True, 1.5])
 def test_a_record_that_is_none_is_refused(table: af.Table, record: object) -> None:
     anon = af.anonymize(table, "mondrian", 5)
     with pytest.raises(ParameterError, match="no record at this position"):

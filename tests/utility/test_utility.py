@@ -20,6 +20,7 @@ from anonflow.utility.queries import draw_queries, estimates, exact
 from tests import strategies
 from tests.cases.criteria import random_table
 from tests.naive import utility as naive
+from tests.strategies import examples, loop
 
 SIZES = ["row-types", "average-class-size", "min-class-size", "max-class-size"]
 
@@ -89,8 +90,8 @@ def test_usefulness_of_matches(seed: int, n: int, k: int) -> None:
         assert af.measure(table, boxes, "usefulness")["usefulness"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("values", [1, 63, 64, 70, 250, 256, 300])
-@pytest.mark.parametrize("parts", [1, 3])
+@loop("values", [1, 63, 64, 70, 250, 256, 300])
+@loop("parts", [1, 3])
 def test_usefulness_of_large_domains(values: int, parts: int) -> None:
     """Values are bits of a word, of several words, or listed; partitions are combined."""
     rng = np.random.default_rng(values)
@@ -286,6 +287,7 @@ def test_a_missing_number_meets_no_condition() -> None:
 # ------------------------------------------------------------------------- partitions and the door
 
 
+@examples(40)
 @given(st.integers(0, 2**32), st.integers(2, 14), st.booleans())
 def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -325,7 +327,7 @@ def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -
     assert utility.finalize(ready, twice) == pytest.approx(whole)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@loop("seed", range(5))
 def test_the_lower_bound_of_partitions_combines_to_that_of_all(seed: int) -> None:
     """Partitions of at least k records, at once or one after the other, whoever adds them up."""
     rng = np.random.default_rng(seed)

@@ -28,7 +28,7 @@ from tests.cases import costs as cost_cases
 from tests.cases.freeform import DYADIC, dyadic
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import examples, tables
+from tests.strategies import examples, loop, tables
 
 METHODS = ("k-member", "agglomerative", "mondrian", "greedy-cka")
 
@@ -160,7 +160,7 @@ def optima(count: int, measure: str, kicks: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("measure", ["ncp", "height"])
+@loop("measure", ["ncp", "height"])
 def test_the_best_classes_of_small_tables(measure: str) -> None:
     alone, reached = optima(60, measure, 100)
     assert reached >= 58

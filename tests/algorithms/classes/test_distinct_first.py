@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +23,7 @@ from tests.cases.flow_files import flow_text
 from tests.cases.freeform import DYADIC, dyadic
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 
 def sensitive(rng: np.random.Generator, n: int, needs: list[int]) -> SensitiveValues:
@@ -107,7 +106,7 @@ def people(n: int = 400) -> af.Table:
 COLUMN = "Salary-class"
 
 
-@pytest.mark.parametrize(
+@loop(
     ("criterion", "parameters"),
     [
         ("p-sensitivity", {"p": 4}),

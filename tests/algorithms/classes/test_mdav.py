@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.algorithms.classes.mdav import mdav_labels, squares, standardized
 from tests.naive.mdav import clusters
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 QI = {"role": "quasi-identifier"}
 
@@ -105,7 +105,7 @@ the data are in the data folder (``casc/tarragona.csv``, ``census.csv``, ``eia.c
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", list(PUBLISHED))
+@loop("name", list(PUBLISHED))
 def test_published_information_loss(name: str, data_folder: Path) -> None:
     path = data_folder / "casc" / f"{name}.csv"
     if not path.exists():

@@ -17,7 +17,7 @@ from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.naive import mondrian as naive
-from tests.strategies import WITHOUT_CODES, tables
+from tests.strategies import WITHOUT_CODES, loop, tables
 
 
 def nested(tree: Any, node: int) -> Any:
@@ -77,7 +77,7 @@ def test_strict_keeps_equal_values_together_and_relaxed_does_not() -> None:
         anonymize(table, "mondrian", k=2, mode="sideways")
 
 
-@pytest.mark.parametrize("q", [1, 64])
+@loop("q", [1, 64])
 def test_few_and_many_columns_and_wide_domains(q: int) -> None:
     rng = np.random.default_rng(q)
     n = 600

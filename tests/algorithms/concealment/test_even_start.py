@@ -19,6 +19,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import switch, switch_jit
 from tests.cases.concealment import LOSSES, part_of, small
 from tests.cases.tables import sampled
+from tests.strategies import loop
 
 
 def covers_of(part: Partition, boxes: Generalization) -> np.ndarray:
@@ -74,9 +75,9 @@ def test_cycles_find_the_edges_that_flows_find() -> None:
     assert any(seen), "some edges are possible besides the graph, and some are not"
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("few", [0, 3])
-@pytest.mark.parametrize("chained", [False, True])
+@loop("loss", LOSSES)
+@loop("few", [0, 3])
+@loop("chained", [False, True])
 def test_k_rows_may_be_drawn_for_everybody(loss: str, few: int, chained: bool) -> None:
     for seed in range(3):
         part = part_of(small(seed, 11, few) if few else small(seed, 11), loss)

@@ -27,9 +27,10 @@ from anonflow.loss import record_costs
 from tests.cases.concealment import LOSSES, codes_of, oracle, part_of, small
 from tests.cases.tables import sampled
 from tests.naive import concealment as naive
+from tests.strategies import loop
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@loop("loss", LOSSES)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 def test_expansion_is_algorithm_2(seed: int, loss: str) -> None:
     table = small(seed, 14)
@@ -42,7 +43,7 @@ def test_expansion_is_algorithm_2(seed: int, loss: str) -> None:
         np.testing.assert_allclose(record_costs(anon.generalization, loss), wanted, atol=1e-9)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@loop("loss", LOSSES)
 def test_exact_is_algorithm_1_and_no_worse_than_expansion(loss: str) -> None:
     table = small(7, 9)
     cost, _ = oracle(table, loss)
@@ -105,8 +106,8 @@ def test_q_is_respected() -> None:
     assert wide > af.anonymize(table, "k-concealment", k=3, q=3, seed=1).loss()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(3))
+@loop("loss", LOSSES)
+@loop("seed", range(3))
 def test_neighbours_are_what_expansion_goes_on_with(seed: int, loss: str) -> None:
     part = part_of(small(seed, 30, 4), loss)
     merged = DistinctRecords.of(part)
@@ -127,7 +128,7 @@ def test_neighbours_are_what_expansion_goes_on_with(seed: int, loss: str) -> Non
         assert covered.all()
 
 
-@pytest.mark.parametrize("m", [1, 3, 12])
+@loop("m", [1, 3, 12])
 def test_boxes_are_looked_into(m: int) -> None:
     part = part_of(small(1, 30, 3))
     merged = DistinctRecords.of(part)
@@ -165,7 +166,7 @@ def test_among_copies_the_widening_stays_near() -> None:
         assert (hi[0] - lo[0])[near_by].max() <= 4
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@loop("loss", LOSSES)
 def test_a_floor_is_monotone_and_below(loss: str) -> None:
     """Widening never lowers a pair's cost under the floor, nor does it ever exceed the loss."""
     part = part_of(sampled("nursery", 40), loss)

@@ -39,7 +39,7 @@ from tests.cases import costs as cost_cases
 from tests.cases.freeform import dyadic
 from tests.naive import diversify as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import KINDS, WITHOUT_CODES, examples, tables
+from tests.strategies import KINDS, WITHOUT_CODES, examples, loop, tables
 
 SEED = 2**127 + 11
 REQUESTS: list[dict[str, Any]] = [
@@ -583,7 +583,7 @@ def test_what_the_table_does_not_have_is_refused_with_the_largest_value() -> Non
     assert af.verify(table, diverse.release(seed=SEED), ["l-diversity(l=1.3333)"], k=3)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("parameters", "words"),
     [
         ({"criterion": "l-diversty", "l": 2}, "did you mean 'l-diversity'"),

@@ -12,6 +12,7 @@ import anonflow as af
 from anonflow.algorithms.diversity.target import check_diversity, target_of
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.naive import criteria as naive
+from tests.strategies import loop
 
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 REQUESTS: list[tuple[str, dict[str, float]]] = [
@@ -31,7 +32,7 @@ def people(n: int = 90) -> af.Table:
 
 @QUIET
 @pytest.mark.parametrize("algorithm", ["mondrian", "greedy"])
-@pytest.mark.parametrize(("criterion", "parameters"), REQUESTS)
+@loop(("criterion", "parameters"), REQUESTS)
 def test_what_is_asked_is_made(algorithm: str, criterion: str, parameters: dict[str, float]) -> None:
     table = people()
     anon = af.anonymize(table, algorithm, k=4, seed=1)
@@ -50,7 +51,7 @@ def test_what_is_asked_is_made(algorithm: str, criterion: str, parameters: dict[
         assert all(judge[criterion](shown) for shown in groups)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@loop("seed", range(12))
 def test_no_gap_exactly_where_the_criterion_holds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     whole = rng.choice(list("abc"), 30)

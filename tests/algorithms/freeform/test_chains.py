@@ -21,7 +21,7 @@ from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import random_table
 from tests.checks import check_result
-from tests.strategies import examples, regular_matches, tables
+from tests.strategies import examples, loop, regular_matches, tables
 
 
 @examples(40)
@@ -92,7 +92,7 @@ def test_kicks_of_links_lower_the_loss_further() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "k"), [("categorical", 5), ("numeric", 3), ("suppression", 10)])
+@loop(("kind", "k"), [("categorical", 5), ("numeric", 3), ("suppression", 10)])
 def test_memory_is_what_was_stated(kind: str, k: int) -> None:
     rng = np.random.default_rng(1)
     n = 3_000
@@ -124,7 +124,7 @@ def test_chains_lose_no_more_than_reassignment(measure: str) -> None:
     assert ours.facts["kicks_kept"] <= ours.facts["kicks_tried"] <= kicks * 100
 
 
-@pytest.mark.parametrize("option", [{"rounds": -1}, {"kicks": -1}, {"improve": "chain"}])
+@loop("option", [{"rounds": -1}, {"kicks": -1}, {"improve": "chain"}])
 def test_options_out_of_range(option: dict[str, object]) -> None:
     with pytest.raises(ParameterError, match="two-phase"):
         af.anonymize(random_table(5), "two-phase", k=2, **option)  # type: ignore[arg-type]

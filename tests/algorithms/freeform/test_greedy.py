@@ -28,6 +28,7 @@ from tests.cases.freeform import DYADIC, dyadic
 from tests.cases.tables import adult
 from tests.naive import greedy as naive_greedy
 from tests.naive import loss as naive_loss
+from tests.strategies import loop
 
 
 def partition(records: Records, measure: str = "ncp") -> Partition:
@@ -118,7 +119,7 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str) -> 
     assert_good(records, greedy(part, k), k)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 12, 33])
+@loop("n", [1, 2, 3, 4, 5, 7, 12, 33])
 def test_every_k_up_to_n(n: int) -> None:
     records = cost_cases.table(np.random.default_rng(n), n, ["numeric", "categorical"], [9, 4])
     for k in range(1, n + 1):
@@ -154,7 +155,7 @@ def test_a_dead_end_beyond_the_bound_is_resolved_by_an_augmenting_path() -> None
     assert total > 0
 
 
-@pytest.mark.parametrize("function", [kernels.augment, kernels.augment_jit])
+@loop("function", [kernels.augment, kernels.augment_jit])
 def test_an_augmenting_path_moves_two_originals(function: Callable[..., Any]) -> None:
     # original 2 may only take record 0, which original 0 holds; 0 may only move to 1, and its holder 1 to 2
     taken = np.array([[2, -1], [0, -1], [1, 2]], np.int32)
@@ -168,7 +169,7 @@ def test_an_augmenting_path_moves_two_originals(function: Callable[..., Any]) ->
     assert holder.tolist() == [2, 0, 1]
 
 
-@pytest.mark.parametrize("function", [kernels.least, kernels.least_jit])
+@loop("function", [kernels.least, kernels.least_jit])
 def test_the_least_of_equal_ones_has_the_lowest_id(function: Callable[..., Any]) -> None:
     ids = np.random.default_rng(0).permutation(3000)
     out = np.ones(3000)

@@ -17,7 +17,7 @@ from anonflow.algorithms.freeform.nh import halves, nh_matches
 from anonflow.kernels.freeform.auction import auction, auction_jit
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
-from tests.strategies import examples, tables
+from tests.strategies import examples, loop, tables
 
 
 @settings(deadline=None)
@@ -56,7 +56,7 @@ def test_an_auction_comes_as_near_as_it_says(bid: Any, seed: int, n: int, slack:
     assert least <= taken <= least + n * smallest + 1e-9
 
 
-@pytest.mark.parametrize("bid", [auction, auction_jit])
+@loop("bid", [auction, auction_jit])
 def test_an_auction_that_comes_to_no_end_says_so(bid: Any) -> None:
     to, price = np.empty(3, np.int64), np.empty(3)
     assert not bid(np.ones((3, 3)), 0.1, 2, to, price)

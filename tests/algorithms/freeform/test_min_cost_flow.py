@@ -16,7 +16,7 @@ from anonflow.algorithms.freeform.min_cost_flow import min_cost_flow_matches
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.checks import check_result
-from tests.strategies import examples, tables
+from tests.strategies import examples, loop, tables
 
 
 @examples(40)
@@ -54,7 +54,7 @@ def test_the_sum_of_pairs_is_least() -> None:
     assert price[np.arange(5)[:, None], matches].sum() == least
 
 
-@pytest.mark.parametrize("k", [2, 5, 30])
+@loop("k", [2, 5, 30])
 def test_result_keeps_its_guarantee(k: int) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.integers(0, 9, 30), "b": rng.choice(list("xyz"), 30)})

@@ -20,7 +20,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from tests.cases.freeform import assert_regular, part_of, total
 from tests.naive import two_phase as naive
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 KINDS = ("suppression", "categorical")
 
@@ -127,7 +127,7 @@ def test_many_records_are_found_by_sorting_alone(monkeypatch: pytest.MonkeyPatch
     assert (np.diff(shares, axis=1) >= 0).all()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("column", "measure"),
     [
         ({"kind": "numeric"}, "ncp"),
@@ -147,7 +147,7 @@ def test_costs_that_depend_on_values_are_not_sorted(column: dict[str, object], m
     np.testing.assert_array_equal(among_all, by_sorting)
 
 
-@pytest.mark.parametrize("k", [2, 3, 6])
+@loop("k", [2, 3, 6])
 def test_two_phase_starts_from_sorted_pairs(k: int) -> None:
     table = normal(80)
     with ThreadPoolExecutor(1) as pool:

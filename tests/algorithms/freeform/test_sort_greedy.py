@@ -22,7 +22,7 @@ from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import adult
 from tests.checks import check_result
-from tests.strategies import examples, tables
+from tests.strategies import examples, loop, tables
 
 
 @examples(60)
@@ -121,7 +121,7 @@ def test_an_unknown_order_of_edges_is_refused() -> None:
         af.anonymize(table, "sort-greedy", k=2, edges="cheapest")
 
 
-@pytest.mark.parametrize("kernel", [sorted_assignment, sorted_assignment_jit])
+@loop("kernel", [sorted_assignment, sorted_assignment_jit])
 def test_a_dead_end_is_resolved_by_a_neighbour(kernel: Callable[..., Any]) -> None:
     # Only edges of the diagonal are used. 0 and 1 take each other's record, 2 has its own left.
     costs = np.array([[np.inf, 0.0, 5.0], [0.0, np.inf, 7.0], [5.0, 6.0, np.inf]])
@@ -136,7 +136,7 @@ def test_a_dead_end_is_resolved_by_a_neighbour(kernel: Callable[..., Any]) -> No
     assert facts.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@loop("measure", MEASURES)
 def test_result_keeps_its_guarantee_up_to_k_of_n(measure: str) -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.integers(0, 30, 24), "b": rng.choice(list("xyz"), 24)})

@@ -32,7 +32,7 @@ from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import random_table
 from tests.checks import check_result
-from tests.strategies import examples, tables
+from tests.strategies import examples, loop, tables
 
 
 @examples(40)
@@ -156,7 +156,7 @@ def test_stretches_keep_k_records() -> None:
             assert min(map(len, parts)) >= k
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@loop("measure", MEASURES)
 def test_result_keeps_its_guarantee(measure: str) -> None:
     table = random_table(200)
     anon = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2, improve="reassign")
@@ -175,7 +175,7 @@ def test_all_records_equal_or_all_in_one() -> None:
     check_result(af.anonymize(random_table(9), "two-phase", k=9))
 
 
-@pytest.mark.parametrize("option", [{"first": 0}, {"block": 1}, {"passes": -1}])
+@loop("option", [{"first": 0}, {"block": 1}, {"passes": -1}])
 def test_options_out_of_range(option: dict[str, int]) -> None:
     with pytest.raises(ParameterError, match="two-phase"):
         TWO_PHASE.check_options(option)

@@ -38,7 +38,7 @@ from tests.cases.freeform import MEASURES, assert_regular, part_of
 from tests.cases.tables import random_table
 from tests.checks import check_result
 from tests.naive import two_phase as naive
-from tests.strategies import examples, tables
+from tests.strategies import examples, loop, tables
 
 
 def ring(n: int, k: int) -> np.ndarray:
@@ -309,8 +309,8 @@ def test_without_labels_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -
     assert all(progress.of > 0 for progress in seen)
 
 
-@pytest.mark.parametrize("improve", ["reassign", "cycles", "both"])
-@pytest.mark.parametrize("start", ["auto", "dense", "sparse"])
+@loop("improve", ["reassign", "cycles", "both"])
+@loop("start", ["auto", "dense", "sparse"])
 def test_every_start_and_improvement_keeps_the_guarantee(start: str, improve: str) -> None:
     table = random_table(150)
     options: dict[str, Any] = {"start": start, "improve": improve, "passes": 2, "candidates": 6, "p": 400}
@@ -377,7 +377,7 @@ def test_restarts_are_never_worse() -> None:
         assert losses_of[1] <= losses_of[0] + 1e-12
 
 
-@pytest.mark.parametrize(
+@loop(
     "option",
     [{"start": "warm"}, {"improve": "all"}, {"candidates": 0}, {"t": 0}, {"p": -1}, {"restarts": -1}],
 )

@@ -20,7 +20,7 @@ from anonflow.generalization import Generalization
 from anonflow.partition import limited
 from anonflow.table import Table
 from tests.checks import TAKE_EVERY_KIND
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 QI = {"role": "quasi-identifier"}
 
@@ -59,7 +59,7 @@ def keeps(table: Table, boxes: Generalization, width: float, most: float) -> np.
 
 
 @pytest.mark.parametrize("name", TAKE_EVERY_KIND)
-@pytest.mark.parametrize("size", [None, 30])
+@loop("size", [None, 30])
 def test_every_method_keeps_limits(name: str, size: int | None) -> None:
     # values that patterns keep are published as they are: with ages by the year few would be alike
     table = people(step=25 if name.startswith("pattern") else 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,10 @@ from anonflow.algorithms.patterns.pattern_guided import place
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import (
-    ADULT_NUMBERS,
     CMC_NUMBERS,
     MEASURES,
     SCENARIO,
     SCENARIO_IN_ORDER,
-    TABLE_1,
     TABLE_3,
     TABLE_6,
     TABLE_7,
@@ -38,7 +35,7 @@ from tests.cases.patterns import (
 )
 from tests.papers.figures import Key, verdict
 from tests.papers.workbook import Workbook
-from tests.strategies import WITHOUT_CODES, tables
+from tests.strategies import WITHOUT_CODES, loop, tables
 
 
 def naive(codes: list[list[int]], k: int, patterns: list[str]) -> list[tuple[Any, ...] | None]:
@@ -115,7 +112,7 @@ def test_hidden_columns_are_published_as_stars() -> None:
     assert anon.classes[2] == anon.classes[3] != anon.classes[0]
 
 
-@pytest.mark.parametrize(
+@loop(
     ("patterns", "words"),
     [
         ("some", "'all' or a list"),
@@ -141,7 +138,7 @@ def test_all_patterns_of_many_columns_are_refused() -> None:
         af.anonymize(table, "pattern-guided", k=2)
 
 
-@pytest.mark.parametrize("k", [3, 4])
+@loop("k", [3, 4])
 def test_the_family_of_theorem_4_loses_a_factor_of_k_less_one(k: int) -> None:
     """k rows of ones, and for each column i k - 1 rows with a symbol of their own in column i."""
     m = k
@@ -160,13 +157,7 @@ def test_the_family_of_theorem_4_loses_a_factor_of_k_less_one(k: int) -> None:
     assert anon.facts["suppressed_entries"] == (m - 1) * m**2
 
 
-@cache
-def adult() -> Table:
-    frame = datasets.adult().drop(columns="fnlwgt")
-    return Table(frame, {c: {"role": "quasi-identifier", "kind": "categorical"} for c in frame.columns})
-
-
-@pytest.mark.parametrize("k", TABLE_3)
+@loop("k", TABLE_3)
 def test_nursery_tables_3_and_6(k: int) -> None:
     anon = af.anonymize(nursery(), "pattern-guided", k=k)
     measures = af.measure(nursery(), anon, MEASURES)
@@ -175,19 +166,8 @@ def test_nursery_tables_3_and_6(k: int) -> None:
     assert anon.facts["suppressed_entries"] == TABLE_6[k] == measures["stars"]
 
 
-@pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("k", TABLE_1)
-def test_adult_table_1(k: int, data_folder: object) -> None:
-    anon = af.anonymize(adult(), "pattern-guided", k=k)
-    measures = af.measure(adult(), anon, [{"usefulness": {"numeric": ADULT_NUMBERS}}, *MEASURES[1:4]])
-    row = tuple(round(float(measures[name]), 3) for name in MEASURES[:4])
-    assert row == TABLE_1[k]
-    assert np.bincount(anon.classes[~anon.suppressed]).max() >= k  # type: ignore[index]
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("k", TABLE_7)
+@loop("k", TABLE_7)
 def test_cmc_table_7(k: int, data_folder: object) -> None:
     """Equal costs in binary order, the first column as the lowest bit; the pattern that hides all changes no count."""
     for patterns in ({"at-most": 2}, {"at-most": 2, "fallback": "all"}):
@@ -205,7 +185,7 @@ def test_the_order_of_itertools_gives_another_number_than_table_7(data_folder: o
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("k", TABLE_7)
+@loop("k", TABLE_7)
 def test_cmc_table_7_usefulness(k: int, data_folder: object) -> None:
     """The printed one takes the wife's age and the number of children for numbers."""
     anon = af.anonymize(cmc_to_suppress(), "pattern-guided", k=k, patterns={"at-most": 2, "fallback": "all"})
@@ -215,7 +195,7 @@ def test_cmc_table_7_usefulness(k: int, data_folder: object) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("k", TABLE_8)
+@loop("k", TABLE_8)
 def test_adult_2_table_8(k: int, data_folder: object) -> None:
     """A list in the order that gives the printed numbers; it has the patterns of the four constraints."""
     result = adult_2_to_suppress()
@@ -311,7 +291,7 @@ def test_an_order_is_chosen_by_its_final_result(
     assert costs == sorted(costs, reverse=True)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("rows", "patterns", "hidden"),
     [
         (
@@ -334,7 +314,7 @@ def test_the_cheaper_order_may_be_the_dearer_one_before_rows_join(
         assert anon.facts["suppressed_entries"] == hidden
 
 
-@pytest.mark.parametrize("orders", [0, 1001, True, "2", 1.5])
+@loop("orders", [0, 1001, True, "2", 1.5])
 def test_orders_outside_1_to_1000_are_refused(orders: Any) -> None:
     coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="orders must be a whole number of at least 1 and at most 1000"):

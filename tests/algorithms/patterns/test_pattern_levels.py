@@ -17,7 +17,7 @@ import anonflow as af
 from anonflow.algorithms.patterns.language import pattern_grid, pattern_set
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table.level_cells import cells_at
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 TOWNS = {"north": {"a": ["a1", "a2"], "b": ["b1"]}, "south": ["c", "d"]}
 """c and d are their own nodes of height 0: the branch is shorter."""
@@ -307,7 +307,7 @@ def test_the_grid_and_the_order() -> None:
     assert last["suppressed"] == last["cost"] == 3
 
 
-@pytest.mark.parametrize(
+@loop(
     ("patterns", "problem"),
     [
         ({"levels": {"town": "level 3"}}, "no level 'level 3'; its levels are values, level 1, level 2, \\*"),

@@ -18,7 +18,7 @@ from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import TABLE_7, best, table
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 ROWS = st.lists(st.tuples(*[st.sampled_from("xyz")] * 3), min_size=2, max_size=7)
 PATTERNS = st.lists(
@@ -60,7 +60,7 @@ def test_between_the_optimum_and_the_heuristic(
     assert af.verify(coded, anon, ["covers", "k-anonymity", "pattern"], k=k)
 
 
-@pytest.mark.parametrize("m", [3, 4, 5, 8])
+@loop("m", [3, 4, 5, 8])
 def test_theorem_4_is_solved(m: int) -> None:
     """Where the heuristic is m - 1 times the optimum, the local search finds the optimum."""
     coded = table(datasets.theorem4(m))
@@ -81,7 +81,7 @@ def test_local_search_saves_weighted_cost(k: int) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("k", [5, 10])
+@loop("k", [5, 10])
 def test_cmc_nearer_to_the_optimum(k: int, data_folder: object) -> None:
     """Optima from the integer program (test_pattern_guided_optimal.py)."""
     coded = table(datasets.cmc())
@@ -93,7 +93,7 @@ def test_cmc_nearer_to_the_optimum(k: int, data_folder: object) -> None:
     assert TABLE_7[k][1] <= moved < plain
 
 
-@pytest.mark.parametrize("value", [1, "yes", None])
+@loop("value", [1, "yes", None])
 def test_local_search_is_true_or_false(value: Any) -> None:
     coded = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="local_search must be true or false"):

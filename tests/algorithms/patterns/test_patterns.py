@@ -16,6 +16,7 @@ from anonflow.algorithms.patterns.language import mask_costs, pattern_grid, patt
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import ADULT_2, SCENARIO
+from tests.strategies import loop
 
 
 def table(columns: tuple[str, ...] | list[str], n: int = 2) -> Table:
@@ -199,7 +200,7 @@ def test_positions_of_a_code_are_patterns_of_their_own() -> None:
     assert len(pattern_masks(domains, {"at-most-one-of": ["zip", "a"]})) == 9
 
 
-@pytest.mark.parametrize(
+@loop(
     ("patterns", "words"),
     [
         ({"never": ["a"], "together": ["a", "b"]}, "contradictory.*'a' and 'b'.*'a' is never"),
@@ -229,7 +230,7 @@ def test_predicates_that_cannot_be_used_are_refused(patterns: Any, words: str) -
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@loop(
     ("weights", "words"),
     [
         ({"z": 1}, "no quasi-identifier 'z'"),

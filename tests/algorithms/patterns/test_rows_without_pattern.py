@@ -19,6 +19,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import table
 from tests.cases.runs import shell
+from tests.strategies import loop
 
 METHODS = ("pattern-guided", "pattern-guided-optimal")
 LISTS: tuple[Any, ...] = (
@@ -173,7 +174,7 @@ def test_errors_name_the_method_that_was_called_and_count_one_row_as_one() -> No
 LOCAL = {"pattern-guided": {"local_search": True}}
 
 
-@pytest.mark.parametrize("names", [("all", "none"), ("none", "strict"), ("all", "strict")])
+@loop("names", [("all", "none"), ("none", "strict"), ("all", "strict")])
 def test_patterns_that_name_two_fallbacks_are_refused(names: tuple[str, str]) -> None:
     rows = table(pd.DataFrame({"a": list("xxxy"), "b": list("uuuv")}))
     for first, second in (names, names[::-1]):

@@ -18,7 +18,7 @@ from anonflow.algorithms.recoding.lattice import Lattice, column_levels
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
 from tests.cases.city_lattice import ROWS, reference
-from tests.strategies import CITIES, TREE, city_tree, tables
+from tests.strategies import CITIES, TREE, city_tree, loop, tables
 
 
 def people(cities: list[str], ages: list[int], codes: list[str]) -> af.Table:
@@ -183,7 +183,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "words"), BAD)
+@loop(("options", "words"), BAD)
 def test_bad_options_are_a_sentence(options: dict[str, Any], words: str) -> None:
     table = people(["San Diego"] * 4, [20, 21, 22, 23], ["00"] * 4)
     with pytest.raises(ParameterError, match=words) as refused:

@@ -15,7 +15,7 @@ from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.report.report import detail_of
 from anonflow.errors import InfeasibleError, ParameterError
-from tests.strategies import CITIES, city_tree
+from tests.strategies import CITIES, city_tree, loop
 
 QI = {"role": "quasi-identifier"}
 
@@ -142,7 +142,7 @@ BAD: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("levels", "words"), BAD)
+@loop(("levels", "words"), BAD)
 def test_bad_levels_are_a_sentence(levels: Any, words: str) -> None:
     with pytest.raises(ParameterError, match=words) as refused:
         af.anonymize(table_of(), "full-domain", k=4, widths=WIDTHS, levels=levels)

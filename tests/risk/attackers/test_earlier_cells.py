@@ -14,6 +14,7 @@ import anonflow as af
 from anonflow.errors import DataError, ParameterError, SchemaError
 from anonflow.risk.attackers.earlier_cells import prepared_release
 from anonflow.table.prepare import Step
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 STEPS: list[Any] = [
@@ -91,7 +92,7 @@ def test_what_a_step_does_not_take_says_nothing() -> None:
     assert coded.loc[1, "age"] == "*"
 
 
-@pytest.mark.parametrize("with_certificate", [True, False])
+@loop("with_certificate", [True, False])
 def test_the_attacker_who_has_both_codes_them_alike(with_certificate: bool) -> None:
     """Without the steps the two have no value of `pay` in common, and no column `age`: nothing could be compared."""
     before, now = tables()

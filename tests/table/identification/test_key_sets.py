@@ -17,6 +17,7 @@ from anonflow.risk import key_sets
 from tests.cases.flow_files import flow_text
 from tests.cases.runs import shell
 from tests.naive import key_sets as naive
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 
@@ -87,7 +88,7 @@ def test_the_riskiest_have_a_chance_that_a_match_is_right() -> None:
             sets.riskiest(fraction=wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@loop(
     ("columns", "most", "words"),
     [(["age"], 0, "at least 1"), (["age"], True, "at least 1"), ([], 2, "at least one column")],
 )
@@ -223,7 +224,7 @@ def test_key_sets_without_names_of_attackers_in_files_and_without_the_original(t
         assert worst == 1 / release.frame[name].value_counts().min()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("sets", "words"),
     [
         ([["age", "ill"]], "'ill' is sensitive; make it one in the schema"),

@@ -25,6 +25,7 @@ from anonflow.table.identification.population import (
 from anonflow.table.sampling_weights import WeightSummary, sampling_fraction
 from tests.cases.runs import shell
 from tests.naive import population as naive
+from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
 SCHEMA: dict[str, Any] = {
@@ -61,8 +62,8 @@ def chinese_restaurant(rng: np.random.Generator, alpha: float, theta: float, peo
     return at
 
 
-@pytest.mark.parametrize("sizes", [[1, 1, 2, 3], [1, 1, 1, 4, 4, 7], [2, 2, 3], [1, 2, 2, 5, 9]])
-@pytest.mark.parametrize("people", [20, 60, 200])
+@loop("sizes", [[1, 1, 2, 3], [1, 1, 1, 4, 4, 7], [2, 2, 3], [1, 2, 2, 5, 9]])
+@loop("people", [20, 60, 200])
 def test_zayatz_by_definition(sizes: list[int], people: int) -> None:
     if people < sum(sizes) + 1:
         people = sum(sizes) + 1
@@ -71,7 +72,7 @@ def test_zayatz_by_definition(sizes: list[int], people: int) -> None:
     assert estimate.low <= estimate.high
 
 
-@pytest.mark.parametrize(("f", "people"), [(1, 1.5), (1, 40), (2, 9), (3, 31), (5, 50), (40, 100), (7, 7)])
+@loop(("f", "people"), [(1, 1.5), (1, 40), (2, 9), (3, 31), (5, 50), (40, 100), (7, 7)])
 def test_individual_risk_by_definition(f: int, people: float) -> None:
     result = individual_risk(np.array([f]), np.array([float(people)]))[0]
     assert result == pytest.approx(naive.individual_risk(f, people), rel=1e-6)
@@ -97,7 +98,7 @@ def test_pitman_is_at_the_greatest_likelihood() -> None:
     assert estimate.uniques == pytest.approx(near, rel=0.4)
 
 
-@pytest.mark.parametrize(("alpha", "theta", "people"), [(0.0001, 5.0, 50), (0.3, 2.0, 40), (0.7, 10.0, 100)])
+@loop(("alpha", "theta", "people"), [(0.0001, 5.0, 50), (0.3, 2.0, 40), (0.7, 10.0, 100)])
 def test_singletons_of_pitmans_partition(alpha: float, theta: float, people: int) -> None:
     logs = (
         gammaln(theta + alpha + people - 1)
@@ -220,7 +221,7 @@ def test_weights_say_the_fraction_or_refuse_the_models() -> None:
     assert sampling_fraction(weights) is None
 
 
-@pytest.mark.parametrize(
+@loop(
     ("weight", "words"),
     [(0, "300 weights are zero or negative"), (-1, "zero or negative"), (0.5, "below 1"), ("x", "no number"), (None, "missing")],
 )  # fmt: skip
@@ -244,7 +245,7 @@ def test_weights_of_pieces_add_up() -> None:
         assert whole.equal == (len(set(numbers)) < 2) or not numbers
 
 
-@pytest.mark.parametrize("fraction", [0, -0.1, 1.01, True, "x", math.nan])
+@loop("fraction", [0, -0.1, 1.01, True, "x", math.nan])
 def test_bad_fractions_are_one_sentence(fraction: Any) -> None:
     with pytest.raises(ParameterError, match="a sampling fraction is a number above 0 and at most 1"):
         population_risk(af.Table(people(), SCHEMA), fraction=fraction)
@@ -390,7 +391,7 @@ def release_of(sizes: list[int], weight: list[float] | None = None) -> tuple[af.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fraction", [0.05, 0.5])
+@loop("fraction", [0.05, 0.5])
 def test_uniqueness_is_enforced_as_dankars_rule_estimates_it(fraction: float) -> None:
     sizes = [1] * 30 + [2] * 20 + [3] * 10 + [5] * 8 + [9] * 4
     table, frame = release_of(sizes)
@@ -431,9 +432,7 @@ def test_uniqueness_that_is_not_estimable_is_no_pass(monkeypatch: pytest.MonkeyP
     assert not checked
 
 
-@pytest.mark.parametrize(
-    "text", ["average-risk(most=1)", "share-at-risk(threshold=1)", "uniqueness(most=1, fraction=0.1)"]
-)
+@loop("text", ["average-risk(most=1)", "share-at-risk(threshold=1)", "uniqueness(most=1, fraction=0.1)"])
 def test_risks_of_classes_are_not_asked_of_rows_that_overlap(text: str) -> None:
     """Attack: drop the certificate of a freeform release; counting rows that read alike would call its people unique."""
     table = af.Table(people(), SCHEMA)
@@ -442,7 +441,7 @@ def test_risks_of_classes_are_not_asked_of_rows_that_overlap(text: str) -> None:
         af.verify(table, release.frame, text, k=5)
 
 
-@pytest.mark.parametrize("as_text", ["register", "table"])
+@loop("as_text", ["register", "table"])
 def test_a_register_of_texts_is_compared_with_a_table_of_numbers(as_text: str) -> None:
     """A file of CSV is text throughout, a data set and Parquet have numbers."""
     frame = pd.DataFrame({"age": [30, 31, 32, 33, 34, 35], "zip": [1, 1, 2, 2, 3, 3], "ill": list("uvuvuv")})

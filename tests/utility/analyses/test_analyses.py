@@ -18,7 +18,7 @@ from anonflow.utility import MEASURES, measures_of_analyses
 from anonflow.utility.analyses import association, marginals, questions
 from anonflow.utility.analyses.comparison import Comparison
 from tests.naive import comparison as naive
-from tests.strategies import examples
+from tests.strategies import examples, loop
 
 SEED = 1 << 100
 
@@ -78,7 +78,7 @@ def test_every_measure_of_an_analysis_is_declared_whole() -> None:
     assert not MEASURES["lower-bound"].in_pieces
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@loop("name", REQUESTS)
 def test_nothing_lost_is_best_and_all_lost_is_worst(table: af.Table, name: str) -> None:
     needs(name)
     own = af.measure(
@@ -104,7 +104,7 @@ def test_nothing_lost_is_best_and_all_lost_is_worst(table: af.Table, name: str) 
         assert (best, worst) == pytest.approx(ideal[name], rel=1e-4 if name == "regression" else 1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name in REQUESTS if name != "classification"])
+@loop("name", [name for name in REQUESTS if name != "classification"])
 def test_rows_that_are_hidden_count_as_lost(table: af.Table, name: str) -> None:
     """Rows that are hidden at random bring a measure towards its worst value, and never closer to its best."""
     needs(name)
@@ -227,7 +227,7 @@ def test_the_same_release_beside_other_originals(table: af.Table) -> None:
     assert af.measure(table, release, ["k-marginals"])["k-marginals"] < 900
 
 
-@pytest.mark.parametrize("by", ["sex", "rich"])
+@loop("by", ["sex", "rich"])
 def test_a_subgroup_that_is_hidden_is_lost(table: af.Table, by: str) -> None:
     """The share that counts is that of the subgroup: a fifth of all may be nearly everybody of it."""
     shown = table.frame.astype("str").assign(income=table.frame["income"])
@@ -273,7 +273,7 @@ def test_a_question_of_ones_own(table: af.Table) -> None:
     assert share["question-truth"] == (nurses["rich"] == "yes").mean()
 
 
-@pytest.mark.parametrize(
+@loop(
     ("request_", "words"),
     [
         ({"regression": {}}, "measure 'regression' needs a formula, such as"),
