@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import re
 import secrets
 import stat
 import zipfile
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.table.row_marks import KEY_LENGTH, Content, unit_marks
+from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
 if TYPE_CHECKING:
@@ -77,8 +78,9 @@ class Earlier:
 
     Notes
     -----
-    A mark is a sum of SipHash values of a unit's identifiers, or of its quasi-identifiers where the table has none, with
-    a key of the folder's own: without the key no guess can be confirmed. Each release has a file, 0600, which is
+    A mark is a keyed hash of a unit's identifiers, or of its quasi-identifiers where the table has none, with a key of
+    the folder's own: without the key no guess can be confirmed. A folder of an older version goes on with its key of 64
+    bits and the sums of hashes that it holds. Each release has a file, 0600, which is
     written completely and never changed: parallel releases lose no marks.
     """
 
@@ -225,7 +227,7 @@ class Earlier:
         place = self.path / _FOLDER / _KEY
         if not os.path.exists(place):  # a folder that cannot be read cannot be written either
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
-            text = secrets.token_hex(KEY_LENGTH // 2)
+            text = secrets.token_hex(UNIT_KEY_LENGTH // 2)
             write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)
             try:
                 os.link(draft, place)
@@ -239,7 +241,7 @@ class Earlier:
             key = place.read_text(encoding="ascii").strip()
         except (OSError, ValueError):
             key = ""
-        if len(key) != KEY_LENGTH:
+        if len(key) != KEY_LENGTH and not re.fullmatch(f"[0-9a-f]{{{UNIT_KEY_LENGTH}}}", key):
             raise DataError(
                 f"{place}: is no key; restore it, or delete the folder and its memory of releases"
             )

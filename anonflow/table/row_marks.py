@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KEY_LENGTH",
+    "UNIT_KEY_LENGTH",
     "Content",
     "cell_text",
     "coded_texts",
@@ -29,7 +30,10 @@ __all__ = [
 ]
 
 KEY_LENGTH = 16
-"""Characters of a key."""
+"""Characters of a key of row marks."""
+
+UNIT_KEY_LENGTH = 32
+"""Characters of a key of unit marks; those of older versions have :data:`KEY_LENGTH`."""
 
 _NUMERIC = frozenset("0123456789-.+")
 _CONTENT = "anonflow content"
@@ -92,8 +96,53 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
 
 
 def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
-    """Return marks as of :func:`row_marks`, but whole: shape (n,), uint64."""
-    return _sums(frame, names, key)
+    """Return a mark for each row, equal for rows whose cells read the same.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, n rows
+    names : sequence of str
+        Columns of the frame, in any order.
+    key : str
+        32 hexadecimal digits, secret; or the 16 characters of an older version, whose marks are then sums.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), uint64
+        BLAKE2b, keyed, of the keyed BLAKE2b values of a row's cells: without the key no mark follows from others.
+    """
+    if len(key) != UNIT_KEY_LENGTH:
+        return _sums(frame, names, key)
+    if not names:
+        return np.zeros(len(frame), np.uint64)
+    secret = bytes.fromhex(key)
+    cells = np.empty((len(frame), len(names)), np.uint64)
+    for number, name in enumerate(sorted(names)):
+        at, texts = _texts(frame[name])
+        head = f"{len(name)}:{name}"
+        cells[:, number] = np.array(
+            [_hashed((head + text).encode("utf-8", "surrogatepass"), secret) for text in texts], np.uint64
+        )[at]
+    rows, width = cells.tobytes(), 8 * len(names)
+    return np.fromiter(
+        (_hashed(rows[start : start + width], secret) for start in range(0, len(rows), width)),
+        np.uint64,
+        len(frame),
+    )
+
+
+def _hashed(content: bytes, secret: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=secret).digest(), "little")
+
+
+def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+    """Return a column's distinct texts, and which each cell has."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    return at, [cell_text(value, str(value)[:1] in _NUMERIC) for value in distinct]
 
 
 def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
@@ -102,12 +151,8 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
 
     marks = np.zeros(len(frame), np.uint64)
     for name in names:
-        cells = frame[name]
-        if isinstance(cells.dtype, pd.CategoricalDtype):
-            cells = cells.astype(cells.cat.categories.dtype)
-        at, distinct = pd.factorize(cells, use_na_sentinel=False)
-        texts = np.array([cell_text(value, str(value)[:1] in _NUMERIC) for value in distinct], object)
-        hashes = pd.util.hash_array(texts, hash_key=key, categorize=False)
+        at, texts = _texts(frame[name])
+        hashes = pd.util.hash_array(np.array(texts, object), hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
         marks += hashes[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
     return marks

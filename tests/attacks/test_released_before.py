@@ -11,10 +11,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import anonflow as af
 from anonflow import engine
+from anonflow.errors import DataError
+from anonflow.release import Earlier
+from anonflow.table.row_marks import unit_marks
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.released_twice import NAMED, people
 from tests.cases.runs import shell
@@ -103,3 +108,48 @@ def test_each_user_has_a_memory_of_releases(tmp_path: Path) -> None:
     assert ServerSettings(users=users, start=table).owner_of("anna") is None
     assert ServerSettings(start=table).owner_of("") == tmp_path / "data" / "owner"
     assert ServerSettings().owner_of("") is None
+
+
+def keyed_folder(folder: Path) -> str:
+    """The key of the folder in which a release was kept."""
+    af.anonymize(af.Table(people(30), NAMED), "mondrian", k=5).release(seed=2**127, owner=folder)
+    return (folder / ".releases" / "units.key").read_text(encoding="ascii").strip()
+
+
+def test_marks_of_people_are_keyed_hashes_of_128_bits(tmp_path: Path) -> None:
+    """Attack: of sums of hashes, three people's marks predict that of a fourth, without the key."""
+    key = keyed_folder(tmp_path)
+    assert len(bytes.fromhex(key)) == 16
+    frame = pd.DataFrame({"a": ["x", "y", "x", "y"], "b": ["u", "u", "v", "v"]})
+    marks = unit_marks(frame, ["a", "b"], key)
+    first, second, third, fourth = (int(mark) for mark in marks)
+    assert (second + third - first) % 2**64 != fourth
+    assert first ^ second ^ third != fourth
+    assert len(set(marks.tolist())) == 4
+    assert (marks == unit_marks(frame, ["b", "a"], key)).all()
+    assert (unit_marks(frame.iloc[::-1], ["a", "b"], key)[::-1] == marks).all()
+    assert (unit_marks(frame, ["a", "b"], "0" * 32) != marks).all()
+    swapped = frame.rename(columns={"a": "b", "b": "a"})
+    assert (unit_marks(swapped, ["a", "b"], key) != marks).all()
+    numbers = pd.DataFrame({"a": [1, 2]})
+    assert (unit_marks(numbers, ["a"], key) == unit_marks(numbers.astype(str), ["a"], key)).all()
+    assert (unit_marks(numbers.astype(float), ["a"], key) == unit_marks(numbers, ["a"], key)).all()
+    assert unit_marks(frame, [], key).tolist() == [0] * 4
+
+
+def test_an_older_key_and_its_marks_are_read(tmp_path: Path) -> None:
+    """A folder of an earlier version has a key of 64 bits, and marks that are sums."""
+    home = tmp_path / ".releases"
+    home.mkdir(mode=0o700)
+    (home / "units.key").write_text("0123456789abcdef", encoding="ascii")
+    assert keyed_folder(tmp_path) == "0123456789abcdef"
+    table = af.Table(people(30), NAMED)
+    (file,) = home.glob("*.npz")
+    with np.load(file) as arrays:
+        marks = arrays["units"]
+    assert (np.sort(unit_marks(table.units, table.unit_columns, "0123456789abcdef")) == marks).all()
+    assert marks[:3].tolist() == [771241383025311077, 907825796875798102, 1122644319980928314]
+    assert Earlier(tmp_path).overlap(table).again == 30
+    (home / "units.key").write_text("0123", encoding="ascii")
+    with pytest.raises(DataError, match="is no key"):
+        Earlier(tmp_path).overlap(table)

@@ -230,7 +230,9 @@ class DataScreen(pn.viewable.Viewer):
         if name.lower().endswith((".yaml", ".yml")):
             self._flows[name] = now, self.workspace.shelve(name, path)
             self._arrived = now
-            if self.workspace.frame is None and names_a_dataset(self._flows[name][1]):
+            if self.workspace.frame is None and names_a_dataset(
+                self._flows[name][1], self.workspace.limits.flow_bytes
+            ):
                 self._open_project(name, self._flows.pop(name)[1])
                 return
             self._say_waiting()

@@ -89,10 +89,12 @@ def file_of(source: Mapping[str, Any]) -> str | None:
     return next((str(source[key]) for key in FILES if source.get(key) is not None), None)
 
 
-def names_a_dataset(path: Path) -> bool:
-    """Return whether a stranger's flow takes a built-in table, or is not a flow at all: it waits for no file."""
+def names_a_dataset(path: Path, most: int) -> bool:
+    """Return whether a stranger's flow takes a built-in table, or is not a flow at all: it waits for no file; one of more than `most` bytes is none."""
     with path.open("rb") as stream:
-        text = stream.read(strict_yaml.MAX_BYTES + 1).decode("utf-8", "replace")
+        text = stream.read(most + 1).decode("utf-8", "replace")
+    if len(text) > most:
+        return True
     try:
         table = strict_yaml.loads(text).data["table"]
         return file_of(table["source"]) is None

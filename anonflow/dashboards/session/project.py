@@ -374,7 +374,7 @@ def _plain(value: Any) -> Any:
 # ----------------------------------------------------------------------------------------------- opening
 
 
-def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
+def read_project(path: Path, folder: Path, limits: Limits) -> Project:
     """Return the content of a project file, with the checks for a stranger's file.
 
     Parameters
@@ -382,8 +382,8 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
     path : pathlib.Path
     folder : pathlib.Path
         Where its files will lie; the flow may name nothing outside.
-    most : int, optional
-        Bytes of all its files together, unpacked.
+    limits : Limits
+        Of an upload, for all its files together, unpacked.
 
     Raises
     ------
@@ -392,7 +392,7 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
     FlowError
         If it contains no valid flow, or the flow names files outside its folder.
     """
-    parts = _members(path, MOST_BYTES if most is None else most)
+    parts = _members(path, MOST_BYTES if limits.upload_bytes is None else limits.upload_bytes)
     if "project.json" not in parts or "flow.yaml" not in parts:
         raise DataError(
             "this is not an anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
@@ -402,7 +402,7 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
         raise DataError("flow.yaml of this project is not text; save it again on the screen Data") from None
-    document = flow_document(text, folder)
+    document = flow_document(text, folder, limits)
     files = {
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
     }
@@ -413,14 +413,17 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
     )
 
 
-def flow_document(text: str, folder: Path) -> dict[str, Any]:
+def flow_document(text: str, folder: Path, limits: Limits) -> dict[str, Any]:
     """Return the mapping of a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
 
     Raises
     ------
     FlowError
         If it is no strict YAML, has no table or no steps, or names files outside `folder`.
+    DataError
+        If it is too large.
     """
+    limits.check_flow(text)
     document = strict_yaml.loads(text).data
     check_confined(document, folder)
     table = document.get("table") if isinstance(document, dict) else None

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from anonflow import strict_yaml
 from anonflow.engine.storage.choice import text_in_memory
 from anonflow.errors import DataError
 
 __all__ = ["HOSTED", "Limits", "local_limits"]
 
 MEGABYTE = 1_000_000
+
+FLOW_BYTES = 128 << 10
+"""Bytes of a flow that a shared server reads: a second or two, at worst five."""
 
 MOST_ROWS = 2_000_000
 """Records of a table on a local server: for larger tables, screens would take too long."""
@@ -47,6 +51,25 @@ class Limits:
     columns: int | None = 1000
     runs: int | None = 200
     elsewhere: str = "run anonflow on your own machine"
+
+    @property
+    def flow_bytes(self) -> int:
+        """The most bytes of a flow that is opened."""
+        return strict_yaml.MAX_BYTES if self.upload_bytes is None else FLOW_BYTES
+
+    def check_flow(self, text: str) -> None:
+        """Refuse a flow that takes long to read.
+
+        Raises
+        ------
+        DataError
+            If it is larger than the cap.
+        """
+        if len(text) > self.flow_bytes:
+            raise DataError(
+                f"the flow is larger than {self.flow_bytes >> 10:,} KiB, the largest that is opened here; keep large "
+                f"hierarchies in CSV files, or {self.elsewhere}"
+            )
 
     def check_rows(self, rows: int) -> None:
         """Refuse a table with too many records.

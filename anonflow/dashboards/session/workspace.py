@@ -357,6 +357,7 @@ class Workspace(param.Parameterized):
         DataError, ParameterError
             If its table cannot be had; of an uploaded file, upload it first.
         """
+        self.limits.check_flow(text)
         self._open_document(Draft.read(text, folder=self._own_folder(), confined=True).document)
 
     def _open_document(self, document: dict[str, Any]) -> None:
@@ -477,13 +478,13 @@ class Workspace(param.Parameterized):
         with path.open("rb") as stream:
             begins = stream.read(4)
         if begins == b"PK\x03\x04":
-            return self._opening_of(read_project(path, folder, self.limits.upload_bytes))
+            return self._opening_of(read_project(path, folder, self.limits))
         with path.open("rb") as stream:
             text = stream.read(strict_yaml.MAX_BYTES + 1).decode("utf-8", "replace")
         return self._opening_of(self._flow_alone(text))
 
     def _flow_alone(self, text: str) -> Project:
-        document = flow_document(text, self._own_folder())
+        document = flow_document(text, self._own_folder(), self.limits)
         for _, holder, key in paths_in(
             document
         ):  # what was dropped beside a flow lies beside it, whatever its folder was

@@ -24,6 +24,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import project
+from anonflow.dashboards.session.paths import names_a_dataset
 
 WAIT = 300.0
 
@@ -252,9 +253,9 @@ def test_a_damaged_project_is_refused_in_a_sentence(
     content = stream.getvalue()
     if packing in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         with pytest.raises(DataError, match="not an anonflow project"):
-            project.read_project(written(tmp_path, content), tmp_path)
+            project.read_project(written(tmp_path, content), tmp_path, Limits())
     else:
-        assert project.read_project(written(tmp_path, content), tmp_path).records == 40
+        assert project.read_project(written(tmp_path, content), tmp_path, Limits()).records == 40
     chance = random.Random(packing)
     for _ in range(200):
         damaged = bytearray(content)
@@ -262,7 +263,7 @@ def test_a_damaged_project_is_refused_in_a_sentence(
             at = chance.choice([chance.randrange(len(content)), len(content) - 1 - chance.randrange(200)])
             damaged[at] = chance.choice([0, 255, chance.randrange(256)])
         with suppress(AnonflowError):
-            project.read_project(written(tmp_path, bytes(damaged)), tmp_path)
+            project.read_project(written(tmp_path, bytes(damaged)), tmp_path, Limits())
 
 
 def test_runs_are_named_noted_pinned_and_deleted(tmp_path: Path) -> None:
@@ -406,3 +407,26 @@ def test_a_project_brings_nothing_that_an_upload_may_not(
         other.read_project_file(written(tmp_path, changed(saved, **members)))()
     assert other.frame is None
     assert not (other.folder / name).exists()
+
+
+def test_a_shared_server_reads_no_flow_that_takes_long(
+    workspace: Workspace, other: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: a flow of 1 MiB, which takes 20 to 40 seconds to read, alone or in a project."""
+    workspace.open_file("people.csv", people(tmp_path))
+    saved = workspace.save_project(with_table=True)
+    flow = zipfile.ZipFile(io.BytesIO(saved)).read("flow.yaml").decode()
+    long = flow + "# " + "x" * (128 << 10) + "\n"
+    alone = tmp_path / "flow.yaml"
+    alone.write_text(long)
+    packed = written(tmp_path, changed(saved, **{"flow.yaml": long.encode()}))
+    workspace.read_project_file(packed)()
+    monkeypatch.setattr(project.strict_yaml, "loads", lambda *_: pytest.fail("it is read"))
+    for opened in (
+        lambda: other.read_project_file(packed),
+        lambda: other.read_project_file(alone),
+        lambda: other.open_flow(long),
+    ):
+        with pytest.raises(DataError, match="the flow is larger than 128 KiB"):
+            opened()
+    assert names_a_dataset(alone, other.limits.flow_bytes)
