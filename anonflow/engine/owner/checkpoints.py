@@ -33,7 +33,8 @@ __all__ = ["Checkpoints", "domains_digest"]
 EVERY = 1.0
 """Seconds of work that may be lost: results are stored together, a file for each such period."""
 
-_ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", "costs", "exact", "whole")
+_MEASURED = tuple(each.name for each in fields(Measured) if each.name != "records")
+_ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", *_MEASURED)
 
 
 class Checkpoints:
@@ -213,7 +214,7 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
                 _ARRAYS,
                 (
                     generalization.lo, generalization.hi, generalization.bits, outcome.matches, outcome.classes, outcome.suppressed,
-                    measured.costs, measured.exact, measured.whole,
+                    *(getattr(measured, field) for field in _MEASURED),
                 ),
                 strict=True,
             )
@@ -267,7 +268,7 @@ def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Parti
                 Finding(**{**finding, "positions": tuple(finding["positions"])})
                 for finding in header["findings"]
             ),
-            Measured(header["records"], arrays["costs"], arrays["exact"], arrays["whole"]),
+            Measured(header["records"], **{field: arrays[field] for field in _MEASURED}),
         )
     return results
 
