@@ -316,12 +316,6 @@ def published_of(
     return {name: re.sub(rb"\d+\.\d s<", b"<", content) for name, content in files.items()}, report
 
 
-def cells_of(report: engine.RunReport) -> pd.DataFrame:
-    anonymization = report.results[0].anonymization
-    assert anonymization is not None
-    return anonymization.generalization.decode(suppressed=anonymization.suppressed)
-
-
 @pytest.mark.parametrize(
     ("method", "age", "work", "publish", "column", "values"),
     [
@@ -332,8 +326,10 @@ def cells_of(report: engine.RunReport) -> pd.DataFrame:
         ("algorithm: mondrian, k: 5", NUMBERS, "categorical", PLAIN, "work", ["c", "d"]),
         ("algorithm: mondrian, k: 5", NUMBERS, "suppression", PLAIN, "ill", ["x", "u"]),
         ("algorithm: mondrian, k: 5", NUMBERS, "positions", PLAIN, "work", ["a", "c"]),
-        pytest.param("algorithm: greedy, k: 5", NUMBERS, "categorical", EMA, "age", [81, 97], marks=pytest.mark.slow),
-        pytest.param("algorithm: k-concealment, k: 5", NUMBERS, "categorical", EMA, "age", [81, 97], marks=pytest.mark.slow),
+        pytest.param("algorithm: greedy, k: 5", NUMBERS, "categorical", EMA, "ill", ["x", "u"], marks=pytest.mark.slow),
+        pytest.param("algorithm: greedy, k: 5", WIDE, "categorical", EMA, "age", [], marks=pytest.mark.slow),
+        pytest.param("algorithm: k-concealment, k: 5", WIDE, "categorical", EMA, "age", [], marks=pytest.mark.slow),
+        pytest.param("algorithm: k-concealment, k: 5", NUMBERS, "categorical", EMA, "ill", ["x", "u"], marks=pytest.mark.slow),
         pytest.param("algorithm: k-member, k: 5", WIDE, "categorical", EMA, "age", [], marks=pytest.mark.slow),
         ("algorithm: mondrian, k: 5", WIDE, "categorical", PLAIN, "age", []),
     ],
@@ -351,12 +347,15 @@ def test_every_published_file_is_the_same_whatever_the_cells_hide(
     """The originals differ in one value of one person: hidden altogether, or inside the range that is published."""
     settings = {"method": method, "age": age, "work": work, "publish": publish}
     kept: list[Release] = []
+    drawn: list[pd.DataFrame] = []
     own = publishing.publish
 
     def draw(anonymization: Any, seed: int | None = None) -> Release:
-        """The first run's release: of the other originals it is drawn by another seed."""
-        if not kept:
+        """The first run's release, if the cells are the same: of the other originals it is drawn by another seed."""
+        drawn.append(anonymization.generalization.decode(suppressed=anonymization.suppressed))
+        if not kept or not drawn[-1].equals(drawn[0]):
             kept.append(own(anonymization, seed=seed))
+            return kept[-1]
         return kept[0]
 
     monkeypatch.setattr(publishing, "publish", draw)
@@ -371,8 +370,8 @@ def test_every_published_file_is_the_same_whatever_the_cells_hide(
         for value in values[1:] or [frame.loc[at, column] - 1, frame.loc[at, column] + 1]:
             other = frame.copy()
             other.loc[at, column] = value
-            again, others = published_of(tmp_path / f"{at}-{value}", other, **settings)
-            if cells_of(others).equals(cells_of(report)):
+            again = published_of(tmp_path / f"{at}-{value}", other, **settings)[0]
+            if drawn[-1].equals(drawn[0]):
                 assert again == first
                 tried += 1
         if tried == 2:
