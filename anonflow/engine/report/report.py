@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Template
 
+    from anonflow.criteria.verification import Finding
     from anonflow.engine.report.card import ReleaseCard
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "comparison",
     "detail_of",
     "gcp_against_k",
+    "how_of",
     "left_out_of",
     "limits_of",
     "page",
@@ -236,7 +238,7 @@ def page(
         card=None if card is None else card.published,
         checked=f"{passed} of {checks} hold.",
         findings=[
-            (result.name, finding.criterion, finding.holds, finding.detail or "from the data")
+            (result.name, finding.criterion, finding.holds, how_of(finding, owner))
             for result in results
             for finding in result.findings
         ],
@@ -260,6 +262,21 @@ def page(
         version=__version__,
         flow=name,
     )
+
+
+WITHOUT_FIGURES = ("covers", "k-regular", "aggregates")
+"""Criteria that need the originals, and whose findings have no figure of theirs if they hold."""
+
+
+def how_of(finding: Finding, owner: bool = False) -> str:
+    """Return how a criterion was checked; of what counts values that no published cell shows, the figures are the owner's."""
+    criterion = CRITERIA.get(finding.criterion)
+    public = (
+        finding.holds is None
+        or criterion is None
+        or (criterion.needs == "rows" or (finding.holds and criterion.name in WITHOUT_FIGURES))
+    )
+    return (finding.detail if owner or public else "") or "from the data"
 
 
 def template_named(name: str) -> Template:

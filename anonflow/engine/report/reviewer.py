@@ -18,6 +18,7 @@ from anonflow.engine.report.card import smallest_k
 from anonflow.engine.report.report import (
     Described,
     detail_of,
+    how_of,
     left_out_of,
     limits_of,
     template_named,
@@ -127,6 +128,7 @@ def review(
         version=__version__,
         sections=SECTIONS,
         result=result,
+        findings=[(finding, how_of(finding)) for finding in result.findings],
         lead=(
             f"{table.n:,} records, anonymized by the method {result.algorithm} with k = {result.k}; its "
             f"guarantee is {result.guarantee}."
