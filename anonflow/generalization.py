@@ -312,6 +312,19 @@ class Generalization:
             cells[a] &= np.isnan(values)
         return cells
 
+    def hidden(self) -> np.ndarray:
+        """Return which cells are published as ``*`` if their record is not suppressed, shape (q, n), bool.
+
+        Of a numeric QI with codes, both domains have the same: ``*`` stands for every number and every code.
+        """
+        cells = self.whole()
+        for a, domain in enumerate(self.domains):
+            cells[a] &= domain.size > 1 or domain.has_missing or domain.has_codes
+        for a, domain in enumerate(self.domains):
+            if domain.has_codes:
+                cells[a : a + 2] = cells[a] & cells[a + 1]
+        return cells
+
     def by_aggregate(self) -> list[tuple[int, np.ndarray]]:
         """Return the QIs that are published as a mean or median, each with these: shape (n,), float64."""
         if self.aggregates is None:

@@ -217,6 +217,7 @@ def cards_of_result(
     return cards_of(
         result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed,
         k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
+        listed=result.listed, published_gcp=result.published_gcp,
     )  # fmt: skip
 
 

@@ -140,8 +140,7 @@ def stand_in(column: Column, folder: Path) -> Domain | None:
         case "suppression":
             tree = Hierarchy.suppression(("0", "1"))
         case "hierarchy":
-            source = column.hierarchy
-            if isinstance(source, Mapping) and not {"csv", "nested"} & set(source):
+            if not _is_given(column.hierarchy):
                 return None
             try:
                 tree = _tree(column, [], folder)
@@ -213,7 +212,8 @@ def _numeric(
     cells: pd.Series, missing: np.ndarray, column: Column, folder: Path, often: np.ndarray | None = None
 ) -> Coded:
     if column.has_codes:
-        return _numeric_with_codes(cells, missing, column, folder, often)
+        coded = _numeric_with_codes(cells, missing, column, folder, often)
+        return replace(coded, domains=[replace(domain, values_decide=True) for domain in coded.domains])
     values, dates = numbers_of(cells[~missing], column.name, None if often is None else often[~missing])
     distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     codes = np.full(len(cells), -1, np.int32)
@@ -252,6 +252,7 @@ def _numeric(
         has_missing=bool(missing.any()),
         aggregate=column.aggregate,
         dates=dates,
+        values_decide=column.aggregate is not None,
     )
     return Coded([domain], [codes])
 
@@ -422,8 +423,14 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
         hierarchy=tree,
         bound=bound,
         floor=floor,
+        values_decide=not _is_given(column.hierarchy),
     )
     return Coded([domain], [leaf])
+
+
+def _is_given(source: Any) -> bool:
+    """Return whether a hierarchy has leaves of its own, and is not made of the values of the table."""
+    return not isinstance(source, Mapping) or bool({"csv", "nested"} & set(source))
 
 
 def _floor(tree: Hierarchy, column: Column, level: int) -> np.ndarray:

@@ -90,6 +90,9 @@ class Domain:
         join, which every run covers; the ``codes`` domain that follows says which code it is.
     aggregate : {None, "mean", "median"}
         Numeric QIs: the mean or median that is published instead of a class's range.
+    values_decide : bool
+        Whether values that no published cell shows decide what a cell costs: it is a mean, has codes beside its numbers, or
+        its hierarchy was made of the table's values. Its loss is not published.
     dates : {None, "date", "time", "utc"}
         Numeric QIs made of dates, of times, of times with a zone (published in UTC).
 
@@ -114,6 +117,7 @@ class Domain:
     has_codes: bool = False
     aggregate: str | None = None
     dates: str | None = None
+    values_decide: bool = False
 
     def __repr__(self) -> str:
         # without its values: messages and logs contain reprs

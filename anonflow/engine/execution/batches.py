@@ -502,11 +502,16 @@ def _sizes(whole: Outcome) -> np.ndarray:
 
 def added(measured: Sequence[Measured]) -> Measured:
     """Return information loss of several partitions, or batches, as one."""
+
+    def over(reduce: np.ufunc, name: str) -> np.ndarray:
+        return np.asarray(reduce.reduce([getattr(part, name) for part in measured], axis=0))
+
     return Measured(
-        sum(part.records for part in measured),
-        np.sum([part.costs for part in measured], axis=0),
-        np.sum([part.exact for part in measured], axis=0),
-        np.sum([part.whole for part in measured], axis=0),
+        records=sum(part.records for part in measured),
+        lowest=over(np.minimum, "lowest"),
+        highest=over(np.maximum, "highest"),
+        members=over(np.bitwise_or, "members"),
+        **{name: over(np.add, name) for name in ("costs", "exact", "whole", "hidden", "single", "visible")},
     )
 
 

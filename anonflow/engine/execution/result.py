@@ -35,15 +35,18 @@ class ColumnLoss:
     ----------
     column : str
     loss : float
-        Mean NCP.
+        Mean NCP; NaN where it is not published.
     exact, whole : float
         Share of cells published as a single value, and of those published as the whole domain.
+    weight : float
+        Of the column in every information loss.
     """
 
     column: str
     loss: float
     exact: float
     whole: float
+    weight: float = 1.0
 
     @property
     def shares(self) -> tuple[float, float, float]:
@@ -71,6 +74,9 @@ class RunResult:
     findings : tuple of Finding
         What was verified.
     columns : tuple of ColumnLoss
+    published : tuple of ColumnLoss
+        The same as figures that may be published: counted on the values that the published cells show. They tell nothing
+        about a value that no cell shows, as figures on the domain of the originals do.
     sizes : tuple of (int, int)
         How many generalized records (second) cover, or share a class with, how many originals (first).
     spread : tuple of (int, int)
@@ -80,7 +86,7 @@ class RunResult:
     problem : str or None
         Why there is no result.
     said : tuple of str
-        Cost and promise of the step diversify.
+        Cost and promise of the step diversify, in this order.
     kind : {"matches", "classes", "none"}
         By what the method lists originals for its rows: which of them `sizes` counts.
     anonymization : Anonymization or None
@@ -100,6 +106,7 @@ class RunResult:
     seconds: float = 0.0
     findings: tuple[Finding, ...] = ()
     columns: tuple[ColumnLoss, ...] = ()
+    published: tuple[ColumnLoss, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
     spread: tuple[tuple[int, int], ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
@@ -113,6 +120,23 @@ class RunResult:
     def ok(self) -> bool:
         """Whether there is a result and every check passed."""
         return self.problem is None and all(finding.holds for finding in self.findings)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the method lists originals for its rows, as matches or classes."""
+        return self.kind != "none"
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """The promise of the step diversify; its cost is on the domain of the originals, and is the owner's."""
+        return self.said[-1:]
+
+    @property
+    def published_gcp(self) -> float | None:
+        """The GCP that may be published: the mean over the columns whose loss may be published; None without any."""
+        columns = [column for column in self.published if not np.isnan(column.loss)]
+        weight = sum(column.weight for column in columns)
+        return sum(column.weight * column.loss for column in columns) / weight if weight else None
 
     @property
     def checks(self) -> str:

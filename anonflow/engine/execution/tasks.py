@@ -111,12 +111,28 @@ class Measured:
         Sum of the records' NCP on each QI.
     exact, whole : numpy.ndarray, shape (q,), int64
         How many cells are a value as it was, and how many are the whole domain.
+    hidden : numpy.ndarray, shape (q,), int64
+        How many cells are published as ``*``.
+    single : numpy.ndarray, shape (q,), int64
+        How many of the others are published as one value.
+    visible : numpy.ndarray, shape (q,), float64
+        Sum of the NCP of the cells that are not published as ``*``.
+    lowest, highest : numpy.ndarray, shape (r,), int64
+        First and last code that they cover, of each QI of shape range; the domain's size and -1 where there is none.
+    members : numpy.ndarray, shape (w,), uint64
+        Codes that they have, of each QI of shape set: words as in a generalization.
     """
 
     records: int
     costs: np.ndarray
     exact: np.ndarray
     whole: np.ndarray
+    hidden: np.ndarray
+    single: np.ndarray
+    visible: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+    members: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,10 +251,11 @@ def measure(records: Records, matched: Matched) -> Measured | Failed:
     What goes wrong is the result.
     """
     try:
-        generalization = matched.outcome.generalization.with_suppressed(matched.outcome.suppressed)
-        costs = loss.cell_costs(generalization, "ncp").sum(axis=1)
         outcome = matched.outcome
-        whole = generalization.aggregated(records, outcome.classes, outcome.suppressed).whole()
+        generalization = outcome.generalization.with_suppressed(outcome.suppressed)
+        costs = loss.cell_costs(generalization, "ncp")
+        aggregated = generalization.aggregated(records, outcome.classes, outcome.suppressed)
+        whole, hidden = aggregated.whole(), aggregated.hidden() | outcome.suppressed
         exact = np.zeros(whole.shape, bool)
         layout = generalization.layout
         for t, a in enumerate(layout.ranges):
@@ -246,7 +263,27 @@ def measure(records: Records, matched: Matched) -> Measured | Failed:
         counts = generalization.counts()
         for t, a in enumerate(layout.sets):
             exact[a] = counts[t] == 1
-        return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))
+        lowest, highest = np.empty((2, len(layout.ranges)), np.int64)
+        members = np.zeros(len(generalization.bits), np.uint64)
+        for t, a in enumerate(layout.ranges):
+            seen = ~hidden[a] & (generalization.lo[t] <= generalization.hi[t])
+            lowest[t] = generalization.lo[t][seen].min(initial=records.domains[a].size)
+            highest[t] = generalization.hi[t][seen].max(initial=-1)
+        for t, a in enumerate(layout.sets):
+            words = slice(layout.offset[t], layout.offset[t + 1])
+            members[words] = np.bitwise_or.reduce(generalization.bits[words][:, ~hidden[a]], axis=1)
+        return Measured(
+            records.n,
+            costs.sum(axis=1),
+            exact.sum(axis=1),
+            (whole & ~exact).sum(axis=1),
+            hidden.sum(axis=1),
+            (exact & ~hidden).sum(axis=1),
+            np.where(hidden, 0.0, costs).sum(axis=1),
+            lowest,
+            highest,
+            members,
+        )
     except Exception as error:  # any bug: its message may contain a cell
         return bug(error)
 

@@ -15,10 +15,20 @@ from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, 
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.execution.tasks import Measured
 from anonflow.engine.flows.flow import Run
+from anonflow.generalization import Layout
+from anonflow.loss.measure import relative
 from anonflow.table import Domain
 from anonflow.utility.measures import MeasureRequest
 
-__all__ = ["Totals", "column_losses", "infeasible", "result_of", "said_of", "with_findings"]
+__all__ = [
+    "Totals",
+    "column_losses",
+    "infeasible",
+    "published_losses",
+    "result_of",
+    "said_of",
+    "with_findings",
+]
 
 
 class Totals:
@@ -184,6 +194,7 @@ def said_of(
         measures={name: measures[name] for name in ready.prepared},
         suppressed=hidden,
         columns=column_losses(domains, measured, result.records),
+        published=published_losses(domains, measured, result.records),
         sizes=tuple(sorted(sizes.items())),
         spread=tuple(enumerate(summary.spread.tolist())),
         kind=summary.kind,
@@ -213,11 +224,45 @@ def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult
 
 def column_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
     """Return the mean loss of each published column over n records; positions of a code are one column."""
-    shares = [values / n for values in (measured.costs, measured.exact, measured.whole)]
+    return _by_column(domains, measured.costs / n, measured.exact / n, measured.whole / n)
+
+
+def published_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
+    """Return the mean loss of each published column over n records, on the values that its published cells show.
+
+    A cell that is published as ``*`` costs 1. The loss is NaN where values that no cell shows decide about it.
+    """
+    layout = Layout.of(domains)
+    costs = measured.visible.copy()
+    for t, a in enumerate(layout.ranges):
+        costs[a] *= _rescaled(domains[a], int(measured.lowest[t]), int(measured.highest[t]))
+    for t, a in enumerate(layout.sets):
+        members = int(np.bitwise_count(measured.members[layout.offset[t] : layout.offset[t + 1]]).sum())
+        costs[a] *= (domains[a].size - 1) / max(members - 1, 1)
+    unknown = np.array([domain.values_decide for domain in domains])
+    loss = np.where(unknown, np.nan, (costs + measured.hidden) / n)
+    return _by_column(domains, loss, measured.single / n, measured.hidden / n)
+
+
+def _rescaled(domain: Domain, lowest: int, highest: int) -> float:
+    """Return the domain's width divided by that of the values that published cells show."""
+    if lowest >= highest:
+        return 0.0
+    if domain.hierarchy is None:
+        points = relative(domain)
+        return 1.0 / float(points[highest] - points[lowest])
+    # all leaves of a hierarchy are public, but not whether a blank was added to them
+    blank = domain.labels[-1] == "" and highest < domain.size - 1
+    return (domain.size - 1) / max(domain.size - 1 - blank, 1)
+
+
+def _by_column(domains: Sequence[Domain], *shares: np.ndarray) -> tuple[ColumnLoss, ...]:
+    """Return the means of each column; positions of a code are one column."""
     losses = []
     for name in dict.fromkeys(domain.column for domain in domains):
         at = [a for a, domain in enumerate(domains) if domain.column == name]
-        losses.append(ColumnLoss(name, *(float(np.mean(values[at])) for values in shares)))
+        loss, exact, whole = (float(np.mean(values[at])) for values in shares)
+        losses.append(ColumnLoss(name, loss, exact, whole, sum(domains[a].weight for a in at)))
     return tuple(losses)
 
 

@@ -41,7 +41,8 @@ MOST = 1000
 MOST_BYTES = 1 << 30
 """The most bytes of these files."""
 
-_ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", "costs", "exact", "whole")
+_MEASURED = tuple(each.name for each in fields(Measured) if each.name != "records")
+_ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", *_MEASURED)
 
 
 class Checkpoints:
@@ -226,7 +227,7 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
                 _ARRAYS,
                 (
                     generalization.lo, generalization.hi, generalization.bits, outcome.matches, outcome.classes, outcome.suppressed,
-                    measured.costs, measured.exact, measured.whole,
+                    *(getattr(measured, field) for field in _MEASURED),
                 ),
                 strict=True,
             )
@@ -280,7 +281,7 @@ def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Parti
                 Finding(**{**finding, "positions": tuple(finding["positions"])})
                 for finding in header["findings"]
             ),
-            Measured(header["records"], arrays["costs"], arrays["exact"], arrays["whole"]),
+            Measured(header["records"], **{field: arrays[field] for field in _MEASURED}),
         )
     return results
 

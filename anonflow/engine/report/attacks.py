@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,8 @@ from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.registers import with_registers
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
-from anonflow.risk.attack import frame_of, row_of
+from anonflow.risk.attack import KEYS, frame_of, row_of
 from anonflow.risk.attacker import percent
-from anonflow.risk.attackers.linkable import published
 from anonflow.table import Table
 from anonflow.table.frame import WholeOwners
 
@@ -36,6 +34,7 @@ __all__ = [
     "attacked",
     "attacked_part",
     "is_attacked",
+    "is_publishable",
     "part_of_release",
     "publishable",
     "sampled",
@@ -301,28 +300,27 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
     )
 
 
-def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """Return the rows that may be in a published report: rates that do not use the truth."""
-    if attacks is None:
+def publishable(attacks: pd.DataFrame | None, listed: bool) -> list[dict[str, Any]]:
+    """Return the rows that may be in a published report: rates that use neither the truth nor a value that no cell shows.
+
+    Parameters
+    ----------
+    attacks : pandas.DataFrame or None
+        As :func:`anonflow.attack` gives it.
+    listed : bool
+        Whether the method lists originals for its rows. Without lists, whoever may own a row is found by the originals.
+    """
+    if attacks is None or not listed:
         return []
-    known = risk.ATTACKERS
-    return [
-        _rounded({str(key): value for key, value in row.items()})
-        for row in attacks.to_dict("records")
-        if row["attacker"] in known and not known[row["attacker"]].needs_truth
-    ]
+    rows = [{str(key): value for key, value in row.items()} for row in attacks.to_dict("records")]
+    return [row for row in rows if is_publishable(row)]
 
 
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row in the report's form: figures of a model that is fitted to the originals are rounded up."""
-    if row["attacker"] != risk.LinkableColumns.name:
-        return row
-    own = {
-        name: published(float(row[name]), float(row["baseline"]))
-        for name in ("success", "low", "high", "worst")
-    }
-    share = published(int(row["at_risk"]) / max(int(row["targets"]), 1), 0.0)
-    return {**row, **own, "at_risk": math.ceil(share * int(row["targets"]) - 1e-9)}
+def is_publishable(row: Mapping[str, Any]) -> bool:
+    """Return whether the figures of an attacker are counted on the rows and their lists alone."""
+    kind = risk.ATTACKERS.get(row["attacker"])
+    by_all_keys = not isinstance(row.get(KEYS), str)  # other keys have no lists
+    return kind is not None and by_all_keys and not (kind.needs_truth or kind.needs_originals)
 
 
 def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
 from anonflow.criteria.verify import verify
+from anonflow.engine.report.attacks import is_publishable
 from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
@@ -115,11 +116,15 @@ class ReleaseCard:
     worst : float
         The largest probability with which an attacker points at a person's row. The exact number belongs to the owner;
         the lines have it in publishable form.
+    published : ReleaseCard or None
+        The card that may be published: without figures that count a value which no published cell shows (prices of remedies,
+        linkable columns, the loss on the domain of the originals). None for such a card itself.
     """
 
     lines: tuple[CardLine, ...]
     threshold: float | None
     worst: float
+    published: ReleaseCard | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -214,8 +219,8 @@ def release_card(
 
     Notes
     -----
-    No number on the card uses the truth: the insider is measured on a fresh draw from the same matches, so a published
-    report may contain the card. See :func:`cards_of`.
+    The card belongs to the owner; a published report contains its part `published`. No number on it uses the truth: the
+    insider is measured on a fresh draw from the same matches. See :func:`cards_of`.
     """
     check_threshold(threshold)
     own = checked_seed(seed)
@@ -254,6 +259,8 @@ def cards_of(
     gcp: float | None = None,
     suppressed: int | None = None,
     guarantee: str | None = None,
+    listed: bool | None = None,
+    published_gcp: float | None = None,
 ) -> list[ReleaseCard]:
     """Return the cards of a release, one for each threshold; attacks and remedies are computed once.
 
@@ -270,8 +277,10 @@ def cards_of(
     seed : int
         128 bits.
     prices : bool
-    k, gcp, suppressed, guarantee : optional
+    k, gcp, suppressed, guarantee, listed : optional
         Where there is no anonymization.
+    published_gcp : float, optional
+        The GCP that may be published.
 
     Returns
     -------
@@ -288,6 +297,7 @@ def cards_of(
         k, guarantee = anonymization.k, anonymization.guarantee
         gcp = float(measure(anonymization.table, anonymization, ["gcp"])["gcp"])
         suppressed = int(anonymization.suppressed.sum())
+        listed = anonymization.matches is not None or anonymization.classes is not None
         if release is not None:
             context = risk.AttackContext.of(
                 anonymization.table, release, k, seed=derived_seed(seed, "attackers")
@@ -300,15 +310,33 @@ def cards_of(
         priced = None if dealt is None else Prices(dealt, seed)
     promise = _promise(guarantee or "", findings, k)
     homogeneity, insider = _homogeneity(rows, anonymization, priced), _insider(context, seed, priced)
-    spent = f"GCP {_number(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records."
-    utility = CardLine("utility", NO_VERDICT, spent)
+    utility = _utility(gcp, suppressed)
+    public = {
+        name: kept
+        for name, some in rows.items()
+        if listed and (kept := [row for row in some if is_publishable(row)])
+    }
+    of_public = _homogeneity(public, anonymization, None), replace(insider, remedies=()), _OWNERS
     cards = []
     for threshold in thresholds:
         worst, measured = _measured(rows, k, threshold, priced)
         linkable = _linkable(rows, anonymization, threshold, k)
         lines = (promise, measured, homogeneity, insider, linkable, utility)
-        cards.append(ReleaseCard(lines, threshold, worst))
+        highest, seen = _measured(public, k, threshold, None)
+        others = (promise, seen, *of_public, _utility(published_gcp, suppressed))
+        cards.append(ReleaseCard(lines, threshold, worst, ReleaseCard(others, threshold, highest)))
     return cards
+
+
+def _utility(gcp: float | None, suppressed: int | None) -> CardLine:
+    spent = f"GCP {_number(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records."
+    return CardLine("utility", NO_VERDICT, spent)
+
+
+_OWNERS = CardLine(
+    "linkable columns", NO_VERDICT, "These figures are counted on the originals, and are the owner's."
+)
+"""In the place of the line in a published card."""
 
 
 def plausible(anonymization: Anonymization, context: risk.AttackContext, seed: int) -> Anonymization | None:

@@ -7,6 +7,7 @@ import numpy as np
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.engine.report.card import plausible, same_way, sample_of
+from anonflow.engine.report.drawn_values import with_drawn_values
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.release import Release, publish
 from anonflow.risk import AttackContext
@@ -37,12 +38,14 @@ def held_out(anonymization: Anonymization, release: Release, seed: int) -> tuple
     Raises
     ------
     ParameterError
-        If half of the people are too few for the method, or one partition, or the lists of the rows, are too large.
+        If half of the people are too few for the method, one partition, or the lists of the rows, are too large, or people
+        cannot be drawn from the cells.
 
     Notes
     -----
-    The people are those of a plausible table (:func:`plausible`), and the release of the half is discarded: the figures
-    reveal nothing about identities and may be published. A half has somewhat more loss than the complete table. People
+    The people are those of a plausible table (:func:`plausible`), their quasi-identifiers are drawn from the published cells
+    (:func:`with_drawn_values`), and the release of the half is discarded: the figures reveal nothing about identities, nor a
+    value that no cell shows, and may be published. A half has somewhat more loss than the complete table. People
     are held out with all their rows, and with their household: otherwise a control would be in the release by another
     row.
     """
@@ -50,10 +53,11 @@ def held_out(anonymization: Anonymization, release: Release, seed: int) -> tuple
     dealt = plausible(anonymization, AttackContext.of(anonymization.table, release), own)
     if dealt is None:
         raise ParameterError("the rows list too many people")
+    rng = np.random.default_rng(own)
+    dealt = with_drawn_values(dealt, rng)
     few = sample_of(dealt, own, SAMPLE)
     if few is None:
         raise ParameterError(f"one partition has more than {SAMPLE:,} records")
-    rng = np.random.default_rng(own)
     whose = next((each for each in (few.household, few.unit) if each is not None), np.arange(few.n))
     groups = int(whose.max()) + 1
     chosen = np.zeros(groups, bool)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,8 +15,6 @@ import numpy as np
 from markupsafe import Markup
 
 from anonflow import __version__, utility
-from anonflow.algorithms.recoding.lattice_part import lattice_part
-from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.registry import CRITERIA, promise_of
 from anonflow.drawing import plots
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Template
 
+    from anonflow.criteria.verification import Finding
     from anonflow.engine.report.card import ReleaseCard
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "comparison",
     "detail_of",
     "gcp_against_k",
+    "how_of",
     "left_out_of",
     "limits_of",
     "page",
@@ -77,12 +78,14 @@ OF_NUMBERS = {
 
 MEANS = (
     "{}: the cells are means or medians of classes. Their variance is smaller than that of people's numbers, and so are "
-    "standard errors and p-values that are computed from them. The information loss is that of the classes' ranges, which are "
-    "not published. An attacker who knows the numbers of all others in a class computes the last one from a mean."
+    "standard errors and p-values that are computed from them. The information loss leaves them out. An attacker who knows the numbers of all others in a class computes the last one from a mean."
 )
 """Remarks for the reader about such columns."""
 
 HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
+
+OWNERS = ("no release below", "usefulness")
+"""Columns of the table of runs that are counted on values which no published cell shows: on the owner's page alone."""
 
 
 class Described(Protocol):
@@ -135,7 +138,7 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     published = flow.published
     shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
     # only this one of the report's warnings: the others belong to the owner, and would help an attacker
-    attacks = publishable(report.attacks)
+    attacks = publishable(report.attacks, bool(shown) and shown[0].listed)
     return page(
         flow.name,
         report.results,
@@ -182,7 +185,7 @@ def page(
     results: tuple[RunResult, ...],
     shown: list[RunResult],
     records: int,
-    columns: list[tuple[str, str, str, str]],
+    columns: list[tuple[str, str, str]],
     warnings: tuple[str, ...],
     seconds: float,
     *,
@@ -201,8 +204,8 @@ def page(
     shown : list of RunResult
         Those that are shown in detail.
     records : int
-    columns : list of (str, str, str, str)
-        Name, role, kind and number of distinct values of every published column.
+    columns : list of (str, str, str)
+        Name, role and kind of every published column.
     warnings : tuple of str
     seconds : float
     attacks : list of dict, optional
@@ -210,9 +213,9 @@ def page(
     card : ReleaseCard, optional
         Stands on top.
     owner : bool, optional
-        Whether it belongs to the owner and shows the loss of analyses. This loss is measured against the originals: an
-        attacker who knows the quasi-identifiers could use it to decide between two tables, and to learn the originals'
-        associations.
+        Whether it belongs to the owner and shows the loss of analyses, lower bounds, usefulness, and the loss on the domain
+        of the originals. These are measured against the originals: an attacker who knows the quasi-identifiers could use
+        them to decide between two tables, to learn the originals' associations, or a value that no published cell shows.
 
     Returns
     -------
@@ -227,15 +230,15 @@ def page(
         title=f"{name}: how the table was anonymized",
         lead=_lead(results, first, records),
         cards=[] if first is None or len(results) > 1 else _cards(first, seconds),
-        header=_header(results),
-        rows=[_row(result, _bounded(results)) for result in results],
-        frontier=_frontier(results),
+        header=_header(results, owner),
+        rows=[_row(result, _bounded(results), owner) for result in results],
+        frontier=_frontier(results, owner),
         analyses=_analyses(results) if owner else None,
         associations=[(result.name, _association(result)) for result in results] if owner else [],
-        card=card,
+        card=None if card is None else card.published,
         checked=f"{passed} of {checks} hold.",
         findings=[
-            (result.name, finding.criterion, finding.holds, finding.detail or "from the data")
+            (result.name, finding.criterion, finding.holds, how_of(finding, owner))
             for result in results
             for finding in result.findings
         ],
@@ -261,6 +264,21 @@ def page(
     )
 
 
+WITHOUT_FIGURES = ("covers", "k-regular", "aggregates")
+"""Criteria that need the originals, and whose findings have no figure of theirs if they hold."""
+
+
+def how_of(finding: Finding, owner: bool = False) -> str:
+    """Return how a criterion was checked; of what counts values that no published cell shows, the figures are the owner's."""
+    criterion = CRITERIA.get(finding.criterion)
+    public = (
+        finding.holds is None
+        or criterion is None
+        or (criterion.needs == "rows" or (finding.holds and criterion.name in WITHOUT_FIGURES))
+    )
+    return (finding.detail if owner or public else "") or "from the data"
+
+
 def template_named(name: str) -> Template:
     """Return a template of this folder, with its includes; everything in it is escaped."""
     from jinja2 import Environment, FunctionLoader
@@ -273,8 +291,10 @@ def template_named(name: str) -> Template:
 
 
 def _of_diversity(results: Sequence[RunResult]) -> list[str]:
-    """Return the promise and cost of diversified runs, a sentence each."""
-    return [f"{sentence}." for sentence in dict.fromkeys(each for result in results for each in result.said)]
+    """Return the promise of diversified runs, a sentence each."""
+    return [
+        f"{sentence}." for sentence in dict.fromkeys(each for result in results for each in result.promises)
+    ]
 
 
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
@@ -287,21 +307,10 @@ def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int)
 
 
 def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
-    row = result.row()
-    bound = (
-        [(_floor(row["lower-bound"]), "no release with this k can be below")] if _bounded([result]) else []
-    )
     return [
         (f"{result.records:,}", "records"),
         (str(result.k), "k"),
-        (_number(row["gcp"]), "information loss (GCP)"),
-        *bound,
-        (_number(row["usefulness"]), "usefulness (lower is better)"),
-        *(
-            (_number(result.measures[name]), words)
-            for name, words in OF_NUMBERS.items()
-            if name in result.measures
-        ),
+        (_number(result.published_gcp), "information loss (GCP)"),
         (f"{result.suppressed:,}", "suppressed"),
         (result.checks, "checks passed"),
         (f"{seconds:.1f} s", "in all"),
@@ -313,21 +322,26 @@ def _bounded(results: Sequence[RunResult]) -> bool:
     return any("lower-bound" in result.measures for result in results)
 
 
-def _header(results: Sequence[RunResult]) -> list[str]:
+def _header(results: Sequence[RunResult], owner: bool) -> list[str]:
     own = list(HEADER)
     if _bounded(results):
         own.insert(HEADER.index("GCP") + 1, "no release below")
-    return own
+    return [name for name in own if owner or name not in OWNERS]
 
 
-def _row(result: RunResult, bounded: bool) -> list[str]:
+def _gcp(result: RunResult, owner: bool) -> float | None:
+    """Return the GCP: the owner's is on the domain of the originals."""
+    return result.measures.get("gcp") if owner else result.published_gcp
+
+
+def _row(result: RunResult, bounded: bool, owner: bool) -> list[str]:
     row = result.row()
     return [
         result.name,
         f"{result.records:,}",
-        _number(row["gcp"]),
-        *([_floor(row.get("lower-bound"))] if bounded else []),
-        _number(row["usefulness"]),
+        _number(_gcp(result, owner)),
+        *([_floor(row.get("lower-bound"))] if bounded and owner else []),
+        *([_number(row["usefulness"])] if owner else []),
         f"{result.suppressed:,}",
         f"{result.seconds:.2f}",
         result.checks,
@@ -347,38 +361,32 @@ def _number(value: Any) -> str:
 
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
     """Return the pictures of one run: its losses, cells, sizes and patterns."""
-    labels = [column.column for column in result.columns]
+    columns = result.published
+    counted = [column for column in columns if not math.isnan(column.loss)]
     regular = result.kind == "matches"
     return {
         "of": f" · {result.name}" if several else "",
-        "gcp": _number(result.measures.get("gcp")),
+        "gcp": _number(result.published_gcp),
         "losses": plots.bars(
-            labels, [column.loss for column in result.columns], "Information loss by column"
-        ),
+            [column.column for column in counted],
+            [column.loss for column in counted],
+            "Information loss by column",
+        )
+        if counted
+        else "",
+        "without": ", ".join(column.column for column in columns if column not in counted),
         "cells": plots.stacked(
-            labels, [column.shares for column in result.columns], "Cells as they were, generalized, hidden"
+            [column.column for column in columns],
+            [column.shares for column in columns],
+            "Cells as they were, generalized, hidden",
         ),
         "sizes_title": "Matches of each published row" if regular else "Class sizes",
         "sizes_text": _sizes_text(result, regular),
         "sizes": plots.columns(result.sizes, "Class sizes", "matches" if regular else "size of the class")
         if len(result.sizes) > 1
         else "",
-        "spread": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
         "patterns": _patterns(result),
-        "lattice": _lattice(result),
     }
-
-
-def _lattice(result: RunResult) -> Markup | None:
-    """Return the lattice around the levels of a run that has one level for each column; without counts of small groups.
-
-    A diverse run has no lattice here: which levels are diverse reveals something about the sensitive values.
-    """
-    anonymization = result.anonymization
-    if anonymization is None or "diversified" in anonymization.parameters:
-        return None
-    part = lattice_part(anonymization)
-    return None if part is None else lattice_view(part, counts=False)
 
 
 def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
@@ -439,9 +447,10 @@ def _sizes_text(result: RunResult, regular: bool) -> str:
     return "How many records are published in classes of each size."
 
 
-def _frontier(results: tuple[RunResult, ...]) -> Markup:
+def _frontier(results: tuple[RunResult, ...], owner: bool) -> Markup:
     """Return the pictures of GCP against k, if there are several, and of the risk-utility frontier."""
-    runs = runs_with_gcp(results)
+    shown = results if owner else [replace(run, measures={"gcp": run.published_gcp}) for run in results]
+    runs = runs_with_gcp(shown)
     if len(runs) < 2:
         return Markup("")
     parts = []
@@ -495,15 +504,13 @@ def of_means(table: Described) -> tuple[str, ...]:
     return (MEANS.format(", ".join(names)),) if names else ()
 
 
-def columns_of(table: Described) -> list[tuple[str, str, str, str]]:
-    """Return name, role, kind and number of distinct values of every published column."""
+def columns_of(table: Described) -> list[tuple[str, str, str]]:
+    """Return name, role and kind of every published column."""
     columns = []
     for name in table.frame.columns:
         column = table.schema[name]
-        domains = [domain for domain in table.domains if domain.column == name]
         kind = column.kind or ""
         if column.aggregate is not None:
             kind = f"{kind}, published as the {column.aggregate} of a class"
-        distinct = "" if not domains else " / ".join(f"{int((d.counts > 0).sum()):,}" for d in domains)
-        columns.append((str(name), column.role, kind, distinct))
+        columns.append((str(name), column.role, kind))
     return columns

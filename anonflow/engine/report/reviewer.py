@@ -17,8 +17,8 @@ from anonflow.engine.report.attacks import publishable
 from anonflow.engine.report.card import smallest_k
 from anonflow.engine.report.report import (
     Described,
-    columns_of,
     detail_of,
+    how_of,
     left_out_of,
     limits_of,
     template_named,
@@ -119,31 +119,24 @@ def review(
     """
     spec = flow.spec.publish.report
     threshold = THRESHOLD if spec is None or spec.limit is None else spec.limit
-    attacks = publishable(report.attacks)
-    hidden = (
-        ()
-        if report.attacks is None
-        else [
-            str(name)
-            for name in report.attacks["attacker"]
-            if name not in {row["attacker"] for row in attacks}
-        ]
-    )
-    card = report.card
+    attacks = publishable(report.attacks, result.listed)
+    hidden = 0 if report.attacks is None else len(report.attacks) - len(attacks)
+    card = None if report.card is None else report.card.published
     return template_named("reviewer.html.j2").render(
         title=f"{flow.name}: anonymization report",
         flow=flow.name,
         version=__version__,
         sections=SECTIONS,
         result=result,
+        findings=[(finding, how_of(finding)) for finding in result.findings],
         lead=(
             f"{table.n:,} records, anonymized by the method {result.algorithm} with k = {result.k}; its "
             f"guarantee is {result.guarantee}."
         ),
         card=card,
         promise=promise_of(result.guarantee) or result.guarantee,
-        said=[f"{each}." for each in result.said],
-        dictionary=_dictionary(flow.schema, table),
+        said=[f"{each}." for each in result.promises],
+        dictionary=_dictionary(flow.schema),
         unnamed=len(table.unnamed),
         left_out=left_out_of(table),
         threshold=threshold,
@@ -152,7 +145,7 @@ def review(
         attacks=[
             {**row, "judged": row["attacker"] in OF_THE_ROW, "below": row["worst"] < threshold} for row in attacks
         ],
-        hidden=len(hidden),
+        hidden=hidden,
         not_tried=[name for name in (risk.Journalist.name, risk.Presence.name, risk.Population.name)
                    if name not in {row["attacker"] for row in attacks}],
         questions=QUESTIONS,
@@ -184,17 +177,14 @@ def filled_in(page: str, texts: Mapping[str, str]) -> str:
     return page
 
 
-def _dictionary(schema: Schema, table: Described) -> list[tuple[str, str, str, str, str]]:
-    """Return name, role, kind, distinct values and treatment of every column that the flow names."""
-    distinct = {name: many for name, _, _, many in columns_of(table)}
+def _dictionary(schema: Schema) -> list[tuple[str, str, str, str]]:
+    """Return name, role, kind and treatment of every column that the flow names."""
     rows = []
     for name, column in schema.columns.items():
         treatment = _TREATMENT.get(column.role, "not published")
         limit = "" if column.limit is None and column.boundary is None else "; never beyond its limits"
         missing = "" if column.missing is None else f"; missing: {column.missing}"
-        rows.append(
-            (name, column.role, column.kind or "", distinct.get(name, ""), f"{treatment}{limit}{missing}")
-        )
+        rows.append((name, column.role, column.kind or "", f"{treatment}{limit}{missing}"))
     return rows
 
 

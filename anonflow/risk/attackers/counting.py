@@ -89,6 +89,7 @@ class Counter:
 
     name: ClassVar[str] = "counting"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers, and counts without limit"
 
     def attack(self, context: AttackContext) -> Success:

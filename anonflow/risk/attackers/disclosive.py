@@ -39,6 +39,7 @@ class Disclosive:
     column: str | None = None
     name: ClassVar[str] = "disco"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:

@@ -57,6 +57,7 @@ class LinkableColumns:
     threshold: float | None = None
     name: ClassVar[str] = "linkable-columns"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         limit = self.threshold

@@ -52,6 +52,7 @@ class Prosecutor:
 
     name: ClassVar[str] = "prosecutor"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
 
     def attack(self, context: AttackContext) -> Success:
@@ -77,6 +78,7 @@ class Marketer:
 
     name: ClassVar[str] = "marketer"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers"
 
     def attack(self, context: AttackContext) -> Success:
@@ -105,6 +107,7 @@ class Linker:
 
     name: ClassVar[str] = "linker"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
     def attack(self, context: AttackContext) -> Success:
@@ -138,6 +141,7 @@ class Journalist:
     population: pd.DataFrame
     name: ClassVar[str] = "journalist"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = False
     knows: ClassVar[str] = "a register of the population, not who is in the table"
 
     def attack(self, context: AttackContext) -> Success:
@@ -188,6 +192,7 @@ class Presence:
     population: pd.DataFrame
     name: ClassVar[str] = "presence"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = False
     knows: ClassVar[str] = "a register of the population; wants to know who is in the table"
 
     def attack(self, context: AttackContext) -> Success:
@@ -250,6 +255,7 @@ class Homogeneity:
     column: str | None = None
     name: ClassVar[str] = "homogeneity"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:
@@ -270,7 +276,9 @@ class Homogeneity:
         is_certain[shown.members >= 0] = ~mixed[member]
         risk = _people(context, shown.side, is_certain.astype(float))
         people, certain = len(risk.chance), risk.above(0.0)
-        common = float(shown.overall.max() / shown.overall.sum())
+        # the values that are published: those of fewer than k suppressed records are not
+        visible = context.frame[column][~context.evidence.exempt].value_counts(normalize=True, dropna=False)
+        common = float(visible.max()) if len(visible) else 0.0
         # for people without published rows nothing more is known
         highest = shown.counts.max(axis=1).toarray().ravel()
         share = np.where(shown.sizes > 0, highest / np.maximum(shown.sizes, 1), common)[member]

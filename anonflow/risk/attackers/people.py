@@ -128,6 +128,7 @@ class Unit:
 
     name: ClassVar[str] = "unit"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = False
     knows: ClassVar[str] = "the quasi-identifiers of all rows of everybody, whose they are, and the method"
 
     def attack(self, context: AttackContext) -> Success:

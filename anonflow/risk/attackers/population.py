@@ -204,6 +204,7 @@ class Population:
     threshold: float = THRESHOLD
     name: ClassVar[str] = "population"
     needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = False
     knows: ClassVar[str] = (
         "a person's quasi-identifiers, and from how large a population the table was sampled"
     )
