@@ -38,7 +38,9 @@ class Hand:
 @pytest.fixture
 def hand(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hand]:
     """No session of the test begins a thread: the test does the works."""
-    threads = pytest.importorskip("anonflow.dashboards.session.threads", reason="the dashboards are an extra")
+    threads = pytest.importorskip(
+        "anonflow.dashboards.session.session_threads", reason="the dashboards are an extra"
+    )
     hand = Hand()
     monkeypatch.setattr(threads, "begin", hand.begin)
     yield hand
