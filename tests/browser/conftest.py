@@ -206,9 +206,9 @@ def page(new_page: Callable[..., Any]) -> Any:
     return new_page()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Served]]:
-    """Start servers; the same arguments give the same server, in whatever file they stand."""
+    """Start servers; the same arguments give the same server."""
     running: dict[tuple[str, ...], Served] = {}
 
     def start(*arguments: str) -> Served:
@@ -225,7 +225,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
 
 @pytest.fixture(scope="session")
 def flow(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Write a flow of census-like people; the same arguments give the same file, and so the same server."""
+    """Write a flow of census-like people; the same arguments give the same file."""
     home = tmp_path_factory.mktemp("flows")
 
     def write(n: int = 120, size: int = 60, methods: str = "greedy, mondrian") -> str:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from functools import cache, partial
 
-from anonflow.dashboards.session import daemon_threads
+from anonflow.dashboards.session import session_threads
 from anonflow.errors import unforeseen
 
 __all__ = ["FairQueue", "Ticket", "local_line"]
@@ -148,7 +148,7 @@ class FairQueue:
                     ticket.place = place
                     moved.append(ticket)
         for ticket in begun:
-            daemon_threads.begin(partial(self._do, ticket), "anonflow-slot")
+            session_threads.begin(partial(self._do, ticket), "anonflow-slot")
         for ticket in moved:
             ticket.on_move()
 

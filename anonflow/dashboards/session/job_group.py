@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from anonflow import engine
-from anonflow.dashboards.session import daemon_threads
+from anonflow.dashboards.session import session_threads
 from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.jobs import Job
 
@@ -78,7 +78,7 @@ class JobGroup:
         """Join the queue: the jobs run when it is the user's turn."""
         for job in self.jobs:
             job.ticket = line.join(owner, partial(self._work, job), self._tell)
-        daemon_threads.begin(self._tick, "anonflow-progress")
+        session_threads.begin(self._tick, "anonflow-progress")
         self._schedule(self._show)  # a place in the queue can be told once its ticket is here
 
     def cancel(self) -> None:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from anonflow.dashboards.session import daemon_threads
+from anonflow.dashboards.session import session_threads
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
@@ -98,7 +98,7 @@ class Background:
             self._workspace.later(lambda: finish(call, answer))
 
         if self._at_once:
-            daemon_threads.begin(at_work, "anonflow-aside")
+            session_threads.begin(at_work, "anonflow-aside")
         else:
             self._workspace.aside(at_work)
 
