@@ -61,11 +61,11 @@ def loop(
         @functools.wraps(test)
         def whole(**fixtures: Any) -> None:
             for value in listed:
-                given = dict(zip(arguments, value, strict=True))
+                chosen = dict(zip(arguments, value, strict=True))
                 try:
-                    test(**fixtures, **given)
+                    test(**fixtures, **chosen)
                 except BaseException as problem:
-                    problem.add_note(f"with {given}")
+                    problem.add_note(f"with {chosen}")
                     raise
 
         signature = inspect.signature(test)

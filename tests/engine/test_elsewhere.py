@@ -452,10 +452,10 @@ def test_who_was_not_published_is_not_remembered(
     assert marks_of(tmp_path) == []
     move = store.mv
 
-    def no_report(self: object, here: str, there: str, **settings: object) -> None:
-        if there.endswith(".html"):
+    def no_report(self: object, source: str, target: str, **settings: object) -> None:
+        if target.endswith(".html"):
             raise OSError
-        move(self, here, there, **settings)
+        move(self, source, target, **settings)
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "mv", no_report)
@@ -474,10 +474,10 @@ def test_who_could_not_be_named_here_is_not_remembered(
     flow = write_flow(tmp_path, "{parquet: people.parquet}")
     rename = os.replace
 
-    def refuse(here: Any, there: Any) -> None:
-        if str(there).endswith("people.csv"):
+    def refuse(source: Any, target: Any) -> None:
+        if str(target).endswith("people.csv"):
             raise PermissionError(13, "Permission denied")
-        rename(here, there)
+        rename(source, target)
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(DataError, match="cannot be written"):

@@ -58,8 +58,8 @@ def signalled(number: int = signal.SIGINT) -> None:
 def then(function: Callable[..., Any], number: int) -> Callable[..., Any]:
     """The function, with a signal right after it."""
 
-    def interrupted(*given: Any, **named: Any) -> Any:
-        result = function(*given, **named)
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        result = function(*arguments, **options)
         signalled(number)
         return result
 
@@ -119,7 +119,7 @@ runner = sys.modules["anonflow.engine.run"]._Runner
 
 def then(function):
     def interrupted(*given, **named):
-        result = function(*given, **named)
+        result = function(*arguments, **options)
         os.kill(os.getpid(), {number})
         return result
     return interrupted

@@ -85,14 +85,14 @@ def test_an_absence_is_said_once_and_ends(clock: list[float]) -> None:
     assert len(messages) == 3
 
 
-@pytest.mark.parametrize(("wait", "told_at"), [(300.0, 4), (6.0, 3), (1.0, 1)])
+@pytest.mark.parametrize(("wait", "reported_at"), [(300.0, 4), (6.0, 3), (1.0, 1)])
 def test_an_absence_is_said_at_the_first_look_at_which_it_may_be(
-    clock: list[float], wait: float, told_at: int
+    clock: list[float], wait: float, reported_at: int
 ) -> None:
     """Four seconds after the last look with workers, or after half of a shorter wait."""
     events = EventStream()
-    told: list[float] = []
-    events.listen(lambda event: told.append(clock[0]))
+    reports: list[float] = []
+    events.listen(lambda event: reports.append(clock[0]))
     look = WorkerPresence(Client([2, *[0] * 999]), "tcp://h:1", wait, events).look
     look()
     clock[0] += 1  # the first look without workers
@@ -106,7 +106,7 @@ def test_an_absence_is_said_at_the_first_look_at_which_it_may_be(
     with pytest.raises(AnonflowError, match="none came in"):
         wait_for_workers()
     assert clock[0] - absent == wait
-    assert told == ([absent + told_at] if told_at < wait else [])
+    assert reports == ([absent + reported_at] if reported_at < wait else [])
 
 
 @pytest.fixture
