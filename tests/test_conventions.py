@@ -682,66 +682,32 @@ MEASURES = ("tests/benchmarks/", "tests/papers/", "tests/mutants/")
 """Folders that measure: their figures are no verdict of the quick tests."""
 CLOCKS_WITHOUT_MARKER: dict[str, str] = {
     "measures how long a method takes": """
-        tests/algorithms/classes/test_agglomerative.py tests/algorithms/classes/test_k_member.py
-        tests/algorithms/concealment/test_k_concealment.py tests/algorithms/freeform/test_optimal.py
-        tests/algorithms/freeform/test_reciprocal.py tests/algorithms/test_budget.py
         tests/attacks/test_simulated_seeds.py""",
-    "measures how long anything else takes": """
-        tests/attacks/test_sessions.py tests/dashboards/protect/test_protect_screen.py
-        tests/datasets/test_datasets.py tests/engine/test_expected.py tests/faults/test_memory.py
-        tests/hierarchy/test_hierarchy.py tests/hierarchy/test_hierarchy_hostile.py
-        tests/kernels/test_jit.py tests/widgets/test_explorer.py""",
-    "waits for a page in a browser": """
-        tests/browser/test_accessibility.py tests/browser/test_compare_explore_publish.py
-        tests/browser/test_data_protect.py tests/browser/test_html_injection.py
-        tests/browser/test_jupyterlab.py tests/browser/test_levels.py tests/browser/test_lost_server.py
-        tests/browser/test_mended.py tests/browser/test_risk.py tests/browser/test_sessions.py
-        tests/browser/test_shell.py tests/browser/test_targets.py tests/browser/test_uploads.py
-        tests/browser/test_widths.py tests/browser/test_work_kept.py""",
     "waits for a server, a cluster, another process or a thread": """
-        tests/attacks/test_cluster_words.py tests/cli/test_cli.py tests/dashboards/server/test_proxy.py
-        tests/dashboards/server/test_serving.py tests/dashboards/server/test_serving_load.py
-        tests/dashboards/session/test_workspace.py tests/engine/execution/test_cluster.py
-        tests/engine/execution/test_executor.py tests/engine/execution/test_out_of_memory.py
-        tests/engine/flows/test_changed_sources.py tests/engine/test_engine.py
-        tests/faults/test_interrupted.py tests/faults/test_no_workers.py tests/faults/test_storage.py
-        tests/faults/test_two_runs_at_once.py""",
+        tests/dashboards/server/test_proxy.py tests/dashboards/server/test_serving.py""",
     "gives files and certificates an age": """
-        tests/dashboards/session/test_folders.py tests/engine/owner/test_resume.py tests/engine/test_stores.py""",
+        tests/engine/test_stores.py""",
 }
 """Why tests read a clock or sleep without the marker `machine`, and their files."""
 PROCESSES_WITHOUT_MARKER: dict[str, str] = {
     "a fresh interpreter runs to its end: what it imports, prints or has in memory": """
         tests/algorithms/freeform/test_freeform_edges.py tests/attacks/test_own_rows.py
-        tests/attacks/test_released_before.py tests/dashboards/publish/test_handed_out_together.py
-        tests/dashboards/session/test_compiling.py tests/datasets/test_datasets.py
-        tests/docs/test_readme.py tests/drawing/test_notebook_views.py tests/engine/test_stores.py
-        tests/faults/test_memory.py tests/kernels/test_cache.py tests/kernels/test_jit.py
-        tests/release/test_leaks.py tests/strict_yaml/test_strict_yaml.py
-        tests/test_declarations.py tests/test_messages.py tests/test_system.py""",
+        tests/attacks/test_released_before.py tests/dashboards/session/test_compiling.py
+        tests/datasets/test_datasets.py tests/docs/test_readme.py tests/drawing/test_notebook_views.py
+        tests/engine/test_stores.py tests/kernels/test_cache.py tests/kernels/test_jit.py
+        tests/release/test_leaks.py tests/strict_yaml/test_strict_yaml.py tests/test_declarations.py
+        tests/test_messages.py tests/test_system.py""",
     "the shell's statuses and streams are those of a process": """
-        tests/cli/test_bad_input.py tests/cli/test_cli.py tests/cli/test_init.py
-        tests/faults/test_streams.py""",
+        tests/cli/test_bad_input.py tests/cli/test_cli.py tests/faults/test_streams.py""",
     "another program runs to its end: bash, Sphinx, systemd, R, pip": """
         tests/docs/test_deploy.py tests/docs/test_docs.py tests/docs/test_docs_build.py
         tests/docs/test_r_snippet.py tests/test_ci.py""",
     "a server answers": """
-        tests/attacks/test_sessions.py tests/browser/test_accessibility.py
-        tests/browser/test_compare_explore_publish.py tests/browser/test_data_protect.py
-        tests/browser/test_documentation.py tests/browser/test_html_injection.py
-        tests/browser/test_jupyterlab.py tests/browser/test_levels.py tests/browser/test_lost_server.py
-        tests/browser/test_mended.py tests/browser/test_risk.py tests/browser/test_sessions.py
-        tests/browser/test_shell.py tests/browser/test_targets.py tests/browser/test_uploads.py
-        tests/browser/test_widths.py tests/browser/test_work_kept.py
         tests/dashboards/server/test_proxy.py tests/dashboards/server/test_serving.py""",
     "processes are killed, or several run at once": """
-        tests/attacks/test_cluster_words.py tests/engine/execution/test_cluster.py
-        tests/engine/flows/test_changed_sources.py tests/engine/owner/test_full_disk.py
-        tests/engine/owner/test_resume.py tests/engine/storage/test_pieces.py
-        tests/faults/test_interrupted.py tests/faults/test_interrupted_search.py
-        tests/faults/test_no_workers.py tests/faults/test_storage.py tests/faults/test_two_runs_at_once.py""",
+        tests/engine/owner/test_full_disk.py tests/faults/test_interrupted.py tests/faults/test_storage.py""",
     "threads run at once": """
-        tests/dashboards/session/test_folders.py tests/widgets/test_explorer.py""",
+        tests/widgets/test_explorer.py""",
 }
 """Why tests start processes or threads without the marker `machine`, and their files."""
 
@@ -760,7 +726,10 @@ def _off_the_list(
 def test_what_depends_on_the_machine_has_its_marker() -> None:
     """No other test reads a clock, sleeps, waits less than a minute, or starts a process or a thread, nor does what it uses."""
     examples = Path(__file__).resolve()
-    files = [path for path in TESTS if path != examples and not place(path).startswith(MEASURES)]
+    in_a_browser = "tests/browser/"  # its conftest.py gives all tests the marker
+    files = [
+        path for path in TESTS if path != examples and not place(path).startswith((*MEASURES, in_a_browser))
+    ]
     clocks, processes = reached(files, ROOT, [reads_a_clock, starts], "machine")
     assert _off_the_list(clocks, CLOCKS_WITHOUT_MARKER) == ({}, set())
     assert _off_the_list(processes, PROCESSES_WITHOUT_MARKER) == ({}, set())
