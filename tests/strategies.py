@@ -31,9 +31,13 @@ CITIES = ("San Diego", "Los Angeles", "Wichita", "Topeka", "Lincoln")
 ODD_TEXTS = ("a", "b", "", "*", "{x}", "p|q", '"q"', " lead", "é", "NA", "None", "1", "0-1")
 
 
+MULTIPLE = 5 if os.environ.get("ANONFLOW_EXAMPLES") == "all" else 1
+"""How many times the thorough number of examples `.ci/run --all` tries."""
+
+
 def examples(thorough: int) -> settings:
     """So many examples in CI, and a quarter of them elsewhere: the decorator of a test with a number of its own."""
-    return settings(max_examples=thorough if os.environ.get("CI") else max(5, thorough // 4))
+    return settings(max_examples=MULTIPLE * thorough if os.environ.get("CI") else max(5, thorough // 4))
 
 
 def seeded(thorough: int, quick: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -41,7 +45,7 @@ def seeded(thorough: int, quick: int) -> Callable[[Callable[..., None]], Callabl
 
     CI runs what is `thorough` with the slow tests.
     """
-    count = thorough if os.environ.get("CI") else quick
+    count = MULTIPLE * thorough if os.environ.get("CI") else quick
     argument = pytest.mark.parametrize("seeds", [pytest.param(range(count), id=f"{count}-seeds")])
     return lambda test: pytest.mark.thorough(argument(test))
 
