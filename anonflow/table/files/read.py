@@ -702,7 +702,7 @@ def _check_names(name: str, columns: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for place, column in enumerate(columns, 1):
         first = seen.setdefault(column, place)
-        if first != place:
+        if first != place and column.strip():
             # name columns by position: if the header is missing, these are a person's values
             problems.append(f"{name}: columns {first} and {place} have the same name; rename one")
     if any(not column.strip() for column in columns):
