@@ -32,6 +32,9 @@ __all__ = [
     "unbounded",
 ]
 
+MOST_RECORDS = 1 << 53
+"""A partition of so many records is the whole table, and no larger number is needed."""
+
 ORDERS = ("lexicographic", "input", "random")
 
 

@@ -23,7 +23,7 @@ from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
-from anonflow.partition import bounded, divided, limited, too_few, unbounded
+from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Domain, Records, Schema, Table
 
@@ -393,7 +393,7 @@ def check_size(size: Any) -> int | None:
         raise ParameterError(
             "partition_size must be a whole number of at least k, or None for the whole table"
         )
-    return int(size)
+    return min(int(size), MOST_RECORDS)
 
 
 def _threads(workers: int | None) -> int:

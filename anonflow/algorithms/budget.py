@@ -34,6 +34,9 @@ __all__ = [
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget."""
 
+MOST_SECONDS = 1e9
+"""A longer budget is as good as this one, of 31 years."""
+
 SHARE = 0.25
 """Share of the budget that the pilots may take."""
 
@@ -223,7 +226,7 @@ def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | N
     number = isinstance(budget, int | float | np.integer | np.floating) and not isinstance(budget, bool)
     if not number or not 0 < budget < math.inf:
         raise ParameterError("budget must be a number of seconds greater than 0, such as 5.0")
-    return float(budget)
+    return min(float(budget), MOST_SECONDS)
 
 
 def fitting_size(

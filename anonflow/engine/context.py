@@ -12,7 +12,7 @@ from typing import TypeVar
 from anonflow.algorithms.budget_choice import Choice
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
-from anonflow.engine.execution.schedulers import is_scheduler
+from anonflow.engine.execution.schedulers import checked_workers, is_scheduler
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
@@ -93,9 +93,7 @@ class Session:
             raise ParameterError(
                 "unknown scheduler; known are threads, processes, and an address such as tcp://HOST:8786"
             )
-        self.workers = workers if workers is not None else flow.spec.run.workers
-        if self.workers is not None and not 1 <= self.workers <= 1024:
-            raise ParameterError("workers is a number of at least 1 and at most 1024")
+        self.workers = checked_workers(workers if workers is not None else flow.spec.run.workers)
         memory = flow.spec.run.memory_bytes
         if self.scheduler == "processes" and memory is not None and memory < LEAST:
             raise ParameterError(

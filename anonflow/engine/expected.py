@@ -12,6 +12,7 @@ from anonflow.algorithms.budget import TimedTable
 from anonflow.algorithms.pilots import PilotModel, run_pilots
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.budgets import opens
+from anonflow.engine.execution.schedulers import checked_workers
 from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
@@ -79,7 +80,7 @@ def expected_of(
     Raises
     ------
     ParameterError
-        If the table is not in memory.
+        If the table is not in memory, or `workers` is no number of them.
 
     Notes
     -----
@@ -90,7 +91,7 @@ def expected_of(
     table = flow.table
     if table is None:
         raise ParameterError("time and memory can only be expected of a flow with its table in memory")
-    threads = workers or os.cpu_count() or 1
+    threads = checked_workers(workers) or os.cpu_count() or 1
     cut: dict[tuple[bool, str], TimedTable] = {}
     models: dict[tuple[object, ...], PilotModel] = {}
     answers = []

@@ -19,6 +19,7 @@ from anonflow.table.arrow import plain_table
 from anonflow.table.files.metadata_file import PACKAGE, metadata_path
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 __all__ = ["staged"]
@@ -157,9 +158,34 @@ def _parts(source: Any) -> Iterator[pa.Table]:
             yield reader.schema.empty_table()
     elif hasattr(source, "npartitions") and hasattr(source, "partitions"):
         for number in range(source.npartitions):
-            yield pa.Table.from_pandas(source.partitions[number].compute(), preserve_index=False)
+            yield pa.Table.from_pandas(_computed(source, number), preserve_index=False)
     else:
+        raise _no_frame(source)
+
+
+def _no_frame(source: Any) -> DataError:
+    return DataError(
+        f"a source is a Dask DataFrame, or a frame with Arrow's PyCapsule interface, not a {type(source).__name__}; "
+        "name files in the flow"
+    )
+
+
+def _computed(source: Any, number: int) -> pd.DataFrame:
+    """Return a part of a Dask DataFrame.
+
+    Raises
+    ------
+    DataError
+        If it is no frame, or its computation fails: what the caller's code raises may hold a cell.
+    """
+    import pandas as pd
+
+    try:
+        part = source.partitions[number].compute()
+    except Exception as error:
         raise DataError(
-            f"a source is a Dask DataFrame, or a frame with Arrow's PyCapsule interface, not a "
-            f"{type(source).__name__}; name files in the flow"
-        )
+            f"the source: part {number} cannot be computed ({type(error).__name__}); compute it alone, and see what is wrong"
+        ) from None
+    if not isinstance(part, pd.DataFrame):
+        raise _no_frame(source)
+    return part

@@ -61,11 +61,16 @@ def plain_table(table: pa.Table, named: Collection[str] | None = None) -> pa.Tab
     Raises
     ------
     DataError
-        If a column that is needed holds lists or structures.
+        If a column that is needed holds lists or structures, or has text that is not UTF-8.
     """
     import pyarrow as pa
 
     check_nested("the frame cannot be used", table.schema, named)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            raise DataError(f"column {name!r}: is not text in UTF-8, or is damaged; write it again") from None
     return pa.table([_plain(column) for column in table.columns], names=table.column_names)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from anonflow.table.files.read import read_frame
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.records import Records
 from anonflow.table.sampling_weights import weights_of
-from anonflow.table.schema import UNPUBLISHED, Schema, did_you_mean
+from anonflow.table.schema import UNPUBLISHED, Schema, check_names, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -499,14 +498,10 @@ def check_columns(names: list[Any], schema: Schema) -> None:
     SchemaError
         If the schema names columns that the table does not have.
     """
-    if any(not isinstance(name, str) for name in names):
-        raise DataError("some column names are not text; rename them")
-    times = Counter(names)
-    if len(times) < len(names):
-        repeated = min(name for name, many in times.items() if many > 1)
-        raise DataError(f"column {repeated!r} appears {times[repeated]} times; rename them")
+    check_names(names)
+    present = set(names)
     # search the nearest name only for the message: the time grows with the number of names
-    absent = [name for name in schema if name not in times]
+    absent = [name for name in schema if name not in present]
     if len(absent) == len(schema) and not any(suggest(name, names) for name in absent[:SHOWN]):
         # the message has no names of the table: if the header is missing, they are a person's values
         raise SchemaError(

@@ -144,6 +144,10 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         distinct = int(values.nunique())
     except TypeError:
         return Advice(name, {"role": "insensitive"}, ("its values are lists or the like",), 0)
+    if any(isinstance(value, bytes) for value in values[:1]):
+        return Advice(
+            name, {"role": "identifier"}, ("its values are bytes, which are not published",), distinct
+        )
     if distinct <= 1:
         return Advice(name, {"role": "insensitive"}, ("it has one value",), distinct)
     numeric = _is_numeric(values)

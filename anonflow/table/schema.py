@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from anonflow.errors import SHOWN, Problem, SchemaError, setting
+from anonflow.errors import SHOWN, DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
@@ -31,6 +32,7 @@ __all__ = [
     "UNPUBLISHED",
     "Column",
     "Schema",
+    "check_names",
     "short_form",
 ]
 
@@ -271,7 +273,9 @@ class Schema(Mapping[str, Column]):
             raise SchemaError("a schema is a mapping of column names to their roles")
         for name, entry in columns.items():
             if not isinstance(name, str) or not name:
-                problems.append(Problem((), "a column's name is not text; put it in quotes"))
+                problems.append(
+                    Problem((), "a column's name is not text, or empty; in a file, put it in quotes")
+                )
             elif isinstance(entry, Column):
                 self._columns[name] = entry
             else:
@@ -339,7 +343,7 @@ class Schema(Mapping[str, Column]):
         Raises
         ------
         DataError
-            If the frame cannot be read.
+            If the frame cannot be read, or names of columns are not text, missing or repeated.
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
@@ -350,6 +354,7 @@ class Schema(Mapping[str, Column]):
         frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
+        check_names(list(frame.columns))
         return cls(infer_columns(frame))
 
     @staticmethod
@@ -369,7 +374,7 @@ class Schema(Mapping[str, Column]):
         Raises
         ------
         DataError
-            If the frame cannot be read.
+            If the frame cannot be read, or names of columns are not text, missing or repeated.
         SchemaError
             If it is no frame.
         """
@@ -380,6 +385,7 @@ class Schema(Mapping[str, Column]):
         frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
+        check_names(list(frame.columns))
         return pd.DataFrame(rows_of(advise(frame)), columns=["column", "role", "kind", "distinct", "reasons"])
 
     @classmethod
@@ -802,3 +808,21 @@ def short_form(value: object) -> str:
     """Return a key or word of a schema or description for a message, never more than 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def check_names(names: Sequence[Any]) -> None:
+    """Refuse names of columns that a schema cannot have.
+
+    Raises
+    ------
+    DataError
+        If names are missing, not text, or occur twice.
+    """
+    if any(name is None or name == "" or name != name for name in names):
+        raise DataError("some columns have no name; name them")
+    if any(not isinstance(name, str) for name in names):
+        raise DataError("some column names are not text; rename them")
+    times = Counter(names)
+    if len(times) < len(names):
+        repeated = min(name for name, many in times.items() if many > 1)
+        raise DataError(f"column {repeated!r} appears {times[repeated]} times; rename them")

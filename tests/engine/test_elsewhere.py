@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import dask.dataframe as dd
 import fsspec
 import pyarrow as pa
@@ -17,9 +18,11 @@ import pytest
 
 import anonflow as af
 from anonflow.dashboards.session.paths import check_confined
+from anonflow.engine.expected import read_and_expect
 from anonflow.engine.flows.addresses import address_problem, fetched, is_address, shown_address, uploaded
 from anonflow.engine.flows.loader import load_flow
-from anonflow.errors import AnonflowError, DataError, FlowError
+from anonflow.engine.search.search import search_flow
+from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from tests.cases.elsewhere import people, write_flow
 from tests.cases.flow_files import everything_in
 from tests.cases.runs import shell
@@ -515,3 +518,86 @@ def test_a_data_package_at_an_address_goes_on(tmp_path: Path, bucket: str) -> No
         af.run(write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/c.parquet"), seed=SEED)
     with fsspec.open(f"{bucket}/datapackage.json", "rt", encoding="utf-8") as stream:
         assert "theirs" in stream.read()
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (lambda: da.zeros((3, 3)), "a source is a Dask DataFrame"),
+        (lambda: dd.from_pandas(people(), npartitions=2)["age"], "a source is a Dask DataFrame"),
+        (lambda: dd.from_pandas(people(), npartitions=2).map_partitions(_raise, meta=people().iloc[:0]),
+         r"the source: part 0 cannot be computed \(RuntimeError\)"),
+    ],
+)  # fmt: skip
+def test_a_source_that_is_no_frame_or_raises_is_one_sentence(tmp_path: Path, source: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words) as caught:
+        af.run(write_flow(tmp_path, "{parquet: nowhere.parquet}"), source=source(), seed=SEED)
+    assert "93" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def _raise(part: Any) -> Any:
+    raise RuntimeError("Ann is 93")
+
+
+@pytest.mark.parametrize("flow", [5, None, ["flow.yaml"], {"flow": "a"}])
+def test_what_is_no_flow_is_one_sentence(flow: Any) -> None:
+    for called in (af.run, search_flow, load_flow):
+        with pytest.raises(FlowError, match="a flow is named by the path of its file"):
+            called(flow)
+
+
+@pytest.mark.parametrize("pieces", ["false", "20"])
+def test_an_unknown_time_zone_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pieces: str
+) -> None:
+    table = pa.Table.from_pandas(people(), preserve_index=False)
+    times = pa.array([0] * len(table), pa.timestamp("us", tz="Mars/Phobos"))
+    pq.write_table(table.append_column("x", times), tmp_path / "people.parquet")
+    flow = write_flow(tmp_path, f"{{parquet: people.parquet, pieces: {pieces}}}")
+    assert af.run(flow, seed=SEED).ok, "the column is not named"
+    flow.write_text(flow.read_text().replace("pay: {", "x: {role: insensitive}, pay: {"))
+    words = "column 'x': has a time zone that is not known here; write its times as UTC"
+    with pytest.raises(DataError, match=words):
+        af.run(flow, seed=SEED)
+    status, _, err = shell(capsys, "schema", tmp_path / "people.parquet")
+    assert (status, words in err) == (2, True)
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.binary(2), pa.large_binary()])
+def test_bytes_are_not_published(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: Any) -> None:
+    table = pa.Table.from_pandas(people(), preserve_index=False)
+    content = pa.array([bytes([255, row]) for row in range(len(table))], kind)
+    pq.write_table(table.append_column("x", content), tmp_path / "people.parquet")
+    status, out, err = shell(capsys, "schema", tmp_path / "people.parquet")
+    assert (status, err) == (0, "")
+    assert "x: {role: identifier}" in out
+    flow = write_flow(tmp_path, "{parquet: people.parquet}")
+    flow.write_text(flow.read_text().replace("pay: {", "x: {role: identifier}, pay: {"))
+    assert af.run(flow, seed=SEED).ok
+
+
+def test_the_name_of_an_encoding_is_shortened(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    with pytest.raises(DataError, match="unknown encoding") as caught:
+        af.run(write_flow(tmp_path, f"{{csv: people.csv, encoding: {'x' * 5000}}}"), seed=SEED)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("workers", [-1, 0, 1025, True, 1.5])
+def test_workers_are_a_number_of_them(tmp_path: Path, workers: Any) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    flow = write_flow(tmp_path, "{csv: people.csv}")
+    for called in (af.run, read_and_expect):
+        with pytest.raises(ParameterError, match="workers is a number of at least 1"):
+            called(flow, workers=workers)
+    text = (
+        flow.read_text()
+        .replace("partition: {size: 16}\n", "")
+        .replace("algorithm: mondrian, k: 3", "loss: ncp")
+    )
+    more = "target: {loss: 0.9}\nmatrix: {anonymize.algorithm: [mondrian], anonymize.k: [3]}\n"
+    flow.write_text(text.replace(", report: 'out/people.html'", "") + more)
+    with pytest.raises(ParameterError, match="workers is a number of at least 1"):
+        search_flow(flow, workers=workers)

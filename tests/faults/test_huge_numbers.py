@@ -101,3 +101,38 @@ def test_a_flow_is_run(tmp_path: Path, pieces: str) -> None:
         "  - measure: [gcp, usefulness, row-types]\npublish: {table: out/t.csv, report: out/r.html}\n"
     )
     assert af.run(tmp_path / "flow.yaml", seed=SEED, workers=1).ok
+
+
+@pytest.mark.parametrize("pieces", ["false", "30"])
+def test_a_huge_partition_is_the_whole_table(tmp_path: Path, pieces: str) -> None:
+    people = frame(1.0)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    results = []
+    for size in (len(people), 10**20):
+        (tmp_path / "flow.yaml").write_text(
+            f"flow: huge\nversion: 1\ntable:\n  source: {{csv: people.csv, pieces: {pieces}}}\n  columns:\n"
+            "    x: {role: quasi-identifier, kind: numeric}\n    c: {role: quasi-identifier, kind: categorical}\n"
+            f"    s: {{role: sensitive}}\npartition: {{size: {size}}}\nsteps:\n  - anonymize: {{algorithm: mondrian, k: 5}}\n"
+            "publish: {table: out/t.csv}\n"
+        )
+        assert af.run(tmp_path / "flow.yaml", seed=SEED, workers=1, fresh=True).ok
+        results.append((tmp_path / "out" / "t.csv").read_bytes())
+    assert results[0] == results[1]
+
+
+def test_a_huge_partition_or_budget_in_python() -> None:
+    table = af.Table(
+        frame(1.0),
+        {
+            "x": {"role": "quasi-identifier", "kind": "numeric"},
+            "c": {"role": "quasi-identifier", "kind": "categorical"},
+            "s": {"role": "sensitive"},
+        },
+    )
+    whole = af.anonymize(table, "mondrian", k=5, seed=SEED).frame()
+    assert af.anonymize(table, "mondrian", k=5, seed=SEED, partition_size=10**20).frame().equals(whole)
+    assert len(af.compare(table, ["mondrian"], k=[5], partition_size=10**20)) == 1
+    assert af.anonymize(table, "two-phase", k=5, budget=1e308).frame().shape == whole.shape
+    assert (
+        af.anonymize(table, "mondrian", k=5, partition_size="auto", budget=1e308).frame().shape == whole.shape
+    )

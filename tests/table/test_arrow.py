@@ -181,3 +181,15 @@ def test_bad_frames_are_one_sentence() -> None:
         af.verify(people(), people(), k=3)
     with pytest.raises(ParameterError, match="say schema= of a frame"):
         af.measure(people(), table)
+
+
+def test_text_that_is_no_utf_8_is_one_sentence() -> None:
+    """Arrow compares nothing when a column is made of buffers."""
+    bad = pa.Array.from_buffers(
+        pa.utf8(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32).tobytes()), pa.py_buffer(b"\xff\xfe")]
+    )
+    table = pa.table({"age": pa.array([1]), "city": bad})
+    schema = {"city": {"role": "quasi-identifier", "kind": "categorical"}}
+    for used in (lambda: af.Table(table, schema), lambda: af.Schema.infer(table)):
+        with pytest.raises(DataError, match="column 'city': is not text in UTF-8"):
+            used()

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
+import anonflow as af
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.storage.pieces import Piece, read_piece, rewrite
 from anonflow.errors import AnonflowError, DataError, HierarchyError, SchemaError
@@ -431,3 +432,59 @@ def test_a_schemas_problems_carry_their_path() -> None:
         ("job", "max-with"),
     ]
     assert tuple(text for _, text in error.found) == error.problems == caught.value.problems
+
+
+def test_a_schema_is_guessed_of_names_that_a_table_takes() -> None:
+    """Two columns without a name were one column of the guess, and columns of two levels had a name that no table has."""
+    cells = np.arange(12).reshape(4, 3)
+    two_levels = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "z")])
+    for names, words in (
+        ([None, None, "b"], "some columns have no name"),
+        ([np.nan, np.nan, "b"], "some columns have no name"),
+        (["", "", "b"], "some columns have no name"),
+        (two_levels, "some column names are not text"),
+        (["a", "a", "b"], "column 'a' appears 2 times"),
+    ):
+        frame = pd.DataFrame(cells, columns=names)
+        for used in (
+            lambda frame=frame: Schema.infer(frame),
+            lambda frame=frame: Schema.advise(frame),
+            lambda frame=frame: Table(frame, {"b": qi("numeric")}),
+        ):
+            with pytest.raises(DataError, match=words):
+                used()
+
+
+def test_a_name_that_is_no_text_is_advice_for_python_too() -> None:
+    with pytest.raises(
+        SchemaError, match="a column's name is not text, or empty; in a file, put it in quotes"
+    ):
+        Schema({5: qi("numeric")})
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")  # few days, each of one person
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "days",
+    [
+        [dt.date(1850, 1, 1 + day) for day in range(12)],
+        [dt.date(1600, 1, 1 + day) for day in range(12)],
+        list(pd.date_range("1890-01-01", periods=12, tz="Europe/Berlin")),
+        list(pd.date_range("2020-03-28 20:00", periods=12, freq="h", tz="Europe/Berlin")),
+    ],
+    ids=["before 1900", "before 1677", "a zone before 1900", "a zone in spring"],
+)
+def test_dates_come_back_as_they_went_in(tmp_path: Path, days: list[Any], ending: str) -> None:
+    """Published as a column of its own, each is the same moment, with the same offset; as a QI it verifies."""
+    frame = pd.DataFrame({"day": days, "city": list("ab" * 6)})
+    schema = {"day": {"role": "sensitive"}, "city": qi("categorical")}
+    table = Table(frame, schema)
+    release = af.anonymize(table, "mondrian", k=2).release(seed=2**127)
+    release.write(tmp_path / f"r.{ending}")
+    assert af.verify(table, tmp_path / f"r.{ending}")
+    back = af.read_release(tmp_path / f"r.{ending}").frame["day"]
+    texts = [str(cell) for cell in back]
+    assert sorted(texts) == sorted(day.isoformat() for day in days)
+    shown = Table(frame, {"day": qi("numeric"), "city": {"role": "sensitive"}})
+    af.anonymize(shown, "mondrian", k=2).release(seed=2**127).write(tmp_path / f"q.{ending}")
+    assert af.verify(shown, tmp_path / f"q.{ending}")

@@ -224,6 +224,12 @@ def search(
         if state.least.flat[place] < state.loss:
             state.visit(tuple(int(level) for level in np.unravel_index(place, lattice.shape)))
     if state.best is None:
+        if state.mixed:
+            raise InfeasibleError(
+                "wherever few enough records are suppressed, the suppressed records are a class that is not diverse; ask for less "
+                "diversity, lower `limit` or k, or allow wider generalizations",
+                subject="full-domain",
+            )
         less = "" if part.sensitive is None else "ask for less diversity, "
         raise InfeasibleError(
             f"no levels within {'the boundaries' if levels is None else '`levels`'} suppress at most {state.most} records; raise `limit`, lower k, "
@@ -244,6 +250,8 @@ class _KnownNodes:
         Nodes whose groups were counted.
     best : Groups or None
         The node of least loss so far.
+    mixed : bool
+        Whether a node was refused only because its suppressed records are not diverse.
     """
 
     def __init__(self, lattice: Lattice, k: int, most: int, pool: bool) -> None:
@@ -251,6 +259,7 @@ class _KnownNodes:
         self.least = lattice.bound.copy()
         self.counted = np.zeros(lattice.shape, bool)
         self.best: Groups | None = None
+        self.mixed = False
 
     @property
     def loss(self) -> float:
@@ -282,6 +291,7 @@ class _KnownNodes:
         np.maximum(self.least[under], self.lattice.bound[under] + groups.more, out=self.least[under])
         if groups.suppressed <= self.most and groups.good and groups.loss < self.loss:
             self.best = groups
+        self.mixed |= groups.suppressed <= self.most and not groups.good
         return groups
 
     def climb(self, groups: Groups) -> None:

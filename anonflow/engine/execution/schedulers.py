@@ -23,10 +23,10 @@ from anonflow.engine.execution.presence import WorkerPresence
 from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
-from anonflow.errors import BUG, AnonflowError
+from anonflow.errors import BUG, AnonflowError, ParameterError
 from anonflow.system import block_interrupt, start_resource_tracker
 
-__all__ = ["Call", "Executor", "is_scheduler", "raised"]
+__all__ = ["Call", "Executor", "checked_workers", "is_scheduler", "raised"]
 
 READY = 180
 """Seconds that worker processes have to start and import the package."""
@@ -62,6 +62,21 @@ TRIED = 3
 def is_scheduler(name: str) -> bool:
     """Return whether that is a scheduler: threads, processes, or the address of a running one."""
     return re.fullmatch(SCHEDULER, name) is not None
+
+
+def checked_workers(workers: Any) -> int | None:
+    """Return a number of workers; None for one for each processor.
+
+    Raises
+    ------
+    ParameterError
+        If it is no whole number in its range.
+    """
+    if workers is None:
+        return None
+    if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= 1024:
+        raise ParameterError("workers is a number of at least 1 and at most 1024")
+    return workers
 
 
 @dataclass(frozen=True, eq=False)

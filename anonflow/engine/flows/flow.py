@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from anonflow.algorithms.anonymize import check_size
-from anonflow.algorithms.budget import AUTO, check_budget
+from anonflow.algorithms.budget import AUTO, MOST_SECONDS, check_budget
 from anonflow.algorithms.budget_choice import check_automatic
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.flows.addresses import is_address, shown_address
@@ -65,7 +65,8 @@ class Run:
     @property
     def budget(self) -> float | None:
         """The budget in seconds, if it leaves a choice."""
-        return self.partition.budget if self.anonymize.budget is None else self.anonymize.budget
+        seconds = self.partition.budget if self.anonymize.budget is None else self.anonymize.budget
+        return None if seconds is None else min(seconds, MOST_SECONDS)
 
 
 @dataclass(frozen=True, eq=False)

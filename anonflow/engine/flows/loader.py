@@ -69,6 +69,8 @@ def load_flow(
     ParameterError
         If a setting has another form.
     """
+    if not isinstance(path, str | PathLike):
+        raise FlowError(f"a flow is named by the path of its file, not by a {type(path).__name__}")
     document = overridden(strict_yaml.read(path, error=FlowError), settings)
     return flow_from(document, Path(fspath(path)), another_source=another_source)
 

@@ -29,6 +29,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
 from anonflow.engine.flows.addresses import normalized
 from anonflow.option import Option
+from anonflow.partition import MOST_RECORDS
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.table.files.read import DELIMITER
 from anonflow.table.per_unit import Recipe
@@ -202,7 +203,7 @@ def _partition_size(value: Any) -> Any:
         raise PydanticCustomError("partition_size", "a whole number, or auto")
     if value < 2:
         raise PydanticCustomError("greater_than_equal", "at least 2", {"ge": 2})
-    return value
+    return min(value, MOST_RECORDS)
 
 
 class PartitionSpec(_Spec):

@@ -21,6 +21,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.engine.execution.events import Cancelled, EventStream
 from anonflow.engine.execution.plan import refuse_early
+from anonflow.engine.execution.schedulers import checked_workers
 from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
@@ -105,7 +106,7 @@ class TargetSearch:
         self.trials: list[Trial] = []
         self.doing = ""
         self._space = space
-        self._workers = workers
+        self._workers = checked_workers(workers)
         self._scheduler = scheduler
         self._watch = watch or (lambda trial: None)
         self._stopped = threading.Event()

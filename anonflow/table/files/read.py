@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError, setting
+from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
 from anonflow.table.files.csv_form import AUTO, CsvForm, form_of
 from anonflow.table.files.statistics_files import READERS, read_statistics
@@ -234,7 +235,7 @@ def has_wide(column: pa.ChunkedArray) -> bool:
 
 
 def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None) -> None:
-    """Refuse columns of lists or structures that are needed.
+    """Refuse columns of lists or structures, or with an unknown time zone, that are needed.
 
     Parameters
     ----------
@@ -258,8 +259,25 @@ def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None)
         and not pa.types.is_run_end_encoded(field.type)
         and (named is None or field.name in named)
     ]
+    nested += [
+        f"column {field.name!r}: has a time zone that is not known here; write its times as UTC"
+        for field in fields
+        if pa.types.is_timestamp(field.type)
+        and not _is_time_zone(field.type.tz)
+        and (named is None or field.name in named)
+    ]
     if nested:
         raise DataError.collected(subject, nested)
+
+
+def _is_time_zone(name: str | None) -> bool:
+    """Return whether times with a time zone, or none, can be read."""
+    import pyarrow as pa
+
+    try:
+        return name is None or pa.lib.string_to_tzinfo(name) is not None
+    except (pa.ArrowException, ValueError, LookupError, OSError):
+        return False
 
 
 def not_parquet(name: object, error: Exception) -> DataError:
@@ -323,7 +341,13 @@ def parquet_fields(
             raise not_parquet(name, error) from None
         check_nested(f"{name}: cannot be used", fields, named)
         fields = pa.schema(
-            [field.with_type(pa.null()) if pa.types.is_nested(field.type) else field for field in fields]
+            [
+                field.with_type(pa.null())
+                if pa.types.is_nested(field.type)
+                or (pa.types.is_timestamp(field.type) and not _is_time_zone(field.type.tz))
+                else field
+                for field in fields
+            ]
         )
         _check_count(name, len(fields))
         _check_names(name, fields.names)
@@ -417,7 +441,9 @@ def csv_batches(
         form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener)
         delimiter, encoding = form.delimiter, form.encoding
     if not _is_encoding(encoding):
-        raise DataError(f"{name}: unknown encoding {encoding!r}; name one that Python knows, such as utf-8")
+        raise DataError(
+            f"{name}: unknown encoding {shorten(encoding)}; name one that Python knows, such as utf-8"
+        )
     encoding = codecs.lookup(encoding).name
     ragged: list[int] = []
 
@@ -676,7 +702,7 @@ def _check_names(name: str, columns: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for place, column in enumerate(columns, 1):
         first = seen.setdefault(column, place)
-        if first != place:
+        if first != place and column.strip():
             # name columns by position: if the header is missing, these are a person's values
             problems.append(f"{name}: columns {first} and {place} have the same name; rename one")
     if any(not column.strip() for column in columns):

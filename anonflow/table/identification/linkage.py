@@ -43,7 +43,7 @@ _EVIDENCE = math.log(1000)
 _STRAY = 0.05
 """The share of values that a curve does not explain."""
 
-_ZONED = re.compile(r"\d[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$", re.IGNORECASE | re.ASCII)
+_ZONED = re.compile(r"\d[T ]\d\d.*(Z|[+-]\d\d(:?\d\d){0,2})$", re.IGNORECASE | re.ASCII)
 """A time that says its distance from UTC."""
 
 

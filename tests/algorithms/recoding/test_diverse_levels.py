@@ -249,3 +249,17 @@ def test_a_flow_chooses_diverse_levels_in_memory_and_in_pieces(tmp_path: Path) -
         assert report.ok
         seen.append((tmp_path / "out" / f"{name}.csv").read_bytes())
     assert seen[0] == seen[1]
+
+
+def test_suppressed_records_that_are_not_diverse_are_named() -> None:
+    """The limit is not the reason: everybody might be suppressed."""
+    table = people("xyxyxyxyxyxxxyyxyx", "aaaaaaaaaabbbccccc")
+    target = target_of("l-diversity", {"l": 2}, np.array([0.5, 0.5]))
+    values = (table.frame["ill"] == "y").to_numpy(np.int64)[:, None]
+    part = Partition(
+        table.records, "ncp", np.random.default_rng(1), SensitiveValues(Targets((target,)), values)
+    )
+    with pytest.raises(InfeasibleError) as caught:
+        search(part, 3, 1.0, levels={"town": "values"})
+    assert "the suppressed records are a class that is not diverse" in str(caught.value)
+    assert "suppress at most" not in str(caught.value)
