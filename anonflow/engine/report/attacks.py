@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.registers import with_registers
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
-from anonflow.risk.attack import KEYS, frame_of, row_of
+from anonflow.risk.attack import frame_of, is_publishable, row_of
 from anonflow.risk.attacker import percent
 from anonflow.table import Table
 from anonflow.table.frame import WholeOwners
@@ -34,7 +34,6 @@ __all__ = [
     "attacked",
     "attacked_part",
     "is_attacked",
-    "is_publishable",
     "part_of_release",
     "publishable",
     "sampled",
@@ -314,13 +313,6 @@ def publishable(attacks: pd.DataFrame | None, listed: bool) -> list[dict[str, An
         return []
     rows = [{str(key): value for key, value in row.items()} for row in attacks.to_dict("records")]
     return [row for row in rows if is_publishable(row)]
-
-
-def is_publishable(row: Mapping[str, Any]) -> bool:
-    """Return whether the figures of an attacker are counted on the rows and their lists alone."""
-    kind = risk.ATTACKERS.get(row["attacker"])
-    by_all_keys = not isinstance(row.get(KEYS), str)  # other keys have no lists
-    return kind is not None and by_all_keys and not (kind.needs_truth or kind.needs_originals)
 
 
 def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:

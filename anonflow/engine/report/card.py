@@ -15,10 +15,9 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
 from anonflow.criteria.verify import verify
-from anonflow.engine.report.attacks import is_publishable
 from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.release import Release
-from anonflow.risk.attack import OF_THE_ROW, row_of
+from anonflow.risk.attack import OF_THE_ROW, is_publishable, row_of
 from anonflow.risk.attack_context import PAIRS
 from anonflow.risk.attackers.linkable import published
 from anonflow.table import Table
