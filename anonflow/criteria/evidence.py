@@ -247,11 +247,14 @@ class Evidence:
 
     @cached_property
     def exempt(self) -> np.ndarray:
-        """Blank rows that are exempt from k-anonymity: all of them if they are fewer than k, else none."""
+        """Blank rows that are exempt from k-anonymity: all of them if they are fewer than k, else none.
+
+        Where units have several rows, fewer than k times the most rows of a unit.
+        """
         blanks = int(self.blank.sum())
         if not blanks:
             return self.blank
-        if blanks < self.need_k("covers"):
+        if blanks < self.need_k("covers") * self.table.unit_rows:
             return self.blank
         return np.zeros(self.rows, bool)
 
@@ -279,7 +282,7 @@ class Evidence:
             return blank
         if self.certified and self.listing is not None and self.k is not None:
             # only records with too few matches are suppressed: others may have "*" as a value
-            blank &= self.listing.degrees < self.k
+            blank &= self.listing.degrees < self.k * self.table.unit_rows
             return np.asarray(
                 blank & np.logical_and.reduce([_stars(self.frame[name]) for name in self.others])
             )

@@ -135,7 +135,11 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
         if table.unit is not None:
             hidden = int(anonymization.suppressed.sum())
             chance = chances_of_lists(
-                anonymization.matches, anonymization.classes, anonymization.suppressed, hidden, result.k
+                anonymization.matches,
+                anonymization.classes,
+                anonymization.suppressed,
+                hidden,
+                result.k * table.unit_rows,
             )
             if chance is not None:
                 at = np.flatnonzero(~np.isnan(chance))
@@ -146,7 +150,7 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             session.fingerprint,
             part,
             result.guarantee,
-            listed_sizes(result),
+            listed_sizes(result, table.unit_rows),
             result.k,
             session.seed,
             named,
@@ -267,13 +271,13 @@ def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> 
     return review(flow, table, report, report.results[picked.number])
 
 
-def listed_sizes(result: RunResult) -> list[tuple[int, int]]:
-    """Return how many people are listed by how many rows; of fewer than k suppressed ones nothing is published."""
+def listed_sizes(result: RunResult, unit_rows: int = 1) -> list[tuple[int, int]]:
+    """Return how many people are listed by how many rows; of fewer than k suppressed units nothing is published."""
     counts, suppressed = dict(result.sizes), result.suppressed
     if counts and suppressed:
         own = 1 if result.kind == "matches" else suppressed
         counts[own] = counts.get(own, 0) - suppressed
-        if suppressed >= result.k:
+        if suppressed >= result.k * unit_rows:
             counts[suppressed] = counts.get(suppressed, 0) + suppressed
     return sorted((rows, people) for rows, people in counts.items() if people > 0)
 

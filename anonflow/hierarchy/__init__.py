@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anonflow.hierarchy.hierarchy import Hierarchy
+from anonflow.hierarchy.hierarchy import EMPTY, Hierarchy
 from anonflow.hierarchy.wording import number_text
 
-__all__ = ["Hierarchy", "number_text"]
+__all__ = ["EMPTY", "Hierarchy", "number_text"]

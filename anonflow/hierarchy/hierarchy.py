@@ -18,7 +18,10 @@ from anonflow.hierarchy.tree import preorder
 from anonflow.hierarchy.wording import fail, plural, shorten
 from anonflow.whole_file import write_whole
 
-__all__ = ["Hierarchy"]
+__all__ = ["EMPTY", "Hierarchy"]
+
+EMPTY = "\0"
+"""How the label of a leaf begins that no value has."""
 
 Ints = npt.NDArray[np.int32]
 
@@ -67,9 +70,8 @@ class Hierarchy:
     a leaf and an inner node is therefore refused, but for one repeated in neighbouring columns of a
     CSV row, which is one node.
 
-    A node with a single child has the run of its child. Both stay, so that either can be named (in a
-    boundary, in a release that is read back), but `lca`, `closure` and with them labels and costs use
-    the lowest node of a run.
+    A node with a single child has the run of its child, and `lca` and `closure` use the lowest node of a run. The
+    hierarchy of a coded column is :meth:`spread`: there every node has a run of its own.
 
     Arrays are read-only. Building takes O(m) time and memory; the table behind `lca`, made at its first
     use, O(n log n), which is 7 MB for 100,000 leaves.
@@ -591,6 +593,18 @@ class Hierarchy:
         if not new:
             return self
         return Hierarchy([*self.labels, *new], [*self.parent.tolist(), *[0] * len(new)])
+
+    def spread(self) -> Hierarchy:
+        """Return this hierarchy with one more leaf, which no value has, below every node with a single child.
+
+        Then every node has a run of its own: a run says at which level it is, not only which values are below it. The leaf
+        stands after those of the child, and begins with :data:`EMPTY`. Without such nodes it is the same hierarchy.
+        """
+        only = np.flatnonzero(np.bincount(self.parent[1:], minlength=self.n_nodes) == 1).tolist()
+        if not only:
+            return self
+        labels = [*self.labels, *(EMPTY + self.labels[node] for node in only)]
+        return Hierarchy(labels, [*self.parent.tolist(), *only])
 
     def restricted(self, labels: Iterable[str]) -> Hierarchy:
         """Return this hierarchy with only the given leaves, in its own order, and the nodes above them.

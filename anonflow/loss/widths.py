@@ -19,6 +19,8 @@ def _by_width(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 
 
 def _by_values(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    if domain.hierarchy is not None:  # its points count the leaves that values can have
+        return (domain.points[hi] - domain.points[lo]) / (domain.width or 1.0)
     return (hi - lo) / float(domain.size - 1)
 
 

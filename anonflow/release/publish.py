@@ -79,7 +79,8 @@ def publish(
     Release
         n rows. All published columns besides the quasi-identifiers go together from one original to a row: along an
         assignment drawn from the matches, by a uniform permutation inside each class, or, where a method has neither,
-        with the record's own. Fewer than k suppressed records have ``*`` there.
+        with the record's own. Fewer than k suppressed records have ``*`` there, where people have several rows fewer
+        than k times the most rows of a person: otherwise all of them may be the rows of few people.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def publish(
         anonymization.classes,
         suppressed,
     )
-    hidden = 0 < int(suppressed.sum()) < anonymization.k
+    hidden = 0 < int(suppressed.sum()) < anonymization.k * table.unit_rows
     origin = rows.origin(words)
     alone = np.flatnonzero(suppressed)
     origin[alone] = permute_suppressed(alone, words)

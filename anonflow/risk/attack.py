@@ -231,6 +231,13 @@ def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
     return row
 
 
+def is_publishable(row: Mapping[str, Any]) -> bool:
+    """Return whether the figures of an attacker are counted on the rows and their lists alone."""
+    kind = ATTACKERS.get(row["attacker"])
+    by_all_keys = not isinstance(row.get(KEYS), str)  # other keys have no lists
+    return kind is not None and by_all_keys and not (kind.needs_truth or kind.needs_originals)
+
+
 def attackers_of(named: Any, register: pd.DataFrame | None = None) -> list[Attacker]:
     """Return attackers from names, mappings and objects.
 

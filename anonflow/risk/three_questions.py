@@ -208,7 +208,7 @@ def _sizes(rows: Generalization, columns: Collection[str]) -> np.ndarray:
     sizes = np.zeros(rows.n)
     for t, a in enumerate(layout.ranges.tolist()):
         if rows.domains[a].column in columns:
-            sizes += np.log(np.maximum(rows.hi[t] - rows.lo[t] + 1, 1))
+            sizes += np.log(np.maximum(rows.domains[a].values_in(rows.lo[t], rows.hi[t]), 1))
     for t, a in enumerate(layout.sets.tolist()):
         if rows.domains[a].column in columns:
             sizes += np.log(np.maximum(counts[t], 1))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from anonflow.errors import DataError, HierarchyError, SchemaError
-from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy import EMPTY, Hierarchy
 from anonflow.table.domain import (
     NUMBER_MEMBER,
     WHOLE,
@@ -148,6 +148,7 @@ def stand_in(column: Column, folder: Path) -> Domain | None:
                 return None
             if "" not in tree.leaves:  # a missing value is a leaf of its own, below the root
                 tree = tree.extended("")
+            tree = tree.spread()
         case "positions" | None:
             return None
     labels = ("0", "1") if tree is None else tree.leaves
@@ -393,6 +394,7 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
             f"column {column.name!r}: only the root of its hierarchy may be called {WHOLE!r}"
         )
     tree.check_values(values, column.name, np.bincount(codes, minlength=len(values)).tolist())
+    tree = tree.spread()
     leaf = tree.leaf_indexes(values)[codes]
     counts = np.bincount(leaf, minlength=len(tree.leaves)).astype(np.int64)
     bound = None
@@ -412,7 +414,8 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
             f"column {column.name!r}: a boundary is below level {column.at_least}, at which it is published at least; lower "
             "at-least, or widen the boundary"
         )
-    points = np.arange(len(tree.leaves), dtype=np.float64)
+    # a leaf that no value can have adds no width
+    points = np.cumsum([not label.startswith(EMPTY) for label in tree.leaves]) - 1.0
     domain = Domain(
         column.name,
         "hierarchy",

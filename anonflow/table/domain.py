@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from anonflow.hierarchy import Hierarchy, number_text
+from anonflow.hierarchy import EMPTY, Hierarchy, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,6 +149,21 @@ class Domain:
     def width(self) -> float:
         """Largest minus smallest point; 0 where there is at most one value."""
         return float(self.points[-1] - self.points[0]) if self.size else 0.0
+
+    @cached_property
+    def has_value(self) -> np.ndarray:
+        """Which codes a value can have, shape (D,), bool: not a leaf that only marks a level of a hierarchy."""
+        if self.kind != "hierarchy":
+            return np.ones(self.size, bool)
+        return np.array([not label.startswith(EMPTY) for label in self.labels], bool)
+
+    @cached_property
+    def _values_before(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self.has_value)]).astype(np.int64)
+
+    def values_in(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        """Return how many values runs of codes cover, of the shape of `lo`; at most 0 for an empty run."""
+        return np.asarray(self._values_before[np.asarray(hi) + 1] - self._values_before[lo])
 
     @cached_property
     def _code_of(self) -> dict[str, int]:

@@ -313,6 +313,14 @@ class Table:
         """The unit of each row, labels 0.., shape (n,), int64; None if each row counts as a person."""
         return self._labels(self.schema.unit_column)
 
+    @property
+    def unit_rows(self) -> int:
+        """Rows of the unit that has most of them; 1 if each row counts as a person.
+
+        Of fewer than k times so many suppressed records nothing is published: one unit may have more than 1/k of them.
+        """
+        return 1 if self.unit is None or not self.n else int(np.bincount(self.unit).max())
+
     @cached_property
     def household(self) -> np.ndarray | None:
         """The household of each row's person, labels 0.., shape (n,), int64; None without such a column."""

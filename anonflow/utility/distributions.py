@@ -120,8 +120,10 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
             published = _spread_widths(domain.points[lo], domain.points[hi], count, edges)
             labels = _interval_texts(edges, domain)
         else:
-            published = _spread_runs(lo, hi, count, domain.size)
-            labels = list(domain.labels)
+            each = count / np.maximum(domain.values_in(lo, hi), 1)
+            published = _spread_runs(lo, hi, each, domain.size)[domain.has_value]
+            original = original[domain.has_value]
+            labels = [label for label, value in zip(domain.labels, domain.has_value, strict=True) if value]
     if missing:
         labels = [*labels, MISSING]
         # a record with a code may be published as one; a missing number is only ever covered by the whole domain
@@ -147,9 +149,8 @@ def _distinct(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np
     return key // size, key % size, count.astype(np.float64)
 
 
-def _spread_runs(lo: np.ndarray, hi: np.ndarray, count: np.ndarray, size: int) -> np.ndarray:
-    """Return each run's count, evenly over its codes, shape (size,)."""
-    each = count / (hi - lo + 1)
+def _spread_runs(lo: np.ndarray, hi: np.ndarray, each: np.ndarray, size: int) -> np.ndarray:
+    """Return the sum over the runs of what each adds to its codes, shape (size,)."""
     steps = np.bincount(lo, each, size + 1) - np.bincount(hi + 1, each, size + 1)
     return np.maximum(np.cumsum(steps)[:size], 0.0)
 

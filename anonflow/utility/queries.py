@@ -166,7 +166,6 @@ def estimates(queries: Sequence[Query], generalization: Generalization) -> np.nd
     independent of each other. O(queries n).
     """
     layout = generalization.layout
-    lengths = np.maximum(generalization.hi - generalization.lo + 1, 1).astype(np.float64)
     members = np.maximum(generalization.counts(), 1).astype(np.float64)
     totals = np.empty(len(queries))
     for number, query in enumerate(queries):
@@ -175,8 +174,14 @@ def estimates(queries: Sequence[Query], generalization: Generalization) -> np.nd
             t = layout.row_of_range.get(condition.qi)
             if t is not None:
                 first, last = condition.run
-                both = np.minimum(generalization.hi[t], last) - np.maximum(generalization.lo[t], first) + 1
-                share *= np.maximum(both, 0) / lengths[t]
+                domain, lo, hi = (
+                    generalization.domains[condition.qi],
+                    generalization.lo[t],
+                    generalization.hi[t],
+                )
+                # of runs that do not meet, the end lies before the start
+                both = domain.values_in(np.maximum(lo, first), np.minimum(hi, last))
+                share *= np.maximum(both, 0) / np.maximum(domain.values_in(lo, hi), 1)
                 if generalization.domains[condition.qi].has_codes:
                     # a number is one of the members of the set of codes that stands beside
                     share /= members[layout.place_of_set[condition.qi + 1]]

@@ -113,3 +113,68 @@ def test_full_domain_starts_at_the_level() -> None:
     )
     with pytest.raises(ParameterError):
         af.anonymize(table, "full-domain", k=2, limit=2)
+
+
+# --- a node with one child is a node of its own level ---------------------------------------------------------
+
+WARDS = {"*": {"hospital A": {"medicine": ["cardiology", "oncology"], "surgery": ["trauma"]}, "clinic B": {"nephrology": ["dialysis"]}}}  # fmt: skip
+
+
+def wards(**more: Any) -> af.Table:
+    cells = ["cardiology", "oncology", "trauma", "trauma", "dialysis", "dialysis"]
+    ward = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": {"nested": WARDS}, **more}
+    return af.Table(pd.DataFrame({"ward": cells}), {"ward": ward})
+
+
+@pytest.mark.parametrize(
+    "method", ["mondrian", "k-member", "greedy", "full-domain", "local-recoding", "pattern-guided"]
+)
+def test_a_node_with_one_child_is_published_at_least(method: str) -> None:
+    """`at-least: 1` published the leaves trauma and dialysis."""
+    table = wards(**{"at-least": 1})
+    anonymization = af.anonymize(table, method, k=2)
+    assert anonymization.frame()["ward"].tolist() == ["medicine"] * 2 + ["surgery"] * 2 + ["nephrology"] * 2
+    assert af.verify(table, anonymization)
+
+
+@pytest.mark.parametrize(
+    ("level", "cells", "height", "ncp"),
+    [
+        ("level 1", ["medicine", "medicine", "surgery", "surgery", "nephrology", "nephrology"], 1 / 3, 1 / 9),
+        ("level 2", ["hospital A"] * 4 + ["clinic B"] * 2, 2 / 3, 4 / 9),
+        ("*", ["*"] * 6, 1.0, 1.0),
+    ],
+)
+def test_one_level_has_the_labels_of_this_level(
+    level: str, cells: list[str], height: float, ncp: float
+) -> None:
+    """A level mixed hospital A with dialysis, true labels were refused, and heights were those of the child."""
+    table = wards()
+    anonymization = af.anonymize(table, "full-domain", k=2, levels={"ward": level}, limit=1.0)
+    assert anonymization.frame()["ward"].tolist() == cells
+    assert anonymization.loss("height") == pytest.approx(height)
+    assert anonymization.loss("ncp") == pytest.approx(ncp)
+    release = pd.DataFrame({"ward": cells})
+    for lowest in ({}, {"at-least": 1}):
+        assert af.verify(wards(**lowest), release, ["covers", "k-anonymity"], k=2)
+    again = af.verify(wards(**{"at-least": 1}), pd.DataFrame({"ward": ["medicine", "medicine", "trauma", "trauma", "surgery", "surgery"]}), ["covers"], k=2)  # fmt: skip
+    assert not again
+
+
+def test_a_boundary_names_a_node_with_one_child() -> None:
+    table = wards(boundary=["medicine", "surgery", "nephrology"])
+    for method in ("mondrian", "greedy"):
+        cells = af.anonymize(table, method, k=2).frame()["ward"].tolist()
+        assert cells == ["medicine", "medicine", "trauma", "trauma", "dialysis", "dialysis"]
+
+
+def test_a_node_with_one_child_counts_its_values_once() -> None:
+    """Its run is longer than its child's; what it covers is the same value."""
+    domain = wards().domains[0]
+    assert domain.size == 7
+    assert domain.has_value.sum() == 4
+    lo, hi = domain.hierarchy.first, domain.hierarchy.last
+    values = dict(zip(domain.hierarchy.labels, domain.values_in(lo, hi).tolist(), strict=True))
+    assert (values["surgery"], values["trauma"], values["hospital A"], values["*"]) == (1, 1, 3, 4)
+    plain = wards(hierarchy={"nested": {"*": {"x": ["cardiology", "oncology"], "y": ["trauma", "dialysis"]}}})
+    assert plain.domains[0].hierarchy == plain.domains[0].hierarchy.spread()

@@ -602,3 +602,28 @@ def test_suppressed_rows_that_are_a_class_count_for_their_people() -> None:
         "share-at-risk"
     ]
     assert finding.detail == "a share of 1 of the people is above 0.3"
+
+
+@pytest.mark.parametrize("method", ["mondrian", "k-member", "greedy", "two-phase"])
+def test_suppressed_rows_of_fewer_than_k_people_show_nothing(method: str) -> None:
+    """They are k rows, and all of them were published with their values; also where one of two people has most of them."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": rng.integers(18, 60, 48), "ill": rng.choice(list("uvw"), 48)})
+    for rows in (3, 4):
+        own = frame.assign(person=np.arange(48) // 3)
+        own.loc[: rows - 1, "age"] = [90, 93, 97, 95][:rows]
+        schema = {
+            "age": {"role": "quasi-identifier", "kind": "numeric", "max-width": 12},
+            "ill": {"role": "sensitive"},
+            "person": {"role": "unit"},
+        }
+        table = af.Table(own, schema)
+        anonymization = af.anonymize(table, method, k=3, seed=SEED)
+        assert 3 <= anonymization.suppressed.sum() < 9
+        release = anonymization.release(seed=SEED)
+        shown = release.frame
+        assert (shown.loc[shown["age"] == "*", "ill"] == "*").all()
+        assert af.verify(table, release, ["covers", "guarantee", "units"], certificate=release.certificate)
+        assert af.verify(
+            table, shown, ["covers", "k-anonymity" if method in ("mondrian", "k-member") else "units"], 3
+        )

@@ -253,7 +253,7 @@ def _rescaled(domain: Domain, lowest: int, highest: int) -> float:
         return 1.0 / float(points[highest] - points[lowest])
     # all leaves of a hierarchy are public, but not whether a blank was added to them
     blank = domain.labels[-1] == "" and highest < domain.size - 1
-    return (domain.size - 1) / max(domain.size - 1 - blank, 1)
+    return domain.width / max(domain.width - blank, 1.0)
 
 
 def _by_column(domains: Sequence[Domain], *shares: np.ndarray) -> tuple[ColumnLoss, ...]:

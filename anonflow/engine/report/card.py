@@ -371,7 +371,7 @@ def plausible(anonymization: Anonymization, context: risk.AttackContext, seed: i
         return None
     else:
         row = np.argsort(context.without_truth(rng).judged())
-    if 0 < suppressed.sum() < min(anonymization.k, table.n):
+    if 0 < suppressed.sum() < min(anonymization.k * table.unit_rows, table.n):
         row[suppressed] = rng.choice(row[~suppressed], int(suppressed.sum()))
     others = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
     return replace(anonymization, table=table.with_others(others))

@@ -68,8 +68,10 @@ def with_drawn_values(anonymization: Anonymization, rng: np.random.Generator) ->
                 drawn = _numbers(domain, lo, hi, hidden[a], ends, rng)
             else:
                 if domain.kind == "hierarchy":  # all its leaves are public, but not whether a blank is there
-                    leaves = [code for code, label in enumerate(domain.labels) if label]
-                    ends = np.union1d(ends, np.array(leaves, np.int64))
+                    leaves = np.flatnonzero(
+                        domain.has_value & np.array([label != "" for label in domain.labels])
+                    )
+                    ends = np.union1d(ends[domain.has_value[ends]], leaves)
                 drawn = _labels(domain, _codes(lo, hi, hidden[a], ends, rng))
         columns.setdefault(domain.column, []).append(drawn)
     cells = {name: parts[0] if len(parts) == 1 else _joined(parts) for name, parts in columns.items()}

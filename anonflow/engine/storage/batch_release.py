@@ -96,6 +96,8 @@ class ReleaseContext:
         Other columns that may be unique together, those with the most values first.
     units : str or None
         The file with the unit and the household of each position, if people have several rows.
+    unit_rows : int
+        Rows of the unit that has most of them.
     """
 
     schema: Schema
@@ -115,6 +117,7 @@ class ReleaseContext:
     drawn: bool = True
     together: tuple[str, ...] = ()
     units: str | None = None
+    unit_rows: int = 1
 
     @property
     def dealt(self) -> str:
@@ -129,7 +132,12 @@ class ReleaseContext:
     @property
     def blanks(self) -> bool:
         """Whether suppressed records are so few that their other columns are hidden, too."""
-        return 0 < self.suppressed < self.k
+        return 0 < self.suppressed < self.enough
+
+    @property
+    def enough(self) -> int:
+        """Suppressed records of which other columns are published: no unit has more than 1/k of so many."""
+        return self.k * self.unit_rows
 
     @property
     def words(self) -> RandomWords:
@@ -367,7 +375,9 @@ def named_batch(context: ReleaseContext, stored: StoredBatch) -> tuple[np.ndarra
     """
     drawn = _DrawnBatch(context, stored)
     whole = drawn.whole
-    chance = chances_of_lists(whole.matches, whole.classes, whole.suppressed, context.suppressed, context.k)
+    chance = chances_of_lists(
+        whole.matches, whole.classes, whole.suppressed, context.suppressed, context.enough
+    )
     return drawn.positions, chance
 
 

@@ -172,7 +172,7 @@ def _attacked(
         session.fingerprint,
         part,
         result.guarantee,
-        listed_sizes(result),
+        listed_sizes(result, context.unit_rows),
         result.k,
         session.seed,
         people,
@@ -300,8 +300,9 @@ def _context(
     weak = totals.texts.get("warning")
     if weak:
         session.warn(weak)
+    unit_rows = _unit_rows(units)
     kinds = {
-        name: published_kind(name, fields[name], scanned, 0 < totals.suppressed < result.k)
+        name: published_kind(name, fields[name], scanned, 0 < totals.suppressed < result.k * unit_rows)
         for name in table.columns
         if schema[name].role != "quasi-identifier"
     }
@@ -311,7 +312,13 @@ def _context(
         schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
         tuple(with_patterns(read_criteria(session.flow.criteria, totals.guarantee), options)), table.n, totals.suppressed,
         seed, key, place.spill, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (), units=units,
+        unit_rows=unit_rows,
     )  # fmt: skip
+
+
+def _unit_rows(units: str | None) -> int:
+    """Return the rows of the unit that has most of them."""
+    return 1 if units is None else int(np.bincount(np.load(units, mmap_mode="r")[0]).max())
 
 
 def _draw(
@@ -377,7 +384,7 @@ def check_made(
     context = ReleaseContext(
         table.schema, table.domains, table.columns, kinds, run_plan.run.anonymize.k, totals.guarantee,
         run_plan.run.anonymize.algorithm, tuple(criteria), table.n, totals.suppressed, b"", "", place.spill,
-        scanned.texts(), False, units=units,
+        scanned.texts(), False, units=units, unit_rows=_unit_rows(units),
     )  # fmt: skip
     calls = (
         Call(check_batch, (stored,), "verify", stored.batch.number)
@@ -408,7 +415,7 @@ def _with_hidden(context: ReleaseContext, batches: Sequence[BatchDrawn]) -> tupl
             column = criterion.parameters.get("column")
             findings += [
                 of_one_class(declared, criterion.parameters, name, shown[name], context.overall[name])
-                if context.suppressed >= context.k
+                if context.suppressed >= context.enough
                 else None
                 for name in (sensitive if column is None else [str(column)])
             ]
@@ -429,7 +436,7 @@ def _with_hidden(context: ReleaseContext, batches: Sequence[BatchDrawn]) -> tupl
 
 def _units_of_suppressed(context: ReleaseContext, batches: Sequence[BatchDrawn]) -> Finding | None:
     """Return whether no unit has more than 1/k of the suppressed records; None if they are not published."""
-    if context.units is None or context.suppressed < context.k:
+    if context.units is None or context.suppressed < context.enough:
         return None
     most = int(np.bincount(np.concatenate([done.hidden_units for done in batches])).max())
     holds = most * context.k <= context.suppressed

@@ -212,8 +212,9 @@ def chances_of_lists(
     classes : numpy.ndarray, shape (n,), int64, or None
     suppressed : numpy.ndarray, shape (n,), bool
     hidden : int
-        Number of suppressed records of the whole table; if it is less than k, nothing of them is published.
+        Number of suppressed records of the whole table.
     k : int
+        Of fewer suppressed records nothing is published.
 
     Returns
     -------

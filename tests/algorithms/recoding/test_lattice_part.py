@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,6 @@ import pytest
 import anonflow as af
 from anonflow.algorithms.recoding.lattice_part import lattice_part
 from anonflow.algorithms.recoding.lattice_view import lattice_view
-from anonflow.engine.execution.result import RunResult
-from anonflow.engine.report.report import detail_of
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.strategies import CITIES, city_tree, loop
 
@@ -99,18 +96,6 @@ def test_the_picture_counts_for_the_owner_alone() -> None:
     assert "★ optimum, this run" in published
     assert "Levels of the columns" in anon._repr_html_()
     assert "Levels of the columns" not in af.anonymize(table_of(), "mondrian", k=4)._repr_html_()
-
-
-def test_a_published_report_has_no_levels_of_a_diverse_run() -> None:
-    """Which levels are diverse tells of the sensitive values, and is in no file."""
-    plain = af.anonymize(table_of(), "full-domain", k=4, limit=0.2, widths=WIDTHS)
-    result = RunResult(0, "run", "full-domain", plain.guarantee, 4, plain.n)
-    shown = [
-        detail_of(replace(result, anonymization=anon), False)["lattice"]
-        for anon in (plain, af.diversify(plain, "l-diversity", l=1.9))
-    ]
-    assert "this run" in str(shown[0])
-    assert shown[1] is None
 
 
 def test_names_of_columns_are_no_markup() -> None:
