@@ -200,13 +200,6 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *more])
 
 
-def is_publishable(row: Mapping[str, Any]) -> bool:
-    """Return whether the figures of an attacker are counted on the rows and their lists alone."""
-    kind = ATTACKERS.get(row["attacker"])
-    by_all_keys = not isinstance(row.get(KEYS), str)  # other keys have no lists
-    return kind is not None and by_all_keys and not (kind.needs_truth or kind.needs_originals)
-
-
 def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
     """Return a success as a row of :func:`attack`'s frame."""
     low, high = success.interval
