@@ -488,3 +488,16 @@ def test_dates_come_back_as_they_went_in(tmp_path: Path, days: list[Any], ending
     shown = Table(frame, {"day": qi("numeric"), "city": {"role": "sensitive"}})
     af.anonymize(shown, "mondrian", k=2).release(seed=2**127).write(tmp_path / f"q.{ending}")
     assert af.verify(shown, tmp_path / f"q.{ending}")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_without_a_name_do_not_have_the_same_name(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"people.{ending}"
+    if ending == "csv":
+        path.write_text(",,b\n1,2,3\n")
+    else:
+        pq.write_table(pa.table([pa.array([1])] * 3, names=["", "", "b"]), path)
+    with pytest.raises(DataError) as caught:
+        read_frame(path)
+    assert "no name" in str(caught.value)
+    assert "same name" not in str(caught.value)

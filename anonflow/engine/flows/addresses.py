@@ -89,7 +89,7 @@ def overwriting(place: PurePath, taken: Mapping[PurePath, str]) -> str | None:
     for other, role in taken.items():
         if place == other:
             return f"would be written over {role}"
-        if place.is_relative_to(other):
+        if place.is_relative_to(other) and not (isinstance(other, Path) and other.is_file()):
             return f"lies inside {role}"
     return None
 
