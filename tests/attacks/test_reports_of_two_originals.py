@@ -291,6 +291,8 @@ PLAIN = "out/report.html"
 NUMBERS = "kind: numeric, max-width: 12"
 WIDE = "kind: numeric"
 INTERVALS = "kind: hierarchy, hierarchy: {intervals: {step: 10, levels: 3}}"
+TENS = ", ".join(f"d{ten}: {[str(age) for age in range(ten, ten + 10)]}" for ten in range(10, 100, 10))
+NESTED = f"kind: hierarchy, hierarchy: {{nested: {{all: {{{TENS}}}}}}}"
 FULL = "algorithm: full-domain, k: 5, limit: 0.1"
 
 
@@ -322,6 +324,7 @@ def published_of(
     [
         (FULL, INTERVALS, "suppression", PLAIN, "age", [75, 97]),
         (FULL, INTERVALS, "suppression", EMA, "age", [75, 97]),
+        (FULL, NESTED, "suppression", EMA, "age", [75, 97]),
         ("algorithm: mondrian, k: 5", NUMBERS, "categorical", PLAIN, "age", [81, 97]),
         ("algorithm: mondrian, k: 5", NUMBERS, "categorical", EMA, "age", [81, 97]),
         ("algorithm: mondrian, k: 5", NUMBERS, "categorical", PLAIN, "work", ["c", "d"]),

@@ -70,12 +70,6 @@ def limits_of(*guarantees: str) -> list[str]:
 PATTERNS = 60
 """Patterns of suppression that a report shows."""
 
-OF_NUMBERS = {
-    "sse": "squared distance of numbers from the published ones, as a share of that from their mean (SSE / SST)",
-    "variance-kept": "variance of the published numbers, as a share of that of the originals",
-}
-"""Numeric measures that a report shows if they were computed, with their labels."""
-
 MEANS = (
     "{}: the cells are means or medians of classes. Their variance is smaller than that of people's numbers, and so are "
     "standard errors and p-values that are computed from them. The information loss leaves them out. An attacker who knows the numbers of all others in a class computes the last one from a mean."
