@@ -349,11 +349,13 @@ class Hierarchy:
         )
 
     def children(self, node: int) -> Ints:
-        """Return node ids of the children of `node`, in order; empty for a leaf."""
+        """Return node ids of the children of `node`, in order; empty for a leaf. Leaves of :meth:`spread` are none."""
         if self._children is None:
+            nodes = np.flatnonzero([not label.startswith(EMPTY) for label in self.labels[1:]]) + 1
+            parents = self.parent[nodes]
             start = np.zeros(self.n_nodes + 1, dtype=np.int64)
-            np.cumsum(np.bincount(self.parent[1:], minlength=self.n_nodes), out=start[1:])
-            ids = (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
+            np.cumsum(np.bincount(parents, minlength=self.n_nodes), out=start[1:])
+            ids = nodes[np.argsort(parents, kind="stable")].astype(np.int32)
             ids.setflags(write=False)
             self._children = ids, start.astype(np.int32)
         ids, offsets = self._children
