@@ -1,7 +1,7 @@
-"""Diversity of freeform releases: what it costs, closed into classes and blind, in one partition and in many.
+"""Diversity of freeform releases: what it costs, as classes and blind, in one partition and in many.
 
-Adult's complete rows, `greedy`, k = 5: the information loss before and after, beside that of diverse `k-member`, how
-many people's values are known before, how many records become classes, and the bound of the refusal rate. The
+Adult's complete rows, `greedy`, k = 5: the information loss before and after, how
+many people's values are known before, and the bound of the refusal rate. The
 sensitive column is the salary class (75% have one value; eight quasi-identifiers), or the occupation (14 values; seven).
 Beside it `greedy-cka`, whose classes are united afterwards or take different values first.
 """
