@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization, anonymize
 from anonflow.algorithms.diversity.diversify import diversify
-from anonflow.algorithms.diversity.minimality import minimality_excess
+from anonflow.algorithms.diversity.minimality import minimality_excess, minimality_shares
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import pattern_grid
 from anonflow.algorithms.registry import REGISTRY, algorithms
@@ -26,6 +26,7 @@ __all__ = [
     "anonymize",
     "diversify",
     "minimality_excess",
+    "minimality_shares",
     "pattern_grid",
 ]
 

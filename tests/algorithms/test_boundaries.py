@@ -255,7 +255,10 @@ def test_violations_of_limits_are_counted() -> None:
 @pytest.mark.parametrize("name", ["greedy-cka", "mondrian", "greedy", "k-concealment", "pattern-guided"])
 @loop("text", [("p-sensitivity", {"p": 2}), ("l-diversity", {"l": 1.5})])
 def test_constrained_p_sensitive_and_l_diverse(name: str, text: tuple[str, dict[str, Any]]) -> None:
-    """Inside the classes of the maximum allowed microdata; one that cannot reach p or l is suppressed."""
+    """Inside the classes of the maximum allowed microdata; where one cannot reach p or l the table is refused.
+
+    Covers of k-concealment and classes of patterns are suppressed.
+    """
     table = people(200)
     frame = table.frame.copy()
     # one class of the maximum allowed microdata shows one value only
@@ -268,6 +271,10 @@ def test_constrained_p_sensitive_and_l_diverse(name: str, text: tuple[str, dict[
     criterion, parameters = text
     anon = af.anonymize(table, name, k=3, seed=1)
     assert not anon.suppressed[poor].all()
+    if name not in ("k-concealment", "pattern-guided"):
+        with pytest.raises(InfeasibleError, match="a partition or boundary has less diversity"):
+            af.diversify(anon, criterion, **parameters, seed=2)
+        return
     diverse = af.diversify(anon, criterion, **parameters, seed=2)
     assert diverse.suppressed[poor].all()
     assert not diverse.suppressed.all()

@@ -24,9 +24,7 @@ from anonflow.algorithms.diversity.within_partition import (
     WAYS,
     Diverse,
     Request,
-    components,
     diverse_partition,
-    next_round,
 )
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
@@ -39,7 +37,6 @@ from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
-    "ADVICE",
     "blind_rows",
     "check_blind",
     "compared",
@@ -47,12 +44,9 @@ __all__ = [
     "diversity_rng",
     "promise_in_words",
     "refuse_beyond",
+    "refuse_suppressed",
     "suppressed_in_words",
-    "suppressed_with",
 ]
-
-ADVICE = "; take classes: they lose less"
-"""The sentence for results where diverse ``k-member`` loses less."""
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
@@ -83,15 +77,14 @@ def diversify(
     column : str, optional
         The sensitive column; the only one without it.
     w : float
-        Of classes: weight of the information loss against diversity (Tassa 2012, equation 10).
+        Has no effect: weighing losses by sensitive values would tell them.
     risk : float
-        Of k-regular results: the chance that a draw fails the criterion and must be refused. 0: no draw changes what
-        anybody's rows show.
+        Of the way blind: the chance that a draw fails the criterion and must be refused.
     seed : int, optional
         Of throwaway draws, of what clusters start with, and of the order in which records are visited.
     way : {"classes", "blind"}
-        Of k-regular results: records that a draw may fail become classes, which looks at their values; or the method
-        runs again with more matches for everybody, which looks at nobody's.
+        Of k-regular results: all records become classes, which are united where values are not diverse; or the method
+        runs again with more matches for everybody, which looks at nobody's value.
     **parameters
         What the criterion needs: its p, l, c, t, beta, delta or alpha.
 
@@ -99,41 +92,41 @@ def diversify(
     -------
     Anonymization
         Its facts: ``diversity``, the criterion; ``widened``, how many classes united, records became classes, or pairs
-        of records were widened; ``without_diversity``, how many records are suppressed because their partition has too
-        little; ``refusal``, an upper bound (confidence 95%) of the chance that a draw fails, 0 where
-        no draw changes anything; ``k_member_gcp``, what diverse ``k-member`` loses, of freeform methods, and
-        ``compared``, a sentence about losses before and after; ``promise``, what is promised, in words.
+        of records were widened; ``without_diversity``, how many records a method suppressed because their partition has
+        too little; ``refusal``, an upper bound (confidence 95%) of the chance that a draw fails, 0 where
+        no draw changes anything; ``k_member_gcp``, what diverse ``k-member`` loses, of freeform methods that became
+        classes, and ``compared``, a sentence about losses before and after; ``promise``, what is promised, in words.
 
     Raises
     ------
     ParameterError
         If an argument is outside its domain, or names no criterion or column.
     InfeasibleError
-        If the whole table has less diversity (with the largest feasible value), everything would be suppressed,
-        records would go beyond ``max-width`` or ``max-set``, partitions are too small for the blind way, or the
+        If the whole table has less diversity (with the largest feasible value), a partition or the suppressed records
+        have less, records would go beyond ``max-width`` or ``max-set``, partitions are too small for the blind way, or the
         blind way would refuse more draws than `risk` says.
 
     Notes
     -----
     Values are counted on the k rows that list a record, never on rows that merely cover it: who runs the method again
-    tells them apart. Classes are united (Tassa 2012, Algorithm 8);
-    graphs are closed into classes or get more rows (:func:`anonflow.algorithms.diversity.within_partition.diverse_partition`).
+    tells them apart. Classes are united along a tree that quasi-identifiers determine
+    (:func:`anonflow.algorithms.diversity.merge_classes.united`), so that the reason for a union names nobody; graphs become
+    classes or get more rows (:func:`anonflow.algorithms.diversity.within_partition.diverse_partition`). This loses more
+    than steps that choose by values, whose reasons name people: see *What diversity promises*.
     t-closeness measures against the whole table's distribution in every partition.
 
     Full-domain generalization and local recoding choose their levels again, among those that keep the criterion
-    (:func:`anonflow.algorithms.recoding.full_domain.full_domain`); `w` is nothing to them.
+    (:func:`anonflow.algorithms.recoding.full_domain.full_domain`). Whoever runs them again may learn more than the counts.
 
-    Before the draw, throwaway draws of the whole table say how often it would be refused. Where they do not show that
-    this is below `risk`, the partitions that failed become classes throughout, and fresh draws are made; then all
-    that are left. After that there is no optimization, and no step uses the draw. Publishing only draws that pass
-    raises the probability of a match from 1/k to at most 1/(k(1 - refusal)).
+    Of the way blind, throwaway draws of the whole table say how often it would be refused. Publishing only draws that
+    pass raises the probability of a match from 1/k to at most 1/(k(1 - refusal)).
 
     Results of k-concealment have neither classes nor lists: they are widened along the matches of the whole table
     (Tassa 2012, Algorithm 7), with the record's own value on its row. That holds only against attackers who cannot
     rerun the method.
 
-    At least k suppressed records are a class like others; fewer are not published. Records that cannot be made diverse
-    inside their partition or boundary are suppressed.
+    At least k suppressed records are a class like others; fewer are not published. A partition or boundary that has less
+    diversity refuses the whole table: suppressing it alone would tell why.
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"diversify takes an Anonymization, not a {type(anon).__name__}")
@@ -152,7 +145,7 @@ def diversify(
     }
     DIVERSITIES[criterion].target.check_k(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
-    step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
+    step = _TableDiversification(anon, [*earlier, mine], float(risk), seed, way)
     diverse = step.run()
     _check_limits(anon, diverse)
     diverse.parameters["diversify"] = mine
@@ -177,34 +170,28 @@ def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.G
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
-def suppressed_with(blocks: np.ndarray, hidden: np.ndarray, k: int, targets: Targets) -> np.ndarray:
-    """Return which classes or components must be suppressed, too, so that the suppressed records show diverse values.
+def refuse_suppressed(hidden: np.ndarray, k: int, targets: Targets) -> None:
+    """Refuse suppressed records that show too few different values: others that join them would tell which values these are.
 
     Parameters
     ----------
-    blocks : numpy.ndarray, shape (b, V), int64
-        How often each value occurs in each class or component, numbered as in `targets`.
     hidden : numpy.ndarray, shape (V,), int64
-        The same of the suppressed records.
+        How often they have each value, numbered as in `targets`.
     k : int
-        Fewer suppressed records show nothing.
+        Fewer of them show nothing.
     targets : Targets
 
-    Returns
-    -------
-    numpy.ndarray, shape (b,), bool
-        Greedily: the smallest block that brings what is missing, else the one that leaves the least gap. O(b^2 V).
+    Raises
+    ------
+    InfeasibleError
+        If they lack diversity.
     """
-    blocks, hidden = blocks.astype(np.int64), hidden.astype(np.int64).copy()
-    columns = max(len(targets.each), 1)
-    chosen = np.zeros(len(blocks), bool)
-    size = blocks.sum(axis=1) // columns
-    while hidden.sum() // columns >= k and targets.gaps(hidden[None, :])[0] > 0 and not chosen.all():
-        gaps = targets.gaps(blocks + hidden)
-        order = np.lexsort([size, gaps, chosen])
-        chosen[order[0]] = True
-        hidden += blocks[order[0]]
-    return chosen
+    if hidden.sum() // len(targets.each) >= k and targets.gaps(hidden[None, :])[0] > 0:
+        raise InfeasibleError(
+            "the suppressed records have less diversity than is asked for; ask for less, use larger partitions, "
+            "or change the options so that fewer records are suppressed",
+            subject="diversify",
+        )
 
 
 def blind_rows(targets: Targets, k: int, n: int, risk: float) -> int:
@@ -272,10 +259,17 @@ def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: f
             f"an attacker who runs the method again knows a person's value with a probability equal to its share on {rows}, "
             "as long as values may be exchanged between people; the method did not look at them"
         )
+    elif request.again or request.keep_apart:
+        known = (
+            "an attacker who knows a person's class, but not why, knows the person's value with a probability equal to its "
+            "share there; the method chose among classes by their values, so an attacker who runs it again may know values "
+            "for certain (minimality_excess computes it for small tables)"
+        )
     else:
         known = (
-            "an attacker who knows which rows list a person, but not why, knows the person's value with a probability equal "
-            "to its share on them; what the reason adds is not bounded (minimality_excess computes it for small tables)"
+            "an attacker who runs the method again knows a person's value with a probability equal to its share in the "
+            "person's class, as long as values may be exchanged between people; where united classes have different sizes "
+            "it may be higher (minimality_excess computes it for small tables)"
         )
     if not moves:
         return f"No draw changes what a person's rows show: {known}"
@@ -354,7 +348,6 @@ class _TableDiversification:
         self,
         anon: Anonymization,
         requested: Sequence[Mapping[str, Any]],
-        w: float,
         risk: float,
         seed: int | None,
         way: str,
@@ -383,7 +376,7 @@ class _TableDiversification:
             )
 
         apart, again = anon.algorithm.hides, anon.algorithm.is_diverse(options)
-        self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart, again)
+        self.request = Request(self.targets, anon.n, anon.k, risk, way, rows, rematch, apart, again)
 
     def run(self) -> Anonymization:
         labels = self._labels()
@@ -400,12 +393,6 @@ class _TableDiversification:
             diverse_partition(part, outcome, own, self.request)
             for part, outcome, own in zip(parts, outcomes, values, strict=True)
         ]
-        for last in (False, True):
-            bound = self._refusal(diverse)
-            if self.way == "blind" or bound <= self.risk:
-                break
-            for at, each in enumerate(diverse):
-                diverse[at] = next_round(parts[at], outcomes[at], each, values[at], self.request, last)
         if self.way == "blind":
             check_blind(
                 np.logical_or.reduce([each.refused for each in diverse]), self.risk, self.request.rows
@@ -477,8 +464,11 @@ class _TableDiversification:
             suppressed[at] = outcome.suppressed
         matches = gathered_matches(index, outcomes, n)
         classes = gathered_classes(index, outcomes, suppressed)
-        hidden = int(suppressed.sum())
-        suppressed = self._with_others(suppressed, matches, classes)
+        refuse_suppressed(
+            self.targets.counts(self.values[suppressed], np.zeros(int(suppressed.sum()), np.int64), 1)[0],
+            anon.k,
+            self.targets,
+        )
         if suppressed.all():
             raise InfeasibleError(
                 "every record would have to be suppressed; ask for less diversity, use larger partitions, "
@@ -501,14 +491,8 @@ class _TableDiversification:
         done = self._anonymization(
             joined, classes if anon.classes is not None else None, matches, suppressed, facts
         )
-        if matches is not None:
-            other = (sum(each.k_member for each in parts) + int(nowhere.sum())) / n
-            # records that join the suppressed ones to make them diverse would be suppressed there, too
-            other += (1 - other) * (int(suppressed.sum()) - hidden) / max(n - hidden, 1)
-            own = done.loss("ncp")
-            done.facts["k_member_gcp"] = other
-            advice = ADVICE if own > other * (1 + 1e-9) else ""
-            done.facts["compared"] += f", diverse k-member's {other:.4f}{advice}"
+        if matches is not None and self.way != "blind":
+            done.facts["k_member_gcp"] = done.loss("ncp")
         lost = sum(each.lost for each in parts)
         if lost:
             done.facts["without_diversity"] = lost
@@ -519,24 +503,6 @@ class _TableDiversification:
             self.request, anon.matches is not None, any(each.open for each in parts), done.facts["refusal"]
         )
         return done
-
-    def _with_others(
-        self, suppressed: np.ndarray, matches: np.ndarray | None, classes: np.ndarray | None
-    ) -> np.ndarray:
-        """Return the suppressed records, and those that must join them so that they show diverse values."""
-        if matches is not None:
-            label, _ = components(matches)
-        else:
-            assert classes is not None
-            label = classes
-        label = np.where(suppressed, -1, label)
-        kinds, block = np.unique(label, return_inverse=True)
-        counts = np.zeros((len(kinds), self.targets.size), np.int64)
-        np.add.at(counts, (block[:, None], self.values), 1)
-        if not suppressed.any():
-            return suppressed
-        chosen = suppressed_with(counts[1:], counts[0], self.anon.k, self.targets)
-        return suppressed | np.concatenate([[False], chosen])[block]
 
     # -------------------------------------------------------------------------------------- covers
 

@@ -1,86 +1,163 @@
-"""Diversity of classes: the least diverse one is united with another until all are diverse (Tassa 2012, Algorithm 8)."""
+"""Diversity of classes: unions of whole classes along a tree that sizes and generalized records alone determine."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from anonflow.algorithms.diversity.target import Target, Targets
+from anonflow.algorithms.diversity.target import Targets
 from anonflow.kernels.costs import join_row_jit, widen_jit
-from anonflow.kernels.state import Plan, State
+from anonflow.kernels.state import Plan, State, take
 
 __all__ = ["united"]
 
+ALIKE = 1.25
+"""Children of a node have as good as equal sizes if the largest is at most so many times the smallest."""
 
-def united(
-    plan: Plan,
-    boxes: State,
-    counts: np.ndarray,
-    zones: np.ndarray,
-    hidden: int,
-    target: Target | Targets,
-    w: float,
-) -> tuple[np.ndarray, int]:
+MOST_TOLD = 0.1
+"""How much an undivided node with children of other sizes may add to the probability of somebody's value."""
+
+NEAR = 3
+"""How often near unions are paired. Larger ones are paired at random: near ones lack the same values."""
+
+_DEALS = 2_000
+"""Random deals of a node's values that measure this."""
+
+
+def united(plan: Plan, boxes: State, counts: np.ndarray, target: Targets) -> np.ndarray | None:
     """Unite classes until all are diverse.
 
     Parameters
     ----------
     plan : Plan
     boxes : State
-        The generalized records of b classes; widened where classes are united.
+        The generalized records of b classes; the lowest of each union is widened to all its classes.
     counts : numpy.ndarray, shape (b, V), int64
         How often each sensitive value occurs in each class.
-    zones : numpy.ndarray, shape (b,), int64
-        Only classes of one zone may be united: they share boundaries.
-    hidden : int
-        A class without records, for those of classes that remain without diversity: they are to be suppressed.
-    target : Target or Targets
-    w : float
-        Weight of the information loss against diversity.
+    target : Targets
 
     Returns
     -------
-    into : numpy.ndarray, shape (b,), int64
-        The class that each class has become part of.
-    unions : int
-        O(b) unions of O(b (q + V)).
+    numpy.ndarray, shape (b,), int64, or None
+        The lowest class of the union that each class is part of; None if not even all classes together are diverse.
+        O(b^2 q + b V log b) time.
 
     Notes
     -----
-    The cost of a union is ``w cost_I + (1 - w) cost_D`` (equation 10): cost_I is what it adds to the information
-    loss, averaged over all records (equation 2), cost_D what it still lacks (equation 9). Ties: the lowest class. A
-    class that no other may be united with is suppressed (docs/reference/departures.md, Boundaries and limits).
+    Ours; after Cormode, Srivastava, Li and Li (PVLDB 3, 2010) the step is symmetric. Classes are paired, the pairs are
+    paired, and so on, by sizes and generalized records alone. Then the root of this tree is divided into its children if
+    each of them is diverse as a whole, and so is each child. Whether a node is reached depends on counts that exchanges
+    inside published classes leave alone. A node that stays whole says that one of its children lacks diversity, but not
+    which: if they have equal sizes, everybody in it has a value with a probability equal to its share there, also for
+    an attacker who runs the method again. Where sizes differ, the smaller child is the likelier one: a node whose values,
+    dealt at random, would tell more than `MOST_TOLD` by staying whole stays whole in any case.
     """
-    b = len(counts)
-    counts = counts.astype(np.int64)
-    n = int(counts.sum())
-    into = np.arange(b)
-    there = counts.sum(axis=1) > 0
-    gaps = target.gaps(counts)
-    unions = 0
-    row = np.empty(b)
-    while True:
-        gaps[hidden] = 0.0
-        m = int(np.argmax(np.where(there, gaps, -1.0)))
-        if not gaps[m] > 0:
+    members, below = _tree(plan, boxes, counts.sum(axis=1) // len(target.each))
+    tallies = np.array([counts[each].sum(axis=0) for each in members])
+    size = tallies.sum(axis=1) // len(target.each)
+    diverse = target.gaps(tallies) == 0
+    if not diverse[-1]:
+        return None
+    into = np.arange(len(counts))
+    waiting = [len(below) - 1]
+    while waiting:
+        node = waiting.pop()
+        children = below[node]
+        if children and diverse[children].all() and _tells_little(tallies[node], size[children], target):
+            waiting.extend(below[node])
+            continue
+        lowest = int(members[node].min())
+        into[members[node]] = lowest
+        for other in members[node].tolist():
+            widen_jit(plan, boxes, lowest, boxes, other)
+    return into
+
+
+def _tells_little(counts: np.ndarray, size: np.ndarray, target: Targets) -> bool:
+    """Return whether a node that is not divided, because a child lacks diversity, says little about its people's values.
+
+    It looks at the node's counts and its children's sizes alone.
+    """
+    if size.max() <= ALIKE * size.min():
+        return True
+    dealt = _deals(counts, size, target)
+    lacking = np.any([target.gaps(each) > 0 for each in dealt], axis=0)
+    if not lacking.any():
+        return True
+    shares = [each[lacking].mean(axis=0) / many for each, many in zip(dealt, size.tolist(), strict=True)]
+    return bool(np.max(shares - counts / size.sum()) <= MOST_TOLD)
+
+
+def _deals(counts: np.ndarray, size: np.ndarray, target: Targets) -> list[np.ndarray]:
+    """Return values that children of these sizes have where a node's values are dealt at random: shape (deals, V), int64, each."""
+    rng = np.random.default_rng(0)
+    left = np.tile(counts, (_DEALS, 1))
+    dealt = []
+    for many in size.tolist():
+        hand = np.zeros_like(left)
+        for start, stop in itertools.pairwise(target.starts.tolist()):
+            wanted = np.full(_DEALS, many)
+            others = left[:, start:stop].sum(axis=1)
+            for value in range(start, stop):
+                others = others - left[:, value]
+                hand[:, value] = rng.hypergeometric(left[:, value], others, wanted)
+                wanted = wanted - hand[:, value]
+        left = left - hand
+        dealt.append(hand)
+    return dealt
+
+
+def _tree(plan: Plan, boxes: State, size: np.ndarray) -> tuple[list[np.ndarray], list[list[int]]]:
+    """Return the classes of each node, and its children: b classes first, the root last."""
+    b = len(size)
+    members = [np.array([at]) for at in range(b)]
+    below: list[list[int]] = [[] for _ in range(b)]
+    level = list(range(b))
+    state = take(boxes, np.arange(b))
+    height = 0
+    while len(level) > 1:
+        groups = _pairs(plan, state, size, height < NEAR)
+        following = []
+        for first, *others in groups:
+            children = [level[first], *(level[other] for other in others)]
+            following.append(len(below))
+            below.append(children)
+            members.append(np.concatenate([members[child] for child in children]))
+            for other in others:
+                widen_jit(plan, state, first, state, other)
+        level = following
+        size = np.array([size[group].sum() for group in groups])
+        state = take(state, np.array([group[0] for group in groups]))
+        height += 1
+    return members, below
+
+
+def _pairs(plan: Plan, state: State, size: np.ndarray, near: bool) -> list[list[int]]:
+    """Return records in pairs, the last of an odd number with a pair: the partner has the nearest size and, among these, is near or any.
+
+    The record of the highest cost chooses first, its partner is the one that loses least with it; ties: the lowest.
+    """
+    b = len(size)
+    rng = np.random.default_rng(b)
+    cost = np.empty(b)
+    free = np.ones(b, bool)
+    groups: list[list[int]] = []
+    for at in np.argsort(-state.cost, kind="stable").tolist():
+        if not free[at]:
+            continue
+        free[at] = False
+        partners = np.flatnonzero(free)
+        join_row_jit(plan, state, at, state, np.int64(0), np.int64(b), cost)
+        if not len(partners):
+            widest = [size[group].sum() * cost[group].max() for group in groups]
+            groups[int(np.argmin(widest))].append(at)
             break
-        partners = there & (zones == zones[m])
-        partners[[hidden, m]] = False
-        if not partners.any():
-            best = hidden
-        else:
-            join_row_jit(plan, boxes, m, boxes, np.int64(0), np.int64(b), row)
-            size = counts.sum(axis=1)
-            loss = (size + size[m]) * row - size * boxes.cost - size[m] * boxes.cost[m]
-            cost = w * loss / n + (1 - w) * target.gaps(counts + counts[m])
-            cost[~partners] = np.inf
-            best = int(np.argmin(cost))
-        keep, gone = (hidden, m + best - hidden) if hidden in (m, best) else (min(m, best), max(m, best))
-        widen_jit(plan, boxes, keep, boxes, gone)
-        counts[keep] += counts[gone]
-        counts[gone] = 0
-        there[keep], there[gone] = True, False
-        into[into == gone] = keep
-        gaps[keep] = target.gaps(counts[keep][None, :])[0]
-        gaps[gone] = 0.0
-        unions += 1
-    return into, unions
+        apart = np.abs(size[partners] - size[at])
+        rise = (size[partners] + size[at]) * cost[partners] - size[partners] * state.cost[partners]
+        if not near:
+            rise = rng.random(len(partners))
+        best = int(partners[np.lexsort([partners, rise, apart])[0]])
+        free[best] = False
+        groups.append([at, best])
+    return groups

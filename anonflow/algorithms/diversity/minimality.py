@@ -1,4 +1,4 @@
-"""The minimality attack: what the reason for a change reveals, enumerated on tables small enough to try all values."""
+"""The minimality attack: what the reason for a change reveals, enumerated on small tables, sampled on tables of any size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from anonflow.algorithms.diversity.target import sensitive_codes, sensitive_colu
 from anonflow.algorithms.diversity.within_partition import components
 from anonflow.errors import InfeasibleError, ParameterError
 
-__all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess", "minimality_shares"]
 
 MOST = 2_000
 """The most ways to assign a table's values to its people that are tried."""
@@ -74,20 +77,16 @@ def minimality_excess(
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"minimality_excess takes an Anonymization, not a {type(anon).__name__}")
-    import pandas as pd
-
     name = sensitive_column(column, tuple(anon.table.sensitive), tuple(anon.table.other_columns))
     codes, _, _ = sensitive_codes(anon.table, name)
     if _ways(Counter(codes.tolist())) > most:
         return None
-    cells = anon.table.frame[name]
-    example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
 
     def publish(values: tuple[int, ...]) -> Published:
-        dealt = pd.Series([example[code] for code in values], cells.index, cells.dtype)
-        other = replace(anon, table=anon.table.with_others({name: dealt}))
         try:
-            diverse = diversify(other, criterion, column=name, seed=seed, **parameters)
+            diverse = diversify(
+                _with_values(anon, name, codes, values), criterion, column=name, seed=seed, **parameters
+            )
         except InfeasibleError:
             if values == tuple(codes.tolist()):
                 raise
@@ -106,6 +105,90 @@ def minimality_excess(
         return enumerated_excess(tuple(codes.tolist()), publish)
     except _DrawDecides:
         return None
+
+
+def minimality_shares(
+    anon: Anonymization,
+    criterion: str = "l-diversity",
+    *,
+    column: str | None = None,
+    seed: int = 0,
+    exchanges: int = 100,
+    **parameters: Any,
+) -> pd.DataFrame:
+    """Return how probable each person's value is for an attacker who knows how the release was made diverse, by sampling.
+
+    The attacker is that of :func:`minimality_excess`. It exchanges values at random inside the published classes, runs
+    the step again, and keeps the exchanges after which a person's class is published as it was.
+
+    Parameters
+    ----------
+    anon : Anonymization
+        Before it was made diverse; it looks at no values. Of any size.
+    criterion : str
+    column : str, optional
+    seed : int
+        Of :func:`anonflow.algorithms.diversity.diversify.diversify`, and of the exchanges.
+    exchanges : int
+        How many are tried; the step runs once for each.
+    **parameters
+        Others that ``diversify`` takes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a person: ``share``, of its value in its class; ``probability``, the share of the kept exchanges in which
+        it has its value; ``kept``, how many these are. Where a draw changes what rows show, and for people of whom
+        nothing is published, ``kept`` is 0 and ``probability`` missing.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As ``diversify``.
+
+    Notes
+    -----
+    Exact but for sampling if what happens in one class says nothing about another, as where classes are united along a tree.
+    """
+    if not isinstance(anon, Anonymization):
+        raise ParameterError(f"minimality_shares takes an Anonymization, not a {type(anon).__name__}")
+    import pandas as pd
+
+    name = sensitive_column(column, tuple(anon.table.sensitive), tuple(anon.table.other_columns))
+    codes, many, _ = sensitive_codes(anon.table, name)
+    request = {"column": name, "seed": seed, **parameters}
+    listed = _lists(diversify(anon, criterion, **request)) or [[] for _ in codes]
+    groups = [np.array(people) for people in {tuple(people) for people in listed} if people]
+    groups.sort(key=lambda people: int(people[0]))
+    rng = np.random.default_rng(seed)
+    share, right, kept = np.full(len(codes), np.nan), np.zeros(len(codes)), np.zeros(len(codes), np.int64)
+    for people in groups:
+        own = codes[people]
+        share[people] = np.bincount(own, minlength=many)[own] / len(own)
+    for _ in range(exchanges if groups else 0):
+        dealt = codes.copy()
+        for people in groups:
+            dealt[people] = rng.permutation(codes[people])
+        try:
+            again = _lists(diversify(_with_values(anon, name, codes, dealt.tolist()), criterion, **request))
+        except InfeasibleError:
+            continue
+        for people in groups:
+            if again is not None and again[people[0]] == people.tolist():
+                kept[people] += 1
+                right[people] += dealt[people] == codes[people]
+    probability = np.divide(right, kept, out=np.full(len(codes), np.nan), where=kept > 0)
+    return pd.DataFrame({"share": share, "probability": probability, "kept": kept})
+
+
+def _with_values(anon: Anonymization, name: str, codes: np.ndarray, values: Sequence[int]) -> Anonymization:
+    """Return the result with other sensitive values, given as codes."""
+    import pandas as pd
+
+    cells = anon.table.frame[name]
+    example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
+    dealt = pd.Series([example[int(code)] for code in values], cells.index, cells.dtype)
+    return replace(anon, table=anon.table.with_others({name: dealt}))
 
 
 class _DrawDecides(Exception):

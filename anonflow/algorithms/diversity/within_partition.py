@@ -11,31 +11,20 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.concealment.expansion import unloaded
-from anonflow.algorithms.diversity.exchange import exchanged
 from anonflow.algorithms.diversity.merge_classes import united
 from anonflow.algorithms.diversity.refusal import draws_for, throwaway_draws
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
-from anonflow.kernels.costs import join_row_jit, load
-from anonflow.kernels.state import take
-from anonflow.loss import record_costs
+from anonflow.kernels.costs import load
+from anonflow.kernels.state import State, take
 from anonflow.table.records import Records
 
-__all__ = ["WAYS", "Diverse", "Request", "components", "diverse_partition", "next_round", "redrawn"]
+__all__ = ["WAYS", "Diverse", "Request", "components", "diverse_partition"]
 
 WAYS = ("classes", "blind")
-"""How a graph whose draw may fail is made diverse: parts of it become classes, or everybody gets more rows."""
-
-RUNGS = 3
-"""How often records for which a draw may fail leave the graph; after that the remaining records become classes, too."""
-
-MOST_DRAWS = 1000
-"""The most throwaway draws that test a partition's graph."""
-
-_FIRST = 50
-"""Throwaway draws after which the algorithm first checks whether most of a partition fails."""
+"""How a graph is made diverse: everybody becomes part of a class, or gets more rows."""
 
 Rematch = Callable[[Partition, int], Outcome]
 
@@ -51,17 +40,15 @@ class Request:
     n : int
         Records of the whole table.
     k : int
-    w : float
-        Of classes: weight of the information loss against diversity.
     risk : float
-        That a draw from the whole table is refused; 0 closes every graph.
+        Of the blind way: that a draw from the whole table is refused.
     way : {"classes", "blind"}
     rows : int
         Of the blind way: how many rows list each person.
     rematch : callable
         The method: ``rematch(partition, k)`` is its outcome.
     keep_apart : bool
-        Whether classes may not be united (pattern-guided: a union might follow no pattern).
+        Whether classes may not be united (pattern-guided: a union might follow no pattern): those that lack diversity are suppressed.
     again : bool
         Whether the method keeps diversity itself: it runs again, with the sensitive values. What still lacks it is united.
     """
@@ -69,7 +56,6 @@ class Request:
     targets: Targets
     n: int
     k: int
-    w: float
     risk: float
     way: str
     rows: int
@@ -80,7 +66,7 @@ class Request:
     @property
     def draws(self) -> int:
         """Throwaway draws that bound the refusal rate: if none fails, it is below the risk."""
-        return draws_for(self.risk) if self.risk else 1
+        return draws_for(self.risk) if self.way == "blind" else 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +82,6 @@ class Diverse:
         Records whose rows' values a draw changes.
     steps : int
         Classes united, or records that became classes.
-    k_member : float
-        What diverse ``k-member`` loses here: the sum of its records' NCP. Of freeform outcomes.
     lost : int
         Records suppressed because the partition as a whole has less diversity.
     """
@@ -106,13 +90,10 @@ class Diverse:
     refused: np.ndarray
     open: int = 0
     steps: int = 0
-    k_member: float = 0.0
     lost: int = 0
 
 
-def diverse_partition(
-    part: Partition, outcome: Outcome, values: np.ndarray, request: Request, close: bool = False
-) -> Diverse:
+def diverse_partition(part: Partition, outcome: Outcome, values: np.ndarray, request: Request) -> Diverse:
     """Make a method's outcome of one partition diverse, before any draw.
 
     A function of the partition's outcome, its values, its generator and what `request` says of the whole table: in
@@ -127,69 +108,25 @@ def diverse_partition(
     values : numpy.ndarray, shape (P, c), int64
         Each record's value in every column, numbered as in the targets.
     request : Request
-    close : bool
-        Whether to close the whole graph, so that no draw changes anything.
 
     Raises
     ------
     InfeasibleError
-        If the blind way needs more rows than the partition has records.
+        If the partition has less diversity, or the blind way needs more rows than it has records: the whole table is
+        refused, for a partition that is suppressed alone tells that it had one value.
 
     Notes
     -----
     **Classes** are united (:func:`anonflow.algorithms.diversity.merge_classes.united`). Those of levels are not, which
-    would break the levels: the method runs again, and takes diverse classes only.
+    would break the levels: the method runs again, and takes diverse classes only. Those of patterns are suppressed.
 
-    **Graphs, looking at values** (``way="classes"``): throwaway draws show for which records a draw may fail. Those
-    records, the ones they match and the nearest ones with values that they lack leave the graph, the method matches the
-    others anew, and so on, for `RUNGS` rounds; then all become classes, and likewise where that loses less. The records
-    that left become classes of `k-member`, which are made diverse by exchanging members
-    (:func:`anonflow.algorithms.diversity.exchange.exchanged`) or by uniting, what loses less: complete components of
-    the graph, in which every row covers everybody, and whose values no draw changes. What stays is a graph none of
-    whose throwaway draws failed.
+    **Graphs** (``way="classes"``) become the classes of `k-member`, complete components in which every row covers
+    everybody and whose values no draw changes, and these are united likewise.
 
     **Graphs, blind** (``way="blind"``): the method runs with so many matches for everybody that values drawn
     independently with the whole table's shares would be diverse. It uses no record's value.
-
-    Records of a partition that has less diversity than is asked for are suppressed.
     """
-    return _PartitionDiversification(part, outcome, values, request).run(close)
-
-
-def redrawn(part: Partition, diverse: Diverse, values: np.ndarray, request: Request) -> Diverse:
-    """Return the same, with fresh throwaway draws: draws that influenced a choice give no valid bound.
-
-    Parameters
-    ----------
-    part : Partition
-    diverse : Diverse
-    values : numpy.ndarray, shape (P, c), int64
-    request : Request
-    """
-    if not diverse.open or diverse.outcome.matches is None:
-        return diverse
-    return replace(diverse, refused=_PartitionDiversification(part, diverse.outcome, values, request).fresh())
-
-
-def next_round(
-    part: Partition, outcome: Outcome, diverse: Diverse, values: np.ndarray, request: Request, last: bool
-) -> Diverse:
-    """Return the outcome of a partition after too many throwaway draws of the whole table were refused.
-
-    Parameters
-    ----------
-    part : Partition
-    outcome : Outcome
-        As the method made it.
-    diverse : Diverse
-    values : numpy.ndarray, shape (P, c), int64
-    request : Request
-    last : bool
-        Whether all records that a draw changes are closed into classes; otherwise only those for which a draw failed.
-    """
-    if diverse.open and (last or diverse.refused.any()):
-        return diverse_partition(part, outcome, values, request, close=True)
-    return redrawn(part, diverse, values, request)
+    return _PartitionDiversification(part, outcome, values, request).run()
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -224,27 +161,17 @@ class _PartitionDiversification:
         self.targets = request.targets
         self.draws = request.draws
 
-    def run(self, close: bool) -> Diverse:
+    def run(self) -> Diverse:
         if self.request.again and self.request.way == "classes":
             return self._again()
         kept = np.flatnonzero(~self.outcome.suppressed)
         if not len(kept):
-            return replace(self._sure(self.outcome), k_member=float(self.part.n))
-        if self._gap(self.values[kept]) > 0:
-            hidden = self._sure(_all_suppressed(self.part.records, self.outcome))
-            return replace(hidden, lost=len(kept), k_member=float(self.part.n))
+            return self._sure(self.outcome)
         if self.request.way == "blind":
             return self._blind()
-        matches = self.outcome.matches
-        if matches is None:
+        if self.outcome.matches is None:
             return self._united()
-        return self._closed(kept, matches, close or not self.request.risk)
-
-    def fresh(self) -> np.ndarray:
-        """Return which of fresh throwaway draws are refused."""
-        kept = np.flatnonzero(~self.outcome.suppressed)
-        assert self.outcome.matches is not None
-        return self._bits(_local(self.outcome.matches, kept), self.values[kept])[0]
+        return self._assembled(kept, self._k_member(kept))
 
     def _sure(self, outcome: Outcome, steps: int = 0) -> Diverse:
         return Diverse(outcome, np.zeros(self.draws, bool), 0, steps)
@@ -275,33 +202,58 @@ class _PartitionDiversification:
     def _united(self) -> Diverse:
         outcome, part = self.outcome, self.part
         assert outcome.classes is not None
-        hidden = outcome.suppressed
-        kept = np.flatnonzero(~hidden)
+        kept = np.flatnonzero(~outcome.suppressed)
+        if not len(kept):
+            return self._sure(outcome)
         _, first, label = np.unique(outcome.classes[kept], return_index=True, return_inverse=True)
         b = len(first)
-        first = np.append(kept[first], 0)
-        joined = outcome.generalization.take(first)
-        boxes = load(part.plan, joined.lo, joined.hi, joined.bits)
-        counts = self.targets.counts(self.values[kept], label, b + 1)
-        zones = np.arange(b + 1) if self.request.keep_apart else np.zeros(b + 1, np.int64)
-        into, unions = united(part.plan, boxes, counts, zones, b, self.targets, self.request.w)
-        classes = np.full(part.n, b, np.int64)
-        classes[kept] = into[label]
-        suppressed = classes == b
-        generalization = outcome.generalization
-        if unions:
-            wide = unloaded(part.records, part.plan, take(boxes, classes), np.zeros(part.n, np.int64))
-            generalization = wide.join(generalization)
-        classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
+        suppressed = outcome.suppressed.copy()
+        if self.request.keep_apart:
+            counts = self.targets.counts(self.values[kept], label, b)
+            suppressed[kept] = self.targets.gaps(counts)[label] > 0
+            return self._sure(
+                replace(
+                    outcome,
+                    generalization=outcome.generalization.with_suppressed(suppressed),
+                    classes=np.unique(np.where(suppressed, -1, outcome.classes), return_inverse=True)[1],
+                    suppressed=suppressed,
+                ),
+                int(suppressed.sum() - outcome.suppressed.sum() > 0),
+            )
+        into, boxes = self._along_tree(
+            part, outcome.generalization.take(kept[first]), label, self.values[kept]
+        )
+        unions = b - len(np.unique(into))
+        if not unions:
+            return self._sure(outcome)
+        places = np.zeros(part.n, np.int64)
+        places[kept] = into[label]
+        wide = unloaded(part.records, part.plan, take(boxes, places), np.zeros(part.n, np.int64))
+        classes = np.where(suppressed, b, places)
         return self._sure(
             replace(
                 outcome,
-                generalization=generalization.with_suppressed(suppressed),
-                classes=classes,
+                generalization=wide.join(outcome.generalization).with_suppressed(suppressed),
+                classes=np.unique(classes, return_inverse=True)[1].astype(np.int64),
                 suppressed=suppressed,
             ),
             unions,
         )
+
+    def _along_tree(
+        self, part: Partition, generalization: Generalization, label: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, State]:
+        """Return the union that each class is part of, and the generalized records of the unions."""
+        boxes = load(part.plan, generalization.lo, generalization.hi, generalization.bits)
+        counts = self.targets.counts(values, label, len(boxes.cost))
+        into = united(part.plan, boxes, counts, self.targets)
+        if into is None:
+            raise InfeasibleError(
+                "a partition or boundary has less diversity than is asked for; use larger partitions, wider "
+                "boundaries, or ask for less diversity",
+                subject="diversify",
+            )
+        return into, boxes
 
     # ---------------------------------------------------------------------------------------- blind
 
@@ -324,104 +276,14 @@ class _PartitionDiversification:
                 self.targets.counts(self.values[kept], label, int(label.max(initial=-1)) + 1)
             )
             refused = np.full(self.draws, bool((gaps > 0).any()))
-            return Diverse(outcome, refused, 0, len(kept), 0.0)
+            return Diverse(outcome, refused, 0, len(kept))
         refused, movable = self._bits(_local(outcome.matches, kept), self.values[kept])
-        return Diverse(outcome, refused, movable, len(kept), self._k_member(kept)[1] + part.n - len(kept))
+        return Diverse(outcome, refused, movable, len(kept))
 
     # --------------------------------------------------------------------------------------- graphs
 
-    def _closed(self, kept: np.ndarray, matches: np.ndarray, close: bool) -> Diverse:
-        outcome, k = self.outcome, self.request.k
-        rest, current = kept, outcome  # `current` is about all records at first, then about `rest`
-        graph = _local(matches, kept)
-        leaving = kept[:0]
-        for rung in range(RUNGS + 1):
-            failing = np.arange(len(rest)) if close else self._failing(graph, rest)
-            if not len(failing):
-                break
-            if rung < RUNGS and 2 * len(failing) < len(rest):
-                failing = self._with_company(failing, graph, rest)
-            left = np.delete(rest, failing)
-            gone = np.concatenate([leaving, rest[failing]])
-            again = None
-            if (
-                rung < RUNGS
-                and 2 * len(left) > len(kept)
-                and len(gone) >= k
-                and not self._gap(self.values[gone]) > 0
-            ):
-                again = self._rematched(left)
-            if again is None:
-                leaving, rest = kept, kept[:0]
-                graph = graph[:0]
-                break
-            leaving, current, rest = gone, again, left
-            assert again.matches is not None
-            graph = _local(again.matches, np.arange(len(rest)))
-        labels, loss = self._k_member(kept)
-        loss += self.part.n - len(kept)
-        if not len(leaving):
-            refused, movable = self._bits(graph, self.values[rest])
-            return Diverse(outcome, refused, movable, 0, loss)
-        closed = self._assembled(kept, labels, kept[:0], current, loss)
-        if not len(rest):
-            return closed
-        leaving = np.sort(leaving)
-        partly = self._assembled(leaving, self._k_member(leaving)[0], rest, current, loss)
-        # if all records lose less as classes, all become classes, and no draw changes anything
-        return partly if _lost(partly.outcome) < _lost(closed.outcome) else closed
-
-    def _failing(self, graph: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Return the records for which a draw may fail, as positions in `rest`."""
-        values = self.values[rest]
-        label, complete = components(graph)
-        fixed = complete[label]
-        fails = self.targets.gaps(self.targets.counts(values, label, len(complete)))[label] > 0
-        fails &= fixed
-        at = np.flatnonzero(~fixed)
-        if len(at):
-            open_graph, open_values = _local(graph, at), values[at]
-            share = self.request.risk * len(at) / self.request.n
-            wanted = min(draws_for(min(share, 0.5)), MOST_DRAWS)
-            often = np.zeros(len(at), np.int64)
-            done = 0
-            while done < wanted and 2 * np.count_nonzero(often) < len(at):
-                draws = min(max(_FIRST, done), wanted - done)
-                often += throwaway_draws(open_graph, open_values, self.targets, draws, self._secret())[1]
-                done += draws
-            fails[at] = often > 0
-        return np.flatnonzero(fails)
-
     def _secret(self) -> bytes:
         return self.part.rng.bytes(16)
-
-    def _with_company(self, failing: np.ndarray, graph: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Return failing records, those that they match, and for each the nearest one with a value that it lacks."""
-        records = self.part.records.take(rest)
-        own = Generalization.of(records)
-        state = load(self.part.plan, own.lo, own.hi, own.bits)
-        values = self.values[rest]
-        cost = np.empty(len(rest))
-        taken = np.zeros(len(rest), bool)
-        taken[failing] = True
-        for x in failing.tolist():
-            near = graph[x][graph[x] >= 0]
-            taken[near] = True
-            wanted = self.targets.wanted(
-                self.targets.counts(values[near], np.zeros(len(near), np.int64), 1)[0]
-            )
-            helps = wanted[values].any(axis=1)
-            if helps.any():
-                join_row_jit(self.part.plan, state, x, state, np.int64(0), np.int64(len(rest)), cost)
-                taken[int(np.argmin(np.where(helps, cost, np.inf)))] = True
-        return np.flatnonzero(taken)
-
-    def _rematched(self, left: np.ndarray) -> Outcome | None:
-        try:
-            rematched = self.request.rematch(self.part.take(left), self.request.k)
-        except InfeasibleError:
-            return None
-        return None if rematched.suppressed.any() else rematched
 
     def _bits(self, graph: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, int]:
         """Return which of fresh throwaway draws are refused, and how many records a draw changes anything for."""
@@ -434,59 +296,32 @@ class _PartitionDiversification:
         refused, _ = throwaway_draws(_local(graph, at), values[at], self.targets, self.draws, self._secret())
         return refused, len(at)
 
-    def _k_member(self, at: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return diverse classes of some records, and what diverse k-member loses on them: the sum of NCP.
-
-        k-member's classes are made diverse by exchanging members and by uniting classes; what loses less is taken.
-        """
-        part, values = self.part.take(at), self.values[at]
+    def _k_member(self, at: np.ndarray) -> np.ndarray:
+        """Return diverse classes of some records."""
+        part = self.part.take(at)
         labels, _ = k_member_labels(part, min(self.request.k, len(at)))
-        generalization = Generalization.join_by_class(part.records, labels)
         first = np.unique(labels, return_index=True)[1]
-        generalization = generalization.take(np.append(first, 0))
-        boxes = load(part.plan, generalization.lo, generalization.hi, generalization.bits)
-        counts = self.targets.counts(values, labels, len(first) + 1)
-        zones = np.zeros(len(first) + 1, np.int64)
-        into, _ = united(part.plan, boxes, counts, zones, len(first), self.targets, self.request.w)
-        as_united = np.unique(into[labels], return_inverse=True)[1].astype(np.int64)
-        as_exchanged = exchanged(part, labels, values, self.targets)
-        united_loss, exchanged_loss = (
-            float(record_costs(Generalization.join_by_class(part.records, each), "ncp").sum())
-            for each in (as_united, as_exchanged)
-        )
-        return (as_exchanged if exchanged_loss <= united_loss else as_united), united_loss
+        generalization = Generalization.join_by_class(part.records, labels).take(first)
+        into, _ = self._along_tree(part, generalization, labels, self.values[at])
+        return np.unique(into[labels], return_inverse=True)[1].astype(np.int64)
 
-    def _assembled(
-        self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, rematched: Outcome, loss: float
-    ) -> Diverse:
-        """Return the classes of the records that left and the graph of the others, as one regular graph."""
+    def _assembled(self, kept: np.ndarray, labels: np.ndarray) -> Diverse:
+        """Return classes as complete components of a graph."""
         part, n = self.part, self.part.n
         size = np.bincount(labels)
-        width = max(
-            int(size.max()), 0 if rematched.matches is None or not len(rest) else rematched.matches.shape[1]
-        )
-        matches = np.full((n, width), -1, np.int32)
-        suppressed = self.outcome.suppressed
+        matches = np.full((n, int(size.max())), -1, np.int32)
         matches[:, 0] = np.arange(n)
         by_class = np.argsort(labels, kind="stable")
-        for members in np.split(leaving[by_class], np.cumsum(size)[:-1]):
+        for members in np.split(kept[by_class], np.cumsum(size)[:-1]):
             block = np.repeat(members[None, :], len(members), axis=0)
             # the record itself first
             first = np.arange(len(members))
             block[first, first], block[:, 0] = members[0], members
             matches[members, : len(members)] = block
-        parts = [Generalization.join_by_class(part.records.take(leaving), labels)]
-        index = [leaving]
-        refused, movable = np.zeros(self.draws, bool), 0
-        if len(rest):
-            assert rematched.matches is not None
-            listed = rematched.matches >= 0
-            matches[rest] = -1
-            matches[rest, : listed.shape[1]] = np.where(listed, rest[rematched.matches], -1)
-            parts.append(rematched.generalization)
-            index.append(rest)
-            refused, movable = self._bits(rematched.matches, self.values[rest])
-        hidden = np.flatnonzero(self.outcome.suppressed)
+        suppressed = self.outcome.suppressed
+        parts = [Generalization.join_by_class(part.records.take(kept), labels)]
+        index = [kept]
+        hidden = np.flatnonzero(suppressed)
         if len(hidden):
             parts.append(self.outcome.generalization.take(hidden))
             index.append(hidden)
@@ -497,11 +332,7 @@ class _PartitionDiversification:
             suppressed=suppressed,
             facts=dict(self.outcome.facts),
         )
-        return Diverse(outcome, refused, movable, len(leaving), loss)
-
-
-def _lost(outcome: Outcome) -> float:
-    return float(record_costs(outcome.generalization, "ncp").sum())
+        return self._sure(outcome, len(kept))
 
 
 def _local(matches: np.ndarray, at: np.ndarray) -> np.ndarray:

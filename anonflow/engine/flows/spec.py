@@ -311,13 +311,13 @@ class DiversifySpec(_Parameters):
     """The sensitive column; the only one without it."""
 
     w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
-    """Of classes: weight of the information loss against diversity."""
+    """Has no effect: weighing losses by sensitive values would tell them."""
 
     risk: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.01
-    """Of k-regular methods: the chance that the draw fails the criterion and is refused; 0: no draw changes what is shown."""
+    """Of the way blind: the chance that the draw fails the criterion and is refused."""
 
     way: Literal["classes", "blind"] = "classes"
-    """Of k-regular methods: records for which a draw may fail become classes, or every record gets more matches, whatever its value."""
+    """Of k-regular methods: all records become classes, or every record gets more matches, whatever its value."""
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The step diversify of a table in pieces: batch by batch, in rounds, with the bits that it has in memory.
+"""The step diversify of a table in pieces: batch by batch, with the bits that it has in memory.
 
-Figures of the whole table are summed between the rounds: refused throwaway draws, and values of suppressed records.
+Figures of the whole table are summed afterwards: refused throwaway draws, and values of suppressed records.
 :func:`diversified` is the client's part; the functions before it are its tasks.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,24 +17,21 @@ import numpy as np
 
 from anonflow.algorithms.anonymize import solve
 from anonflow.algorithms.diversity.diversify import (
-    ADVICE,
     blind_rows,
     check_blind,
     compared,
     diversity_rng,
     promise_in_words,
     refuse_beyond,
+    refuse_suppressed,
     suppressed_in_words,
-    suppressed_with,
 )
 from anonflow.algorithms.diversity.refusal import refusal_at_most
 from anonflow.algorithms.diversity.target import Targets, sensitive_column, target_of_values
 from anonflow.algorithms.diversity.within_partition import (
     Diverse,
     Request,
-    components,
     diverse_partition,
-    next_round,
 )
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
@@ -64,7 +61,6 @@ __all__ = [
     "DiverseRound",
     "DiversityContext",
     "context_of",
-    "count_blocks",
     "diverse_batch",
     "diversified",
     "finish_batch",
@@ -90,8 +86,8 @@ class DiversityContext:
     w, risk : float
     way : str
     source, results : InFiles
-        Where the method's results are, and beside them those of each round, for a run that takes this one up; and where
-        the diverse ones are put in the end.
+        Where the method's results are, and beside them the diverse ones of each partition, for a run that takes this one
+        up; and where the table's are put in the end.
     """
 
     domains: tuple[Domain, ...]
@@ -121,7 +117,6 @@ class DiversityContext:
             self.targets,
             self.n,
             self.k,
-            self.w,
             self.risk,
             self.way,
             self.rows,
@@ -130,8 +125,8 @@ class DiversityContext:
             method.is_diverse(options),
         )
 
-    def round(self, last: bool | None, values: np.ndarray) -> InFiles:
-        """Return the place of a round's results of a batch whose records have these values.
+    def round(self, values: np.ndarray) -> InFiles:
+        """Return the place of the diverse results of a batch whose records have these values.
 
         The name depends on everything besides the method's results: another request or other values give another name.
         """
@@ -143,7 +138,6 @@ class DiversityContext:
             self.w,
             self.risk,
             self.way,
-            last,
             repr(self.targets),
         ]
         key = hashlib.blake2b(json.dumps(calls).encode(), key=self.source.key)
@@ -158,7 +152,7 @@ class DiversityContext:
 
 @dataclass(frozen=True, eq=False)
 class DiverseRound:
-    """The summary of a batch after a round that the client gets.
+    """The summary of a batch that the client gets.
 
     Attributes
     ----------
@@ -170,8 +164,6 @@ class DiverseRound:
         How often the suppressed records have each value.
     steps : int
         Classes united or records that became classes.
-    k_member : float
-        What diverse `k-member` loses: the sum of its records' NCP.
     memory : int
         The most bytes that the worker has used so far.
     """
@@ -180,7 +172,6 @@ class DiverseRound:
     open: bool
     hidden: np.ndarray
     steps: int
-    k_member: float
     memory: int
 
 
@@ -202,9 +193,9 @@ class _Parts:
         """Return the batch's results in a place."""
         return place.open(self.settings, self.batch, self.context.domains, self.records)
 
-    def round(self, last: bool | None) -> BatchFiles:
-        """Return its results of a round."""
-        return self.open(self.context.round(last, self.values))
+    def round(self) -> BatchFiles:
+        """Return its diverse results."""
+        return self.open(self.context.round(self.values))
 
     def partition(self, number: int, rng: np.random.Generator) -> Partition:
         """Return one partition in the step's form."""
@@ -246,9 +237,8 @@ def diverse_batch(
     settings: TaskSettings,
     batch: Batch,
     rows: StoredRows,
-    last: bool | None,
 ) -> DiverseRound:
-    """Return a round of the step over a batch's partitions.
+    """Return the step over a batch's partitions.
 
     Parameters
     ----------
@@ -257,8 +247,6 @@ def diverse_batch(
     settings : TaskSettings
     batch : Batch
     rows : StoredRows
-    last : bool or None
-        As :func:`anonflow.algorithms.diversity.within_partition.next_round` takes it; None in the first round.
 
     Raises
     ------
@@ -268,10 +256,10 @@ def diverse_batch(
         If files are gone, or cannot be written.
     """
     parts = _Parts(context, settings, batch, rows)
-    files = parts.round(last)
+    files = parts.round()
     if len(files.resumed) < len(parts.records):
-        files.keep(_next_results(parts, last))
-        files = parts.round(last)
+        files.keep(_next_results(parts))
+        files = parts.round()
     each = [_diverse_of(result.matched.outcome) for result in parts.results(files).values()]
     hidden = np.bincount(
         parts.values[_suppressed(batch, each)].ravel(), minlength=context.targets.size
@@ -281,16 +269,14 @@ def diverse_batch(
         any(part.open for part in each),
         hidden,
         sum(part.steps for part in each),
-        sum(part.k_member for part in each) + len(batch.left),
         peak_memory(),
     )
 
 
-def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult]:
-    """Return a batch's results after one more round, with the data that the next round needs."""
+def _next_results(parts: _Parts) -> dict[int, PartitionResult]:
+    """Return a batch's diverse results, with the data that the whole table's figures need."""
     context, settings, batch = parts.context, parts.settings, parts.batch
     request = context.request(settings)
-    earlier = {} if last is None else parts.results(parts.round(False if last else None))
     results = {}
     for number, result in parts.results(parts.open(context.source)).items():
         begin = time.perf_counter()
@@ -299,16 +285,9 @@ def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult
         part = parts.partition(number, rng)
         values = parts.values[batch.parts[p]]
         outcome = parts.outcome(part, result.matched.outcome)
-        if last is None:
-            diverse, seconds = diverse_partition(part, outcome, values, request), result.matched.seconds
-        else:
-            before = earlier[number].matched.outcome
-            rng.bit_generator.state = before.facts[_ROUND]["generator"]
-            known = replace(_diverse_of(before), outcome=parts.outcome(part, before))
-            diverse = next_round(part, outcome, known, values, request, last)
-            seconds = earlier[number].matched.seconds
-        seconds += time.perf_counter() - begin
-        matched = Matched(_with_round(diverse, rng), seconds)
+        diverse = diverse_partition(part, outcome, values, request)
+        seconds = result.matched.seconds + time.perf_counter() - begin
+        matched = Matched(_with_round(diverse), seconds)
         results[number] = PartitionResult(matched, (), _done(tasks.measure(parts.records[p], matched)))
     return results
 
@@ -316,17 +295,15 @@ def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult
 T = TypeVar("T")
 
 _ROUND = "diversify-round"
-"""The fact of an outcome with a round's data for the next round, and for a run that resumes this one."""
+"""The fact of an outcome with the whole table's figures, for a run that resumes this one."""
 
 
-def _with_round(diverse: Diverse, rng: np.random.Generator) -> Outcome:
+def _with_round(diverse: Diverse) -> Outcome:
     left = {
         "draws": len(diverse.refused),
         "refused": np.flatnonzero(diverse.refused).tolist(),
         "open": int(diverse.open),
         "steps": int(diverse.steps),
-        "k_member": float(diverse.k_member),
-        "generator": rng.bit_generator.state,
     }
     return replace(diverse.outcome, facts={**diverse.outcome.facts, _ROUND: left})
 
@@ -335,7 +312,7 @@ def _diverse_of(outcome: Outcome) -> Diverse:
     left = outcome.facts[_ROUND]
     refused = np.zeros(left["draws"], bool)
     refused[left["refused"]] = True
-    return Diverse(outcome, refused, left["open"], left["steps"], left["k_member"])
+    return Diverse(outcome, refused, left["open"], left["steps"])
 
 
 def _suppressed(batch: Batch, results: Sequence[Diverse]) -> np.ndarray:
@@ -347,63 +324,14 @@ def _suppressed(batch: Batch, results: Sequence[Diverse]) -> np.ndarray:
     return suppressed
 
 
-def _blocks(outcome: Outcome) -> np.ndarray:
-    """Return the class or component of each record of a partition, 0.., -1 where it is suppressed."""
-    label = components(outcome.matches)[0] if outcome.matches is not None else outcome.classes
-    assert label is not None
-    block = np.full(len(label), -1, np.int64)
-    kept = ~outcome.suppressed
-    block[kept] = np.unique(label[kept], return_inverse=True)[1]
-    return block
-
-
-def count_blocks(
-    context: DiversityContext,
-    shared: Shared,
-    settings: TaskSettings,
-    batch: Batch,
-    rows: StoredRows,
-    last: bool | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of each class or component of a batch.
-
-    Returns
-    -------
-    about : numpy.ndarray, shape (b, 3), int64
-        Partition, class or component of it, and the first position that it has in the table.
-    counts : numpy.ndarray, shape (b, V), int64
-
-    Raises
-    ------
-    AnonflowError, OSError
-        If files are gone.
-    """
-    parts = _Parts(context, settings, batch, rows)
-    about, counts = [np.zeros((0, 3), np.int64)], [np.zeros((0, context.targets.size), np.int64)]
-    for number, result in parts.results(parts.round(last)).items():
-        at = batch.parts[number - batch.first]
-        block = _blocks(result.matched.outcome)
-        many = int(block.max(initial=-1)) + 1
-        kept = block >= 0
-        first = np.full(many, context.n, np.int64)
-        np.minimum.at(first, block[kept], parts.positions[at][kept])
-        own = np.zeros((many, context.targets.size), np.int64)
-        np.add.at(own, (block[kept][:, None], parts.values[at][kept]), 1)
-        about.append(np.column_stack([np.full(many, number), np.arange(many), first]).astype(np.int64))
-        counts.append(own)
-    return np.concatenate(about), np.concatenate(counts)
-
-
 def finish_batch(
     context: DiversityContext,
     shared: Shared,
     settings: TaskSettings,
     batch: Batch,
     rows: StoredRows,
-    last: bool | None,
-    chosen: np.ndarray,
 ) -> tuple[BatchDone, int]:
-    """Suppress the necessary records, and return the summary of :func:`anonflow.engine.execution.batches.solve_batch`.
+    """Put a batch's diverse results in their place, and return the summary of :func:`anonflow.engine.execution.batches.solve_batch`.
 
     Parameters
     ----------
@@ -412,10 +340,6 @@ def finish_batch(
     settings : TaskSettings
     batch : Batch
     rows : StoredRows
-    last : bool or None
-        The last round, as :func:`diverse_batch` takes it.
-    chosen : numpy.ndarray, shape (b, 2), int64
-        Partitions of the batch, and classes or components of them that are suppressed, too.
 
     Returns
     -------
@@ -432,11 +356,8 @@ def finish_batch(
     names = limited(parts.whole) if settings.boundaries else ()
     results: dict[int, PartitionResult] = {}
     beyond = 0
-    for number, result in parts.results(parts.round(last)).items():
+    for number, result in parts.results(parts.round()).items():
         outcome, own = result.matched.outcome, parts.records[number - batch.first]
-        labels = chosen[chosen[:, 0] == number, 1]
-        if len(labels):
-            outcome = _without(outcome, np.isin(_blocks(outcome), labels))
         facts = {name: fact for name, fact in outcome.facts.items() if name != _ROUND}
         matched = replace(result.matched, outcome=replace(outcome, facts=facts))
         if names:
@@ -454,22 +375,6 @@ def _done(result: T | Failed) -> T:
     if isinstance(result, Failed):
         raise result.error or AnonflowError(result.message)
     return result
-
-
-def _without(outcome: Outcome, leaving: np.ndarray) -> Outcome:
-    """Return an outcome with more suppressed records; their matches are suppressed with them."""
-    suppressed = outcome.suppressed | leaving
-    matches = outcome.matches
-    if matches is not None:
-        matches = matches.copy()
-        matches[suppressed] = -1
-        matches[suppressed, 0] = np.flatnonzero(suppressed)
-    return replace(
-        outcome,
-        generalization=outcome.generalization.with_suppressed(suppressed),
-        matches=matches,
-        suppressed=suppressed,
-    )
 
 
 def target_of_table(
@@ -544,18 +449,18 @@ def diversified(
     Raises
     ------
     InfeasibleError
-        If everything would be suppressed, limits would be broken, or the blind way refuses too many draws.
+        If suppressed records are not diverse, limits would be broken, or the blind way refuses too many draws.
     AnonflowError
         If results are gone, or cannot be put aside.
     """
     settings = settings_of(session.flow, run_plan.run, session.seed)
     request = context.request(settings)
 
-    def each_batch(function: Any, more: Callable[[Batch], tuple[Any, ...]]) -> Iterator[tuple[Batch, Any]]:
+    def each_batch(function: Any) -> Iterator[tuple[Batch, Any]]:
         calls = (
             Call(
                 function,
-                (settings, batch, run_plan.order.rows(batch.start, batch.stop), *more(batch)),
+                (settings, batch, run_plan.order.rows(batch.start, batch.stop)),
                 f"diversify-{run_plan.run.number}-{batch.number}",
                 batch,
             )
@@ -566,37 +471,17 @@ def diversified(
                 raise raised(result, f"diversify, {call.key} of run {run_plan.run.name!r}")
             yield call.key, result
 
-    def in_order(function: Any, *more: Any) -> list[Any]:
-        by_number = {batch.number: result for batch, result in each_batch(function, lambda batch: more)}
-        return [by_number[number] for number in sorted(by_number)]
-
-    def go(last: bool | None) -> tuple[list[DiverseRound], np.ndarray, float]:
-        done = in_order(diverse_batch, last)
-        for each in done:
-            session.used(each.memory)
-        refused = np.logical_or.reduce([each.refused for each in done])
-        moves = any(each.open for each in done) or bool(refused.any())
-        return done, refused, refusal_at_most(int(refused.sum()), len(refused)) if moves else 0.0
-
-    done, refused, bound = go(None)
-    last: bool | None = None
-    while context.way != "blind" and bound > context.risk and last is not True:
-        last = last is not None
-        done, refused, bound = go(last)
+    by_number = {batch.number: result for batch, result in each_batch(diverse_batch)}
+    done = [by_number[number] for number in sorted(by_number)]
+    for each in done:
+        session.used(each.memory)
+    refused = np.logical_or.reduce([each.refused for each in done])
+    moves = any(each.open for each in done)
+    bound = refusal_at_most(int(refused.sum()), len(refused)) if moves or refused.any() else 0.0
     if context.way == "blind":
         check_blind(refused, context.risk, context.rows)
     hidden = np.sum([each.hidden for each in done], axis=0)
-    before = int(hidden.sum())
-    chosen = np.zeros((0, 2), np.int64)
-    if before >= context.k and context.targets.gaps(hidden[None, :])[0] > 0:
-        blocks = in_order(count_blocks, last)
-        about, counts = (np.concatenate([each[at] for each in blocks]) for at in (0, 1))
-        if totals.kind == "matches":
-            order = np.argsort(about[:, 2])
-            about, counts = about[order], counts[order]
-        also = suppressed_with(counts, hidden, context.k, context.targets)
-        chosen = about[also, :2]
-        hidden = hidden + counts[also].sum(axis=0)
+    refuse_suppressed(hidden, context.k, context.targets)
     suppressed = int(hidden.sum())
     if suppressed == context.n:
         raise InfeasibleError(
@@ -608,11 +493,7 @@ def diversified(
     again.follow(totals)
     beyond, having = 0, []
 
-    def leaving(batch: Batch) -> tuple[bool | None, np.ndarray]:
-        own = (chosen[:, 0] >= batch.first) & (chosen[:, 0] < batch.first + len(batch.bounds))
-        return last, chosen[own]
-
-    for batch, (text, over) in each_batch(finish_batch, leaving):
+    for batch, (text, over) in each_batch(finish_batch):
         again.add(batch, text)
         session.used(text.memory)
         beyond += over
@@ -625,12 +506,7 @@ def diversified(
         float(each.measured.costs @ weights / weights.sum() / context.n) for each in (totals, again)
     )
     sentence = compared(first, own)
-    if totals.kind == "matches":
-        other = sum(each.k_member for each in done) / context.n
-        other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
-        sentence += f", diverse k-member's {other:.4f}{ADVICE if own > other * (1 + 1e-9) else ''}"
     sentence += suppressed_in_words(totals.suppressed, suppressed, totals.partitions)
-    moves = any(each.open for each in done)
     promise = promise_in_words(request, totals.kind == "matches", moves, bound)
     return again, sorted(having), (sentence, promise)
 

@@ -1,4 +1,4 @@
-"""Diversity as a step: against Algorithms 7 and 8 spelled out, every method, suppressed records, one draw, errors."""
+"""Diversity as a step: against Algorithm 7 spelled out, every method, suppressed records, one draw, errors."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.diversity.diversify import diversity_rng
-from anonflow.algorithms.diversity.exchange import exchanged
-from anonflow.algorithms.diversity.merge_classes import united
 from anonflow.algorithms.diversity.refusal import (
     draws_for,
     refusal_at_least,
@@ -28,7 +26,7 @@ from anonflow.algorithms.diversity.refusal import (
 )
 from anonflow.algorithms.diversity.target import DIVERSITIES, Target, Targets, sensitive_codes, target_of
 from anonflow.algorithms.diversity.widen_matches import widened
-from anonflow.algorithms.diversity.within_partition import Request, components, diverse_partition
+from anonflow.algorithms.diversity.within_partition import Request, diverse_partition
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.criteria.diversity import Spread, judged
 from anonflow.errors import DataError, InfeasibleError, ParameterError
@@ -142,36 +140,6 @@ def test_algorithm_7_looks_at_suppressed_records_too(seed: int, n: int, criterio
         assert (target.gaps(counts[None, :])[0] > 0) == failing[i]
 
 
-@given(
-    st.integers(0, 2**32), st.integers(2, 14), st.sampled_from(["p", "l"]), st.sampled_from([0.0, 0.125, 1.0])
-)
-def test_algorithm_8_as_spelled_out(seed: int, n: int, criterion: str, w: float) -> None:
-    records, cost, _, rng = setting(seed, n)
-    values = rng.integers(0, 3, n)
-    labels = np.unique(rng.integers(0, max(1, n // 2), n), return_inverse=True)[1]
-    b = int(labels.max()) + 1
-    # halves and quarters, whose gaps have no rounding to speak of, or a whole number of values
-    request = float(len(set(values.tolist()))) if criterion == "p" else 1.0 + (n > 3) * 0.25
-    if criterion == "l" and n / np.bincount(values).max() < request:
-        request = 1.0
-    clusters = [np.flatnonzero(labels == c).tolist() for c in range(b)]
-    result = Generalization.join_by_class(records, labels).take(np.array([c[0] for c in clusters] + [0]))
-    part = Partition(records, "ncp", np.random.default_rng(0))
-    boxes = load(part.plan, result.lo, result.hi, result.bits)
-    counts = np.zeros((b + 1, 3), np.int64)
-    np.add.at(counts, (labels, values), 1)
-    target = target_for(criterion, request, values, 3)
-    into, unions = united(part.plan, boxes, counts, np.zeros(b + 1, np.int64), b, target, w)
-    results = [np.flatnonzero(into[labels] == c).tolist() for c in np.unique(into[labels])]
-    # prices are rounded: what is checked is that every union was one of the cheapest
-    assert unions == b - len(results)
-    texts = [str(value) for value in values]
-    assert all(not naive.lacks(criterion, request, (texts[i] for i in cluster)) for cluster in results)
-    expected = naive.algorithm_8(clusters, texts, cost, criterion, request, Fraction(w))
-    if criterion == "p":
-        assert results == expected
-
-
 # ------------------------------------------------------------------------------------------ all methods
 
 
@@ -206,9 +174,9 @@ def test_a_diversified_release_passes_from_its_file(
     table = people()
     anon = af.anonymize(table, algorithm, 4, seed=1)
     before = anon.frame()
-    if algorithm == "pattern-guided" and parameters["criterion"] == "t-closeness":
+    if algorithm == "pattern-guided" and parameters["criterion"] in ("l-diversity", "t-closeness"):
         # its classes are not united but suppressed, since a union might follow no pattern
-        with pytest.raises(InfeasibleError, match="every record would have to be suppressed"):
+        with pytest.raises(InfeasibleError, match="suppressed"):
             af.diversify(anon, **parameters, seed=5)
         return
     diverse = af.diversify(anon, **parameters, seed=5)
@@ -251,45 +219,6 @@ def test_the_same_seed_makes_the_same_graph() -> None:
     assert diverse.frame().equals(again.frame())
 
 
-@cache
-def mixed(n: int = 300, values: int = 12) -> Table:
-    """Twelve values, of which the youngest have one: a part of the graph fails, the rest hardly ever."""
-    rng = np.random.default_rng(4)
-    age, ill = rng.integers(0, 60, n), rng.integers(0, values, n)
-    ill[age < 5] = 0
-    frame = pd.DataFrame({"age": age, "height": rng.integers(0, 50, n), "weight": rng.integers(0, 50, n)})
-    frame["ill"] = [f"v{item}" for item in ill]
-    columns = {name: {"role": "quasi-identifier", "kind": "numeric"} for name in ("age", "height", "weight")}
-    columns["ill"] = {"role": "sensitive"}
-    return Table(frame, columns)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
-def test_a_part_of_the_graph_becomes_classes_and_the_draw_rarely_fails() -> None:
-    """Of many draws no more fail than was said, and without the step nearly all do."""
-    table, claim = mixed(), "p-sensitivity(p=2)"
-    anon = af.anonymize(table, "hungarian", 5, seed=1)
-    diverse = af.diversify(anon, "p-sensitivity", p=2, seed=5)
-    _, complete = components(diverse.matches)
-    assert not complete.all()
-    assert complete.any()
-    assert 0 < diverse.facts["refusal"] <= 0.01
-    assert f"at most {1 / (5 * (1 - diverse.facts['refusal'])):.4f}" in diverse.facts["promise"]
-    bare = failed = 0
-    for seed in range(40):
-        bare += not af.verify(table, anon.release(seed=SEED + seed), claim, k=5)
-        failed += not af.verify(table, diverse.release(seed=SEED + seed), claim, k=5)
-    assert bare >= 30
-    assert failed <= 3  # 40 draws at 0.01: more than 3 has a chance of about 0.001
-    closed = af.diversify(anon, "p-sensitivity", p=2, seed=5, risk=0)
-    assert components(closed.matches)[1].all()
-    assert closed.facts["refusal"] == 0
-    assert closed.facts["promise"].startswith("No draw changes")
-    # known before the draw, since no draw changes it
-    assert af.verify(table, closed, ["covers", "k-regular", claim], k=5)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 @pytest.mark.parametrize("parameters", REQUESTS, ids=lambda request: str(request["criterion"]))
@@ -326,7 +255,7 @@ def test_partitions_are_made_diverse_one_by_one() -> None:
     def never(part: Partition, k: int) -> Any:
         raise AssertionError("nobody is matched anew where everything closes")
 
-    request = Request(Targets((target,)), table.n, 4, 0.15, 0, "classes", 4, never)
+    request = Request(Targets((target,)), table.n, 4, 0, "classes", 4, never)
     for number, at in enumerate(anon.partitions):
         place = np.full(table.n, -1, np.int32)
         place[at] = np.arange(len(at))
@@ -438,27 +367,6 @@ def test_throwaway_draws_are_as_likely_as_all_matchings_say() -> None:
             assert abs(often / 400 - 0.5).max() < 0.12
 
 
-@given(st.integers(0, 2**32), st.integers(4, 16), st.sampled_from(["p", "l"]))
-@example(1015602, 15, "l")  # two prices differ by less than the rounding of what is lacking
-def test_exchanges_are_the_cheapest_by_definition(seed: int, n: int, criterion: str) -> None:
-    """Every step is one that a search of all exchanges and unions, priced anew, finds cheapest."""
-    records, cost, _, rng = setting(seed, n)
-    values = rng.integers(0, 3, n)
-    labels = np.unique(rng.integers(0, max(1, n // 3), n), return_inverse=True)[1]
-    request = 2.0 if criterion == "p" else 1.25
-    if len(set(values.tolist())) < 2 or n / np.bincount(values).max() < request:
-        return
-    target = Targets((target_for(criterion, request, values, 3),))
-    part = Partition(records, "ncp", np.random.default_rng(0))
-    result = exchanged(part, labels, values[:, None], target)
-    texts = [str(value) for value in values]
-    for at in range(int(result.max()) + 1):
-        assert not naive.lacks(criterion, request, (texts[i] for i in np.flatnonzero(result == at)))
-    assert np.bincount(result).min() >= np.bincount(labels).min()
-    expected = naive.exchanged(labels.tolist(), texts, cost, criterion, request)
-    assert result.tolist() == expected
-
-
 def test_records_are_visited_in_a_random_order() -> None:
     anon = af.anonymize(people(), "k-concealment", 4, seed=1)
     results = [
@@ -496,34 +404,26 @@ def towns(values: list[str], towns_of: list[str]) -> Table:
 
 
 @pytest.mark.filterwarnings("ignore:column:anonflow.release.ReleaseWarning")
-@pytest.mark.parametrize("algorithm", ["mondrian", "k-concealment", "greedy"])
-def test_a_boundary_class_without_diversity_is_suppressed(algorithm: str) -> None:
+@pytest.mark.parametrize("algorithm", ["mondrian", "k-concealment", "greedy", "greedy-cka"])
+def test_a_boundary_class_without_diversity_refuses_or_is_suppressed(algorithm: str) -> None:
+    """Classes are not suppressed alone, which would tell why; covers of k-concealment promise less."""
     ill = ["flu", "cold"] * 6 + ["flu", "flu", "cold", "flu", "flu", "flu"] + ["cold"] * 6
     table = towns(ill, ["A", "B"] * 6 + ["C", "D"] * 3 + ["E", "F"] * 3)
     anon = af.anonymize(table, algorithm, 3, seed=1)
     assert not anon.suppressed.any()
+    if algorithm != "k-concealment":
+        with pytest.raises(InfeasibleError, match="a partition or boundary has less diversity"):
+            af.diversify(anon, "l-diversity", l=1.5, seed=2)
+        return
     diverse = af.diversify(anon, "l-diversity", l=1.5, seed=2)
-    assert diverse.suppressed[12:].all()
-    assert not diverse.suppressed.all()
-    if algorithm != "mondrian":
-        assert not diverse.suppressed[:12].any()
-    release = diverse.release(seed=SEED)
-    assert af.verify(table, release, ["covers", "guarantee", "boundary", "l-diversity(l=1.5)"], k=3)
-
-
-@pytest.mark.parametrize("algorithm", ["mondrian", "greedy", "greedy-cka", "k-concealment"])
-def test_every_suppressed_record_is_counted(algorithm: str) -> None:
-    """Those of a class of one value, and those that join them, for four rows of one value are not diverse either."""
-    table = towns(["flu"] * 4 + ["flu", "cold"] * 8, ["C", "D"] * 2 + ["A", "B"] * 4 + ["E", "F"] * 4)
-    anon = af.anonymize(table, algorithm, 3, seed=1)
-    assert not anon.suppressed.any()
-    diverse = af.diversify(anon, "p-sensitivity", p=2, seed=2)
     suppressed = int(diverse.suppressed.sum())
-    assert suppressed > 4
-    # the two parts stand nowhere together: they would tell which classes have one value
+    assert diverse.suppressed[12:].all()
+    assert not diverse.suppressed[:12].any()
     assert diverse.facts["compared"].endswith(
         f"; {suppressed} more records are suppressed for diversity; larger partitions have more"
     )
+    release = diverse.release(seed=SEED)
+    assert af.verify(table, release, ["covers", "guarantee", "boundary", "l-diversity(l=1.5)"], k=3)
 
 
 @pytest.mark.parametrize(
@@ -552,7 +452,8 @@ def test_all_suppressed_is_refused() -> None:
     table = towns(["flu"] * 6 + ["cold"] * 6, ["A", "B"] * 3 + ["C", "D"] * 3)
     for algorithm in ("mondrian", "k-concealment"):
         anon = af.anonymize(table, algorithm, 3, seed=1)
-        with pytest.raises(InfeasibleError, match="every record would have to be suppressed"):
+        words = "every record would have to be suppressed|a partition or boundary has less diversity"
+        with pytest.raises(InfeasibleError, match=words):
             af.diversify(anon, "p-sensitivity", p=2)
         free = af.anonymize(table, algorithm, 3, seed=1, boundaries=False)
         diverse = af.diversify(free, "p-sensitivity", p=2)
@@ -668,19 +569,19 @@ def ill(n: int, hierarchy: Any = None) -> Table:
 
 @pytest.mark.parametrize("method", ["mondrian", "greedy"])
 def test_the_hierarchy_of_a_sensitive_column_is_the_distance_of_t_closeness(method: str) -> None:
-    table = ill(120, ILLNESSES)
-    anon = af.diversify(af.anonymize(table, method, 4, seed=1), "t-closeness", t=0.2, seed=2)
+    table = ill(400, ILLNESSES)
+    anon = af.diversify(af.anonymize(table, method, 4, seed=1), "t-closeness", t=0.35, seed=2)
     release = anon.release(seed=3)
     per = "class" if anon.classes is not None else "matches"
-    request = {"t": 0.2, "per": per}
+    request = {"t": 0.35, "per": per}
     assert af.verify(table, release, {"t-closeness": request}, k=4)
     # the same as if the tree stood with the criterion; by equal distances it is further
-    plain = ill(120)
+    plain = ill(400)
     assert af.verify(plain, release, {"t-closeness": {**request, "hierarchy": ILLNESSES}}, k=4)
     assert not af.verify(plain, release, {"t-closeness": request}, k=4)
     assert not af.verify(table, release, {"t-closeness": {**request, "distance": "equal"}}, k=4)
     # closeness along the tree asks for less than closeness of all values
-    stricter = af.diversify(af.anonymize(plain, method, 4, seed=1), "t-closeness", t=0.2, seed=2)
+    stricter = af.diversify(af.anonymize(plain, method, 4, seed=1), "t-closeness", t=0.35, seed=2)
     assert anon.loss("gcp") < stricter.loss("gcp")
 
 

@@ -203,7 +203,7 @@ def test_pycanon_agrees_on_l_and_t(method: str) -> None:
         pytest.skip("pycanon is not installed")
     table = random_people(80)
     plain = af.anonymize(table, method, k=4)
-    for criterion, parameters in (("p-sensitivity", {"p": 3}), ("t-closeness", {"t": 0.3})):
+    for criterion, parameters in (("p-sensitivity", {"p": 3}), ("t-closeness", {"t": 0.35})):
         anon = af.diversify(plain, criterion, **parameters)
         assert 0 < anon.loss("ncp") < 1
         published = anon.release(seed=2**127).frame
@@ -211,7 +211,7 @@ def test_pycanon_agrees_on_l_and_t(method: str) -> None:
         if criterion == "p-sensitivity":
             assert anonymity.l_diversity(published, names, ["ill"]) >= 3
         else:
-            assert anonymity.t_closeness(published, names, ["ill"]) <= 0.3 + 1e-9
+            assert anonymity.t_closeness(published, names, ["ill"]) <= 0.35 + 1e-9
 
 
 def test_a_column_of_the_release_keeps_one_level() -> None:

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pytest
 
 from anonflow import engine, utility
-from anonflow.algorithms.diversity import diversify
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
@@ -605,23 +604,33 @@ def test_diversify(tmp_path: Path, algorithm: str, diversify: str) -> None:
     [
         ("{criterion: p-sensitivity, p: 2, risk: 0}", 100, 20),
         pytest.param("{criterion: p-sensitivity, p: 2, risk: 0.3, way: blind}", 260, 130, marks=SLOW),
-        pytest.param("{criterion: l-diversity, l: 2}", 260, 20, marks=SLOW),
     ],
 )
 def test_diversify_where_it_is_hard(tmp_path: Path, settings: str, n: int, size: int) -> None:
-    """No risk; the blind way; partitions that have too little, whose suppressed records need others' company."""
+    """No risk; the blind way."""
     steps = f"  - diversify: {settings}\n  - draw: {{}}\n  - verify: [covers]\n"
-    frame = people(n)
-    if "l: 2" in settings:
-        frame["income"] = [f"i{(i // 7) % 9}" if i % 3 else "i0" for i in range(n)]
-        frame["age"] = [20 + i // 40 for i in range(n)]
     flows = written(
-        tmp_path, frame=frame, anonymize="{algorithm: greedy, k: 3}", steps=steps, publish=PARQUET,
+        tmp_path, n, anonymize="{algorithm: greedy, k: 3}", steps=steps, publish=PARQUET,
         partition=f"{{size: {size}}}",
     )  # fmt: skip
     report = compared(*flows, exact=False)
-    # as many in memory; how many depends on the random streams, which take the records
-    assert report.results[0].suppressed == (52 if "l: 2" in settings else 0)
+    assert report.results[0].suppressed == 0
+
+
+def test_a_partition_without_diversity_refuses_the_table_as_in_memory(tmp_path: Path) -> None:
+    frame = people(100)
+    frame["age"] = range(100)
+    frame["income"] = ["i0"] * 40 + ["i1", "i2"] * 30
+    steps = "  - diversify: {criterion: l-diversity, l: 2}\n  - draw: {}\n  - verify: [covers]\n"
+    flows = written(
+        tmp_path, frame=frame, anonymize="{algorithm: greedy, k: 3}", steps=steps, publish=PARQUET,
+        partition="{size: 20}",
+    )  # fmt: skip
+    for flow in flows:
+        report = engine.run(flow, seed=SEED)
+        assert not report.ok
+        assert "a partition or boundary has less diversity" in str(report)
+        assert not (flow.parent / "out" / "release.parquet").exists()
 
 
 def test_closeness_along_the_hierarchy_of_a_sensitive_column(tmp_path: Path) -> None:
@@ -635,33 +644,21 @@ def test_closeness_along_the_hierarchy_of_a_sensitive_column(tmp_path: Path) -> 
     compared(*flows, exact=False)
 
 
-def test_diversify_goes_three_rounds_where_draws_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Generators go on where the round before left them: the last round is that of a run in memory."""
-    for module in (diversify, diversified):
-        monkeypatch.setattr(module, "refusal_at_most", lambda failed, draws: 0.5)
-    rounds = []
-    real = diversified.diverse_batch
-
-    @functools.wraps(real)
-    def noted(*args: Any) -> Any:
-        rounds.append(args[-1])
-        return real(*args)
-
-    monkeypatch.setattr(diversified, "diverse_batch", noted)
-    steps = "  - diversify: {criterion: p-sensitivity, p: 2, risk: 0.3}\n  - draw: {}\n  - verify: [covers]\n"
+@pytest.mark.parametrize("way", ["classes", "blind"])
+def test_both_ways_of_diversify_agree_with_memory(tmp_path: Path, way: str) -> None:
+    steps = (
+        f"  - diversify: {{criterion: p-sensitivity, p: 2, risk: 0.01, way: {way}}}\n"
+        "  - draw: {}\n  - verify: [covers]\n"
+    )
     flows = written(tmp_path, 100, anonymize="{algorithm: greedy, k: 6}", steps=steps, publish=PARQUET)
     compared(*flows, exact=False)
-    assert set(rounds) == {None, False, True}
 
 
 @pytest.mark.slow
 def test_a_resumed_run_repeats_one_batch_of_diversify(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stops in the second round, and goes on there: the first round is not gone through again."""
-    monkeypatch.setattr(diversified, "refusal_at_most", lambda failed, draws: 0.5)
+    """Batches that were diverse before it stopped are not made diverse again."""
     monkeypatch.setattr(batches, "ROWS", 1)  # a batch is a partition
     done: list[str] = []
     stops_after = 1_000
@@ -678,7 +675,6 @@ def test_a_resumed_run_repeats_one_batch_of_diversify(
         monkeypatch.setattr(diversified, name, step)
 
     counting("diverse_partition")
-    counting("next_round")
     steps = "  - diversify: {criterion: p-sensitivity, p: 2, risk: 0.3}\n  - draw: {}\n  - verify: [covers]\n"
     files = []
     for name in ("whole", "stopped"):
@@ -689,26 +685,24 @@ def test_a_resumed_run_repeats_one_batch_of_diversify(
         files.append(flows[1])
     whole, stopped = files
     engine.run(whole, seed=SEED, workers=1)
-    parts = done.count("diverse_partition")
-    assert len(done) == 3 * parts >= 12
+    parts = len(done)
+    assert parts >= 4
     done.clear()
-    stops_after = parts + 2
+    stops_after = 2
     with pytest.raises(AnonflowError, match="the power is out"):
         engine.run(stopped, seed=SEED, workers=1)
     stops_after = 1_000
     done.clear()
     engine.run(stopped, workers=1)
     # what was at work when it stopped is a batch a worker
-    assert 2 * parts - 2 <= len(done) <= 2 * parts - 2 + 1
-    assert "diverse_partition" not in done
+    assert parts - 2 <= len(done) <= parts - 2 + 1
     paths = [engine.load_flow(file).table_path for file in files]
     pd.testing.assert_frame_equal(*(pd.read_parquet(path) for path in paths))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rounds", [1, 3])
 def test_diversify_is_the_same_where_tasks_are_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that ends after it wrote its results has its task done again by another one."""
     for name in ("diverse_batch", "finish_batch"):
@@ -719,18 +713,9 @@ def test_diversify_is_the_same_where_tasks_are_done_again(
             return real(*args)
 
         monkeypatch.setattr(diversified, name, functools.wraps(real)(twice))
-    settings, frame = "{criterion: l-diversity, l: 2}", people(260)
-    if rounds == 3:
-        for module in (diversify, diversified):
-            monkeypatch.setattr(module, "refusal_at_most", lambda failed, draws: 0.5)
-        settings = "{criterion: p-sensitivity, p: 2, risk: 0.3}"
-    else:  # suppressed records need others' company
-        frame["income"] = [f"i{(i // 7) % 9}" if i % 3 else "i0" for i in range(260)]
-        frame["age"] = [20 + i // 40 for i in range(260)]
-    steps = f"  - diversify: {settings}\n  - draw: {{}}\n  - verify: [covers]\n"
-    k = 6 if rounds == 3 else 3
+    steps = "  - diversify: {criterion: p-sensitivity, p: 2}\n  - draw: {}\n  - verify: [covers]\n"
     flows = written(
-        tmp_path, frame=frame, anonymize=f"{{algorithm: greedy, k: {k}}}", steps=steps, publish=PARQUET,
+        tmp_path, 260, anonymize="{algorithm: greedy, k: 3}", steps=steps, publish=PARQUET,
         partition="{size: 20}",
     )  # fmt: skip
     compared(*flows, exact=False)

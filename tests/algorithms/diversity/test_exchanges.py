@@ -1,0 +1,71 @@
+"""What the reason for a union tells: values exchanged inside published classes, and the step run again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.algorithms.diversity.minimality import minimality_excess, minimality_shares
+
+
+def people(ill: str) -> af.Table:
+    frame = pd.DataFrame({"age": np.arange(len(ill)) ** 2, "ill": list(ill)})
+    return af.Table(
+        frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
+    )
+
+
+@pytest.mark.parametrize("method", ["k-member", "greedy", "agglomerative"])
+@pytest.mark.parametrize("ill", ["aabbabab", "aaaabbab", "aaaaaabb", "aabbbbaa", "aaabacab"])
+@pytest.mark.parametrize(
+    "asked", [{"criterion": "p-sensitivity", "p": 2}, {"criterion": "t-closeness", "t": 0.3}]
+)
+def test_unions_of_equal_classes_add_nothing_to_anybodys_share(
+    method: str, ill: str, asked: dict[str, Any]
+) -> None:
+    """Every way to deal the values: an attacker who runs the method again knows no more than the counts."""
+    anon = af.anonymize(people(ill), method, 2, seed=1)
+    assert minimality_excess(anon, **asked) == pytest.approx(0, abs=1e-12)
+
+
+def tables() -> list[Any]:
+    return ["census", pytest.param("adult", marks=pytest.mark.data)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["greedy", "hungarian", "k-member", "mondrian"])
+@pytest.mark.parametrize("table", tables())
+def test_exchanges_inside_published_classes_name_nobody(method: str, table: str, request: Any) -> None:
+    """Before, exchanges of single records between classes named 14 to 31 of 600 people of Adult for certain."""
+    if table == "adult":
+        request.getfixturevalue("data_folder")
+        frame = datasets.adult(complete=True).iloc[:600].reset_index(drop=True)
+        records = af.Table(frame, datasets.schema("adult"))
+    else:
+        records = af.Table(datasets.census_like(200, seed=4), datasets.schema("census_like"))
+    anon = af.anonymize(records, method, 5, seed=2)
+    shares = minimality_shares(anon, "p-sensitivity", p=2, seed=2, exchanges=100)
+    assert len(shares) == records.n
+    seen = shares[shares["kept"] >= 30]
+    assert len(seen) > 0.5 * records.n
+    by_chance = seen["share"] ** seen["kept"]
+    assert not ((seen["probability"] == 1) & (by_chance < 1e-6)).any()
+    assert (shares["share"] < 1).all()
+    # 100 exchanges, hundreds of people: five standard errors
+    error = np.sqrt(seen["share"] * (1 - seen["share"]) / seen["kept"])
+    spare = 0.1 if method == "mondrian" else 0.0  # its classes have different sizes
+    assert (seen["probability"] - seen["share"] <= 5 * error + spare).all()
+
+
+@pytest.mark.parametrize("method", ["greedy", "mondrian"])
+def test_a_partition_without_diversity_refuses_the_whole_table(method: str) -> None:
+    """Suppressing it alone would tell everybody's value in it."""
+    anon = af.anonymize(people("aaaaaaaa" + "abababab"), method, 2, partition_size=8)
+    assert len(anon.partitions) == 2
+    with pytest.raises(af.errors.InfeasibleError, match="has less diversity than is asked for"):
+        af.diversify(anon, "p-sensitivity", p=2, seed=1)
