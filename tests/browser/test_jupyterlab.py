@@ -182,42 +182,17 @@ explorer = af.explorer(table, k=5, methods=["mondrian", "greedy"], partition_siz
 explorer"""
 
 
-def turn(page: Any, theme: str) -> None:
-    """Give the page another theme, by its own menu."""
-    page.get_by_role("menuitem", name="Settings", exact=True).click()
-    page.get_by_role("menuitem", name="Theme", exact=True).hover()
-    page.get_by_role("menuitem", name=f"JupyterLab {theme}", exact=True).click()
-    page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").wait_for()
-
-
-def test_the_explorer_compares_methods_and_views_follow_the_theme(page: Any, lab: Lab) -> None:
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_the_explorer_compares_methods(page: Any, lab: Lab, theme: str) -> None:
     OUT.mkdir(exist_ok=True)
-    lab.theme("JupyterLab Light")
-    cells = (
-        START.format(n=600, size=200),
-        "table",
-        "af.Hierarchy.from_nested(af.datasets.nursery_hierarchies()['has_nurs'])",
-        "made = af.anonymize(table, 'mondrian', k=10)\nmade",
-        "af.verify(table, made)",
-        "made.release(seed=2**127)",
+    lab.theme(theme)
+    name = "explorer-" + theme.split()[1].lower()
+    reads = (
         "made = explorer.chosen\n"
-        "print('read:', explorer.k, list(explorer.runs['k']), explorer.methods, made and made.algorithm.name)",
+        "print('read:', explorer.k, list(explorer.runs['k']), explorer.methods, made and made.algorithm.name)"
     )
-    run_all(page, lab.notebook("explorer", *cells))
+    run_all(page, lab.notebook(name, START.format(n=600, size=200), reads))
     page.get_by_text("read: 5 [] ('mondrian', 'greedy') None").wait_for()
-    views = page.locator(".jp-OutputArea-output:not(:has(.jupyter-widgets)) .anonflow-view")
-    views.nth(4).wait_for()
-    for theme in ("Dark", "Light"):
-        turn(page, theme)
-        colours = page.evaluate(
-            """() => [...document.querySelectorAll('.anonflow-view svg text')].map(
-                text => getComputedStyle(text).fill)"""
-        )
-        assert len(set(colours)) == 1
-        red, green, blue = (int(part) for part in re.findall(r"\d+", colours[0])[:3])
-        assert ((red + green + blue) / 3 > 127) == (theme == "Dark")
-        page.screenshot(path=OUT / f"jupyterlab-views-{theme.lower()}.png")
-    page.locator(".jp-Cell").first.scroll_into_view_if_needed()
     run = page.get_by_role("button", name="Run", exact=True).and_(page.locator(".jupyter-button"))
     run.wait_for()
     page.get_by_text("Results appear here").wait_for()
@@ -228,11 +203,12 @@ def test_the_explorer_compares_methods_and_views_follow_the_theme(page: Any, lab
     page.locator("text=2 of 2 runs are done.").wait_for()
     assert page.locator(".anonflow-view tr").count() >= 3
     page.locator(".jupyter-widgets svg[aria-label='Information loss against k']").wait_for()
-    page.screenshot(path=OUT / "jupyterlab-explorer.png")
+    page.wait_for_timeout(500)
+    page.screenshot(path=OUT / f"jupyterlab-{name}.png")
 
     page.get_by_role("tab", name="loss by column").click()
     page.locator(".jupyter-widgets svg[aria-label='Information loss by column']").wait_for()
-    page.screenshot(path=OUT / "jupyterlab-explorer-columns.png")
+    page.screenshot(path=OUT / f"jupyterlab-{name}-columns.png")
 
     # the next cell reads what was chosen by hand
     def run_the_next_cell() -> None:
@@ -255,6 +231,32 @@ def test_the_explorer_cancels(page: Any, lab: Lab) -> None:
     stop = page.get_by_role("button", name="Cancel", exact=True)
     click_until(page, stop, page.get_by_text("Cancelled; "))
     page.screenshot(path=OUT / "jupyterlab-cancelled.png")
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_views_are_drawn_in_light_and_dark(page: Any, lab: Lab, theme: str) -> None:
+    cells = (
+        START.format(n=600, size=200).rpartition("\n")[0] + "\ntable",
+        "af.Hierarchy.from_nested(af.datasets.nursery_hierarchies()['has_nurs'])",
+        "made = af.anonymize(table, 'mondrian', k=10)\nmade",
+        "af.verify(table, made)",
+        "made.release(seed=2**127)",
+    )
+    lab.theme(theme)
+    name = "views-" + theme.split()[1].lower()
+    run_all(page, lab.notebook(name, *cells))
+    page.locator(".anonflow-view").nth(4).wait_for()
+    colours = page.evaluate(
+        """() => [...document.querySelectorAll('.anonflow-view svg text')].map(
+            text => getComputedStyle(text).fill)"""
+    )
+    assert len(set(colours)) == 1
+    red, green, blue = (int(part) for part in re.findall(r"\d+", colours[0])[:3])
+    bright = (red + green + blue) / 3 > 127
+    assert bright == (theme == "JupyterLab Dark")
+    page.set_viewport_size({"width": 1400, "height": 2600})
+    page.wait_for_timeout(800)
+    page.screenshot(path=OUT / f"jupyterlab-{name}.png")
 
 
 def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:

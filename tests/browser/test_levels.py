@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-import anonflow as af
-from tests.browser.conftest import OUT, outside, ready, shot
+from tests.browser.conftest import outside, ready, shot
 from tests.browser.steps import in_light_and_dark, run_all, step
 
 FLOW = """
@@ -59,18 +58,4 @@ def test_a_click_on_a_node_runs_it(page: Any, serve: Any, levels: Path) -> None:
         shot(page, f"levels-{scheme}", full_page=True)
     assert page.locator("nav li button", has_text="Explore").inner_text() == before or "full-domain" in before
     assert outside(page.requested) == []
-    assert not page.errors, page.errors
-
-
-def test_the_report_shows_the_levels(page: Any, levels: Path) -> None:
-    assert af.run(levels).ok
-    page.goto((levels.parent / "out" / "levels.html").as_uri())
-    picture = page.locator(".lattice svg").first
-    picture.scroll_into_view_if_needed()
-    assert page.get_by_text("★ optimum, this run").count() == 1
-    assert page.locator("[data-key]").count() == 0, "a report has nothing to click"
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        shot(page, f"levels-report-{scheme}", full_page=True)
-        picture.screenshot(path=OUT / f"levels-report-part-{scheme}.png")
     assert not page.errors, page.errors
