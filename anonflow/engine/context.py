@@ -59,8 +59,6 @@ class Session:
         Step -> how long it took.
     memory : int
         The most bytes that a worker used, as far as workers reported it.
-    removed : int
-        The number of earlier releases whose files this run removed.
     warnings : list of str
 
     Raises
@@ -129,7 +127,6 @@ class Session:
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
         self.memory = 0
-        self.removed = 0
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

@@ -19,7 +19,7 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.addresses import beside, is_address, shown_address, uploaded
 from anonflow.engine.flows.flow import Flow
-from anonflow.engine.owner import folder, record
+from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
@@ -360,10 +360,9 @@ def write_all(
                 workers=session.workers,
                 choices=session.choices,
                 memory=session.memory,
-                removed=session.removed,
             )
         )
-    return replace(report, published=tuple(published), warnings=tuple(session.warnings), seconds=seconds)
+    return replace(report, published=tuple(published), seconds=seconds)
 
 
 def _delivered(file: Path, named: str | None) -> Path | str:
@@ -387,12 +386,7 @@ def _keep_owners(session: Session, release: DrawnRelease | None, marks: list[Pat
     def check() -> None:
         session.before_publishing()
         if not session.replayed:
-            session.removed = owner.set_earlier_aside()
-            if session.removed:
-                session.warn(
-                    f"certificate, seed and record of {session.removed:,} earlier releases are removed: the owner's folder "
-                    f"keeps the last {folder.EARLIER_MOST:,} of up to {folder.EARLIER_BYTES >> 30} GiB"
-                )
+            owner.set_earlier_aside()
 
     owner.make()
     if release is None:

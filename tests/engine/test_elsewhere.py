@@ -405,16 +405,29 @@ def test_addresses_are_compared_with_one_another(
             load_flow(flow)
 
 
-@pytest.mark.parametrize("table", ["parts/0.parquet", "parts/more/new.parquet"])
-def test_nothing_is_published_into_a_folder_that_is_read(tmp_path: Path, table: str) -> None:
+@pytest.mark.parametrize("table", ["parts/0.parquet", "parts/new.parquet"])
+def test_nothing_is_published_among_the_files_that_are_read(tmp_path: Path, table: str) -> None:
     (tmp_path / "parts").mkdir()
     people().to_parquet(tmp_path / "parts" / "0.parquet", index=False)
     before = (tmp_path / "parts" / "0.parquet").read_bytes()
     with pytest.raises(FlowError, match="lies inside the source"):
         af.run(write_flow(tmp_path, "{parquet: parts}", table), seed=SEED)
     assert (tmp_path / "parts" / "0.parquet").read_bytes() == before
-    assert everything_in(tmp_path) >= {"parts/0.parquet"}
-    assert not (tmp_path / "parts" / "more").exists()
+    assert not (tmp_path / "parts" / "new.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("folder", "table", "report"),
+    [("parts", "parts/out/new.parquet", "parts/a.html"), (".", "out/new.parquet", "out/a.html")],
+)
+def test_a_folder_that_is_read_may_have_other_files(
+    tmp_path: Path, folder: str, table: str, report: str
+) -> None:
+    (tmp_path / "parts").mkdir()
+    people().to_parquet(tmp_path / folder / "0.parquet", index=False)
+    flow = write_flow(tmp_path, f"{{parquet: {folder}}}", table, report)
+    assert [af.run(flow, seed=SEED).ok for _ in range(2)] == [True, True]
+    assert {table, report} <= everything_in(tmp_path)
 
 
 def test_nothing_is_published_over_a_file_that_the_flow_reads(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ __all__ = [
 
 _READ_ONLY = ("http", "https")
 _LOCAL = ("file", "local")
+_PARQUET = (".parquet", ".pq")
 
 
 def is_address(text: object) -> TypeGuard[str]:
@@ -89,8 +90,8 @@ def overwriting(place: PurePath, taken: Mapping[PurePath, str]) -> str | None:
     for other, role in taken.items():
         if place == other:
             return f"would be written over {role}"
-        if place.is_relative_to(other) and not (isinstance(other, Path) and other.is_file()):
-            return f"lies inside {role}"
+        if place.parent == other and place.suffix.lower() in _PARQUET:
+            return f"lies inside {role}, and would be read as a part of it"
     return None
 
 
@@ -170,7 +171,7 @@ def fetched(address: str, folder: Path, *, several: bool = False) -> Path:
         target.mkdir(mode=0o700)
         for name in system.ls(place, detail=False):
             last = PurePosixPath(str(name)).name
-            if PurePosixPath(last).suffix.lower() in (".parquet", ".pq"):
+            if PurePosixPath(last).suffix.lower() in _PARQUET:
                 system.get_file(name, str(target / last))
         return target
 

@@ -22,7 +22,6 @@ from anonflow import __version__
 from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, TaskSettings
-from anonflow.engine.owner.folder import beyond
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
@@ -188,10 +187,10 @@ class Checkpoints:
             with suppress(OSError):
                 about = path.stat()
                 files.append((about.st_mtime, about.st_size, path))
-        files.sort()
-        limit = beyond([size for _, size, _ in files], MOST, MOST_BYTES)
-        for number, (modified, _, path) in enumerate(files):
-            if modified <= before or number < limit:
+        total = 0
+        for number, (modified, size, path) in enumerate(sorted(files, reverse=True)):
+            total += size
+            if modified <= before or number >= MOST or total > MOST_BYTES:
                 with suppress(OSError):
                     path.unlink()
 

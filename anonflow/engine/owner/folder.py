@@ -7,9 +7,8 @@ import json
 import os
 import re
 import secrets
-import shutil
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -20,7 +19,7 @@ from anonflow.errors import AnonflowError, FlowError
 from anonflow.system import open_descriptor
 from anonflow.whole_file import OWNER_ONLY, missing_folders, remove_empty, write_whole
 
-__all__ = ["OwnerFolder", "beyond", "read_seed_file"]
+__all__ = ["OwnerFolder", "read_seed_file"]
 
 BITS = 128
 CERTIFICATE = "certificate.npz"
@@ -31,12 +30,6 @@ KEY_BYTES = 32
 EARLIER = "earlier"
 UNFINISHED = "unfinished.json"
 CHECKPOINTS = "checkpoints"
-
-EARLIER_MOST = 100
-"""The most earlier releases whose files are kept, the newest."""
-
-EARLIER_BYTES = 1 << 32
-"""The most bytes of these files."""
 
 
 class OwnerFolder:
@@ -120,13 +113,13 @@ class OwnerFolder:
             for folder in new_folders:
                 remove_empty(folder)
 
-    def set_earlier_aside(self) -> int:
-        """Move the files of an earlier release aside: each release needs its own certificate.
+    def earlier(self) -> tuple[int, int]:
+        """Return how many earlier releases have files here, and the bytes of these: a proof is never deleted."""
+        files = list((self.path / EARLIER).glob("*/*"))
+        return len({file.parent for file in files}), sum(file.stat().st_size for file in files)
 
-        Returns
-        -------
-        int
-            The number of earlier releases whose files are removed: they are more than are kept.
+    def set_earlier_aside(self) -> None:
+        """Move the files of an earlier release aside: each release needs its own certificate.
 
         Raises
         ------
@@ -135,7 +128,7 @@ class OwnerFolder:
         """
         present = [name for name in (CERTIFICATE, SEED, RECORD) if (self.path / name).exists()]
         if not present:
-            return 0
+            return
         home = self.path / EARLIER
         try:
             home.mkdir(mode=0o700, exist_ok=True)
@@ -144,12 +137,6 @@ class OwnerFolder:
             place.mkdir(mode=0o700)
             for name in present:
                 os.replace(self.path / name, place / name)
-            places = sorted((p for p in home.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
-            sizes = [sum(file.stat().st_size for file in path.iterdir()) for path in places]
-            removed = places[: beyond(sizes, EARLIER_MOST, EARLIER_BYTES)]
-            for path in removed:
-                shutil.rmtree(path)
-            return len(removed)
         except OSError as error:
             raise AnonflowError(f"{self.path}: cannot be written to: {error.strerror}") from None
 
@@ -314,26 +301,6 @@ class OwnerFolder:
 
     def _write(self, name: str, write: Callable[[Path], Any]) -> None:
         write_whole(self.path / name, write, mode=OWNER_ONLY)
-
-
-def beyond(sizes: Sequence[int], most: int, most_bytes: int) -> int:
-    """Return how many files, the oldest of some, are to be removed so that the others are within limits.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Bytes, the oldest file first; the last one is never too large.
-    most, most_bytes : int
-    """
-    first, total = len(sizes), 0
-    while (
-        first
-        and len(sizes) - first < most
-        and (first == len(sizes) or total + sizes[first - 1] <= most_bytes)
-    ):
-        first -= 1
-        total += sizes[first]
-    return first
 
 
 def read_seed_file(path: str | PathLike[str]) -> int:

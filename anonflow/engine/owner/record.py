@@ -19,7 +19,7 @@ from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
-from anonflow.engine.owner import checkpoints, folder
+from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
@@ -62,7 +62,6 @@ def of_run(
     workers: int | None,
     choices: Mapping[int, Choice] | None = None,
     memory: int = 0,
-    removed: int = 0,
 ) -> dict[str, Any]:
     """Return the record of a run, as plain data.
 
@@ -86,8 +85,6 @@ def of_run(
         Run -> the choice for its budget.
     memory : int
         The most bytes that a worker used; 0 if unknown.
-    removed : int
-        The number of earlier releases whose files this run removed.
 
     Returns
     -------
@@ -118,11 +115,7 @@ def of_run(
         "seed-can-be-guessed": seed_can_be_guessed(owner.seed()),
         "kept": {
             "results": {"most": checkpoints.MOST, "most-bytes": checkpoints.MOST_BYTES},
-            "earlier-releases": {
-                "most": folder.EARLIER_MOST,
-                "most-bytes": folder.EARLIER_BYTES,
-                "removed": removed,
-            },
+            "earlier-releases": dict(zip(("releases", "bytes"), owner.earlier(), strict=True)),
         },
         "prepare": flow.schema.preparation.to_list(),
         "hashes": {"flow": owner.keyed(flow.digest), "source": owner.keyed(fingerprint.digest)},

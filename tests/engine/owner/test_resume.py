@@ -20,7 +20,7 @@ from anonflow import engine
 from anonflow.algorithms.method import Outcome
 from anonflow.engine.duration import seconds_of
 from anonflow.engine.execution import tasks
-from anonflow.engine.owner import checkpoints, folder
+from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
@@ -367,24 +367,24 @@ def test_a_damaged_note_of_an_unfinished_run_is_said(tmp_path: Path, counted: li
     assert warning.endswith("cannot be read: the run starts over, with another seed and other results")
 
 
-def test_what_is_kept_is_limited_in_number_and_size(
+def test_results_are_limited_in_number_and_size_and_proofs_stay(
     tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "EARLIER_MOST", 2)
     monkeypatch.setattr(checkpoints, "MOST", 3)
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     write_flow(tmp_path, partition="{size: 6}")
     owner = tmp_path / "owner" / "test"
     for number in range(5):
-        report = engine.run(tmp_path / "flow.yaml", seed=SEED + number, fresh=False)
+        engine.run(tmp_path / "flow.yaml", seed=SEED + number, fresh=False)
         assert len(list((owner / "checkpoints").glob("*.npz"))) <= 3
-    assert sorted(path.name for path in (owner / "earlier").iterdir()) == ["0003", "0004"]
-    record = json.loads((owner / "record.json").read_text())
-    assert record["kept"]["earlier-releases"] == {
-        "most": 2, "most-bytes": folder.EARLIER_BYTES, "removed": 1,
-    }  # fmt: skip
-    assert record["kept"]["results"]["most"] == 3
-    assert [words for words in report.warnings if "keeps the last 2" in words]
+    files = list((owner / "earlier").glob("*/certificate.npz"))
+    assert sorted(path.parent.name for path in files) == ["0001", "0002", "0003", "0004"]
+    kept = json.loads((owner / "record.json").read_text())["kept"]
+    assert kept["earlier-releases"] == {
+        "releases": 4,
+        "bytes": sum(path.stat().st_size for path in (owner / "earlier").glob("*/*")),
+    }
+    assert kept["results"]["most"] == 3
     files = [owner / "checkpoints" / f"{number}.npz" for number in range(3)]
     for file in files:
         file.write_bytes(b"0" * 100)
