@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from anonflow.algorithms import REGISTRY
 from anonflow.errors import HierarchyError, ParameterError, SchemaError
 from anonflow.generalization import Generalization
 from anonflow.risk.singling_out import plausible_points
+from anonflow.utility.analyses.comparison import comparison_of
 from tests.strategies import CITIES, city_tree, loop
 
 QI = {"role": "quasi-identifier"}
@@ -196,3 +198,12 @@ def test_a_label_does_not_begin_as_that_of_a_leaf_without_values() -> None:
     with pytest.raises(HierarchyError, match="a label begins with the character NUL") as caught:
         wards(hierarchy={"nested": {"*": ["trauma", "dialysis", "cardiology", "oncology", "\0secret"]}})
     assert "secret" not in str(caught.value)
+
+
+def test_plausible_tables_have_no_leaf_without_values() -> None:
+    table = wards()
+    anonymization = af.anonymize(table, "full-domain", k=2, levels={"ward": "level 2"}, limit=1.0)
+    part = SimpleNamespace(table=table, subject=anonymization, generalization=anonymization.generalization)
+    comparison = comparison_of(part, 5, 1)
+    cells = {cell for plausible in comparison.tables for cell in plausible["ward"]}
+    assert cells <= {"cardiology", "oncology", "trauma", "dialysis"}
