@@ -217,8 +217,10 @@ def plausible_points(
     layout, domains = rows.layout, rows.domains
     drawn = np.full((rows.n, len(domains)), np.nan)
     for t, a in enumerate(layout.ranges.tolist()):
-        is_there = rows.lo[t] <= rows.hi[t]
-        drawn[is_there, a] = rng.integers(rows.lo[t, is_there], rows.hi[t, is_there] + 1)
+        count = domains[a].values_in(rows.lo[t], rows.hi[t])
+        is_there, codes = count > 0, np.flatnonzero(domains[a].has_value)
+        place = np.searchsorted(codes, rows.lo[t, is_there])
+        drawn[is_there, a] = codes[place + rng.integers(0, count[is_there])]
     for t, a in enumerate(layout.sets.tolist()):
         words = rows.bits[int(layout.offset[t]) : int(layout.offset[t + 1])]
         drawn[:, a] = _drawn_members(words, domains[a].size, rng)

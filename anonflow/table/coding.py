@@ -393,6 +393,10 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
         raise HierarchyError(
             f"column {column.name!r}: only the root of its hierarchy may be called {WHOLE!r}"
         )
+    if any(label.startswith(EMPTY) for label in tree.labels):
+        raise HierarchyError(
+            f"column {column.name!r}: a label begins with the character NUL; write it without"
+        )
     tree.check_values(values, column.name, np.bincount(codes, minlength=len(values)).tolist())
     tree = tree.spread()
     leaf = tree.leaf_indexes(values)[codes]

@@ -121,7 +121,7 @@ class Domain:
 
     def __repr__(self) -> str:
         # without its values: messages and logs contain reprs
-        return f"Domain({self.name!r}, {self.kind}, {self.size} values)"
+        return f"Domain({self.name!r}, {self.kind}, {self.has_value.sum()} values)"
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 
 import anonflow as af
 from anonflow.algorithms import REGISTRY
-from anonflow.errors import ParameterError, SchemaError
+from anonflow.errors import HierarchyError, ParameterError, SchemaError
+from anonflow.generalization import Generalization
+from anonflow.risk.singling_out import plausible_points
+from anonflow.utility.analyses.comparison import comparison_of
 from tests.strategies import CITIES, city_tree, loop
 
 QI = {"role": "quasi-identifier"}
@@ -173,8 +177,33 @@ def test_a_node_with_one_child_counts_its_values_once() -> None:
     domain = wards().domains[0]
     assert domain.size == 7
     assert domain.has_value.sum() == 4
+    assert repr(domain) == "Domain('ward', hierarchy, 4 values)"
     lo, hi = domain.hierarchy.first, domain.hierarchy.last
     values = dict(zip(domain.hierarchy.labels, domain.values_in(lo, hi).tolist(), strict=True))
     assert (values["surgery"], values["trauma"], values["hospital A"], values["*"]) == (1, 1, 3, 4)
     plain = wards(hierarchy={"nested": {"*": {"x": ["cardiology", "oncology"], "y": ["trauma", "dialysis"]}}})
     assert plain.domains[0].hierarchy == plain.domains[0].hierarchy.spread()
+
+
+def test_plausible_values_of_a_node_with_one_child_are_values() -> None:
+    table = wards()
+    root = pd.DataFrame({"ward": ["*"] * 60})
+    rows = Generalization.parse(root, table.domains)
+    drawn, _ = plausible_points(rows, root, [table], [], np.random.default_rng(1))
+    codes = np.flatnonzero(table.domains[0].has_value)
+    assert set(drawn.values[:, 0]) == set(codes)
+
+
+def test_a_label_does_not_begin_as_that_of_a_leaf_without_values() -> None:
+    with pytest.raises(HierarchyError, match="a label begins with the character NUL") as caught:
+        wards(hierarchy={"nested": {"*": ["trauma", "dialysis", "cardiology", "oncology", "\0secret"]}})
+    assert "secret" not in str(caught.value)
+
+
+def test_plausible_tables_have_no_leaf_without_values() -> None:
+    table = wards()
+    anonymization = af.anonymize(table, "full-domain", k=2, levels={"ward": "level 2"}, limit=1.0)
+    part = SimpleNamespace(table=table, subject=anonymization, generalization=anonymization.generalization)
+    comparison = comparison_of(part, 5, 1)
+    cells = {cell for plausible in comparison.tables for cell in plausible["ward"]}
+    assert cells <= {"cardiology", "oncology", "trauma", "dialysis"}

@@ -913,6 +913,16 @@ def test_a_description_says_only_what_its_writer_writes(tmp_path: Path, name: st
         assert "93" not in check["description"].detail
 
 
+def test_a_renamed_table_is_told_from_other_additions(tmp_path: Path) -> None:
+    people_release().write(tmp_path / "r.csv")
+    for ending in ("", "-metadata.json"):
+        (tmp_path / f"r.csv{ending}").rename(tmp_path / f"other.csv{ending}")
+    schema = af.Schema({"age": quasi("numeric"), "ill": {"role": "sensitive"}})
+    check = af.verify(schema, tmp_path / "other.csv")["description"]
+    assert not check.holds
+    assert check.detail.endswith("all that it says of the name, which is not the file's")
+
+
 def test_a_description_with_a_key_twice_is_refused(tmp_path: Path) -> None:
     people_release().write(tmp_path / "r.csv")
     place = tmp_path / "r.csv-metadata.json"

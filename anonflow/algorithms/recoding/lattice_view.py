@@ -11,14 +11,12 @@ from anonflow.drawing.levels import LatticeBox, lattice
 __all__ = ["lattice_view"]
 
 
-def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> Markup:
-    """Return a part of a lattice as a picture, with what its colours mean.
+def lattice_view(part: LatticePart, keys: bool = False) -> Markup:
+    """Return a part of a lattice as a picture for the owner, with what its colours mean.
 
     Parameters
     ----------
     part : LatticePart
-    counts : bool, optional
-        Whether it says how many records each node suppresses: for the owner, not where it is published.
     keys : bool, optional
         Whether nodes can be clicked; the key of node i is ``node:i``.
     """
@@ -28,7 +26,7 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
     drawn = [
         LatticeBox(
             _text(part, node, whole),
-            _description(part, node, counts),
+            _description(part, node),
             sum(node.levels),
             (node.loss - least) / span,
             node.anonymous,
@@ -79,7 +77,7 @@ def _text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
     return " ".join(map(str, node.levels))
 
 
-def _description(part: LatticePart, node: LatticeNode, counts: bool) -> str:
+def _description(part: LatticePart, node: LatticeNode) -> str:
     levels = ", ".join(f"{column}: {label}" for column, label in part.named(node).items())
-    hidden = f", suppresses {node.suppressed:,} records" if counts else ""
-    return f"{levels}; loss {node.loss:.3f}{hidden}; {'anonymous' if node.anonymous else 'not anonymous'}"
+    verdict = "anonymous" if node.anonymous else "not anonymous"
+    return f"{levels}; loss {node.loss:.3f}, suppresses {node.suppressed:,} records; {verdict}"

@@ -7,9 +7,8 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 
-from anonflow.drawing import plots
 from anonflow.engine.execution.result import RunResult
-from anonflow.engine.report.report import gcp_against_k, risk_and_gcp, runs_with_gcp
+from anonflow.engine.report.report import detail_of, gcp_against_k, risk_and_gcp, runs_with_gcp
 
 __all__ = ["LOSS_BY_COLUMN", "figures_of_run", "figures_of_runs", "svg_file", "zipped"]
 
@@ -31,18 +30,9 @@ def svg_file(picture: str) -> bytes:
 
 def figures_of_run(result: RunResult) -> dict[str, bytes]:
     """Return the figures of a run in a published report, by file name: column names and counts, never a value."""
-    labels = [column.column for column in result.columns]
-    cells = [column.shares for column in result.columns]
-    regular = result.kind == "matches"
-    unit = "matches" if regular else "size of the class"
-    drawn = {
-        "loss-by-column": plots.bars(labels, [column.loss for column in result.columns], LOSS_BY_COLUMN),
-        "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
-        "loss-by-row": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
-    }
-    if len(result.sizes) > 1:
-        drawn["sizes"] = plots.columns(result.sizes, "Matches of rows" if regular else "Class sizes", unit)
-    return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items()}
+    detail = detail_of(result, several=False)
+    drawn = {"loss-by-column": detail["losses"], "cells": detail["cells"], "sizes": detail["sizes"]}
+    return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items() if picture}
 
 
 def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:

@@ -86,7 +86,7 @@ ABOUT_REVIEW = (
     "PDF from any browser."
 )
 FIGURES = "Figures, SVG"
-ABOUT_FIGURES = "The report's pictures as files: loss by column and by row, cells, sizes of classes."
+ABOUT_FIGURES = "The report's pictures as files: loss by column, cells, sizes of classes."
 
 # Files that stay with the owner
 

@@ -305,11 +305,12 @@ def additions(path: str | PathLike[str], about: ReleaseMetadata) -> list[str]:
     Returns
     -------
     list of str
-        ``the table``, or ``column 'NAME'``.
+        ``the table``, ``the name, which is not the file's``, or ``column 'NAME'``.
     """
     table, place = Path(path), metadata_path(path)
     assert place is not None
     document = _parsed(place.read_text(encoding="utf-8"), place)
+    places = []
     if place.name == PACKAGE and "tableSchema" not in document:
         own = _package_without(None, table)
         resource = next(each for each in document["resources"] if each.get("path") == table.name)
@@ -328,6 +329,10 @@ def additions(path: str | PathLike[str], about: ReleaseMetadata) -> list[str]:
         ]
     else:
         fields, expected = document["tableSchema"]["columns"], _csvw(about, table.name)
+        if document.get("url") != expected["url"]:
+            places.append("the name, which is not the file's")
+            expected.pop("url")
+            document.pop("url", None)
         wanted = expected["tableSchema"]["columns"]
         pairs = [
             (
@@ -336,7 +341,6 @@ def additions(path: str | PathLike[str], about: ReleaseMetadata) -> list[str]:
             )
         ]
     loose = has_other_sentences(about)
-    places = []
     if any(_differ(part, written, loose) for part, written in pairs) or not _VERSION.fullmatch(about.version):
         places.append("the table")
     for column, field, written in zip(about.columns, fields, wanted, strict=True):

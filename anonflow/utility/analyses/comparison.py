@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 from weakref import ref
 
@@ -238,7 +239,9 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     if not len(kept):
         return Comparison(original, (original.iloc[:0],) * m, 1.0)
     trees = {
-        d.column: d.hierarchy for d in table.domains if d.kind == "hierarchy" and d.hierarchy is not None
+        d.column: d.hierarchy.restricted(compress(d.labels, d.has_value))
+        for d in table.domains
+        if d.kind == "hierarchy" and d.hierarchy is not None
     }
     shown = frame[list(original.columns)].iloc[kept].reset_index(drop=True)
     certificate = getattr(release, "certificate", None)

@@ -84,16 +84,15 @@ def test_diversity_decides_what_is_anonymous() -> None:
     assert sum(node.anonymous for node in diverse.nodes) < sum(node.anonymous for node in before.nodes)
 
 
-def test_the_picture_counts_for_the_owner_alone() -> None:
+def test_the_picture_has_keys_where_nodes_are_clicked() -> None:
     anon = af.anonymize(table_of(), "full-domain", k=4, limit=0.1, widths=WIDTHS)
     part = lattice_part(anon)
     assert part is not None
-    own, published = str(lattice_view(part, keys=True)), str(lattice_view(part, counts=False))
-    assert own.count('data-key="node:') == 16
-    assert "suppresses" in own
-    assert "suppresses" not in published
-    assert "data-key" not in published
-    assert "★ optimum, this run" in published
+    clicked, plain = str(lattice_view(part, keys=True)), str(lattice_view(part))
+    assert clicked.count('data-key="node:') == 16
+    assert "data-key" not in plain
+    assert "suppresses" in plain
+    assert "★ optimum, this run" in plain
     assert "Levels of the columns" in anon._repr_html_()
     assert "Levels of the columns" not in af.anonymize(table_of(), "mondrian", k=4)._repr_html_()
 
