@@ -118,7 +118,7 @@ from anonflow.engine.owner import folder
 runner = sys.modules["anonflow.engine.run"]._Runner
 
 def then(function):
-    def interrupted(*given, **named):
+    def interrupted(*arguments, **options):
         result = function(*arguments, **options)
         os.kill(os.getpid(), {number})
         return result

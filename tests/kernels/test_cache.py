@@ -313,8 +313,11 @@ def test_a_caller_does_not_survive_a_change_in_what_it_inlines(tmp_path: Path) -
     newer = version.replace('__version__ = "', '__version__ = "9')
     assert newer != version
     results = []
-    for number, head in ((1, version), (1, version), (2, version), (1, newer), (1, version)):
+    for age, (number, head) in enumerate(
+        ((1, version), (1, version), (2, version), (1, newer), (1, version))
+    ):
         inner.write_text(INNER.format(number=number))
+        os.utime(inner, (age, age))  # Python tells files of a size by the second in which they changed
         init.write_text(head)
         results.append(
             run(tmp_path, "import json; from anonflow.kernels import outer, cache, jit; "
@@ -337,8 +340,9 @@ def test_results_follow_the_source_and_not_a_cache_from_before(tmp_path: Path) -
     farthest = nearest.replace("out[j] += high - low", "out[j] -= high - low")
     assert farthest != nearest
     results = []
-    for source in (nearest, farthest, nearest):
+    for age, source in enumerate((nearest, farthest, nearest)):
         rows.write_text(source)
+        os.utime(rows, (age, age))
         results.append(run(tmp_path, CLASSES, store=""))
         assert Path(results[-1][3]) == package / "__init__.py"
         assert Path(results[-1][2]).parent == package / "kernels" / "__pycache__"

@@ -23,14 +23,14 @@ def people(ill: str) -> af.Table:
 @pytest.mark.parametrize("method", ["k-member", "greedy", "agglomerative"])
 @pytest.mark.parametrize("ill", ["aabbabab", "aaaabbab", "aaaaaabb", "aabbbbaa", "aaabacab"])
 @pytest.mark.parametrize(
-    "asked", [{"criterion": "p-sensitivity", "p": 2}, {"criterion": "t-closeness", "t": 0.3}]
+    "criterion", [{"criterion": "p-sensitivity", "p": 2}, {"criterion": "t-closeness", "t": 0.3}]
 )
 def test_unions_of_equal_classes_add_nothing_to_anybodys_share(
-    method: str, ill: str, asked: dict[str, Any]
+    method: str, ill: str, criterion: dict[str, Any]
 ) -> None:
     """Every way to deal the values: an attacker who runs the method again knows no more than the counts."""
     anon = af.anonymize(people(ill), method, 2, seed=1)
-    assert minimality_excess(anon, **asked) == pytest.approx(0, abs=1e-12)
+    assert minimality_excess(anon, **criterion) == pytest.approx(0, abs=1e-12)
 
 
 def tables() -> list[Any]:
