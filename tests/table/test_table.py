@@ -468,7 +468,12 @@ def test_a_name_that_is_no_text_is_advice_for_python_too() -> None:
     "days",
     [
         [dt.date(1850, 1, 1 + day) for day in range(12)],
-        [dt.date(1600, 1, 1 + day) for day in range(12)],
+        pytest.param(
+            [dt.date(1600, 1, 1 + day) for day in range(12)],
+            marks=pytest.mark.skipif(
+                pd.__version__ < "3", reason="pandas 2 has no such dates in a column of objects"
+            ),
+        ),
         list(pd.date_range("1890-01-01", periods=12, tz="Europe/Berlin")),
         list(pd.date_range("2020-03-28 20:00", periods=12, freq="h", tz="Europe/Berlin")),
     ],
