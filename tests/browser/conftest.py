@@ -223,13 +223,12 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
         item.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def flow(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Write a flow of census-like people; the same arguments give the same file."""
-    home = tmp_path_factory.mktemp("flows")
+    """Write a flow of census-like people in a folder of its own: beside a flow lies what was released of its people."""
 
     def write(n: int = 120, size: int = 60, methods: str = "greedy, mondrian") -> str:
-        path = home / f"census-{n}-{size}-{methods.replace(', ', '-')}.yaml"
+        path = tmp_path_factory.mktemp("flow") / "census.yaml"
         first = methods.partition(",")[0]
         path.write_text(FLOW.format(n=n, size=size, methods=methods, first=first), encoding="utf-8")
         return str(path)
