@@ -34,8 +34,10 @@ from tests.mutants.one_run import LIBRARIES, run_tests
 processes = multiprocessing.get_context("forkserver")
 
 SURVIVORS = Path(__file__).with_name("survivors.txt")
-LIMIT = 900
-"""Seconds that a fault's tests may take: a fault can make a loop endless, and then it is noticed."""
+FIRST_LIMIT = 1800
+"""Seconds that a room's tests may take without a fault."""
+SLOWER = 8
+"""How many times as long they may take with a fault: it can make a loop endless, and then it is noticed."""
 
 
 def main() -> int:
@@ -89,17 +91,22 @@ def run(root: Path, faults: list[Fault], jobs: int) -> list[Fault]:
             _copy(root, home)
             free.put(home)
 
+        limits = dict.fromkeys(ROOMS, float(FIRST_LIMIT))
+
         def status(fault: Fault | None, room: str) -> int:
             home = free.get()
             try:
                 start = time.monotonic()
-                ended = _status(home, fault, room)
+                ended = _status(home, fault, room, limits[room])
                 noticed = home / "noticed"
                 test = noticed.read_text(encoding="utf-8") if noticed.exists() else ""
                 noticed.unlink(missing_ok=True)
                 about = f"{fault.name} | {test}" if fault else f"{room}, no fault {test}"
+                seconds = time.monotonic() - start
+                if fault is None:
+                    limits[room] = 60 + SLOWER * seconds
                 print(
-                    f"{'survived' if ended == 0 else 'noticed'} {ended} {time.monotonic() - start:6.1f} s | {about}",
+                    f"{'survived' if ended == 0 else 'noticed'} {ended} {seconds:6.1f} s | {about}",
                     flush=True,
                 )
                 return ended
@@ -127,14 +134,14 @@ def _copy(root: Path, home: Path) -> None:
             shutil.copy2(root / name, home / name)
 
 
-def _status(home: Path, fault: Fault | None, room: str) -> int:
-    """Run a room's tests in a copy of the checkout, with a fault in it; return how they ended: 0 if nothing failed."""
+def _status(home: Path, fault: Fault | None, room: str, limit: float) -> int:
+    """Run a room's tests in a copy of the checkout, with a fault in it; return how they ended: 0 if nothing failed within the limit."""
     environment = {"NUMBA_CACHE_DIR": str(home.parent / "kernels"), "PYTHONHASHSEED": "0"}
     near = fault.path if fault else f"anonflow/{room}/__init__.py"
     with _put_in(home, fault):
         child = processes.Process(target=run_tests, args=(str(home), near, f"tests/{room}", environment))
         child.start()
-        child.join(LIMIT)
+        child.join(limit)
         with contextlib.suppress(ProcessLookupError):  # what tests left running goes, too
             os.killpg(child.pid, signal.SIGKILL)
         child.join()
