@@ -37,7 +37,7 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import Matched, Measured, TaskSettings, measure
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.storage import release
-from anonflow.engine.storage.arrays import Order, OtherColumns, write_array
+from anonflow.engine.storage.arrays import OtherColumns, TableOrder, write_array
 from anonflow.engine.storage.batch_release import BatchDrawn, ReleaseContext
 from anonflow.engine.storage.disk import OnDisk
 from anonflow.engine.storage.shuffle_buckets import Bucket
@@ -77,7 +77,7 @@ class Simulated(OnDisk):
         )
         self._session = session
         codes = write_array(str(folder / "codes.npy"), table.codes[:1])
-        self.ordered = Order(codes, write_array(str(folder / "order.npy"), np.zeros(1, np.int64)))
+        self.ordered = TableOrder(codes, write_array(str(folder / "order.npy"), np.zeros(1, np.int64)))
 
     def sample(self) -> Records:
         return self.table.records
@@ -85,7 +85,7 @@ class Simulated(OnDisk):
     def boundary_classes(self) -> BoundaryClasses:
         return BoundaryClasses((), np.array([self.n], np.int64))
 
-    def order(self, name: str, bounded: bool) -> Order:
+    def order(self, name: str, bounded: bool) -> TableOrder:
         return self.ordered
 
     def begin(self, plan: Any) -> None:

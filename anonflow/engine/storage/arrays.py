@@ -20,7 +20,7 @@ from anonflow.partition import ordered, unbounded
 from anonflow.system import open_descriptor
 from anonflow.table import Domain, Records
 
-__all__ = ["Order", "OrderedRows", "OtherColumns", "create_array", "mapped", "write_array", "write_rows"]
+__all__ = ["OrderedRows", "OtherColumns", "TableOrder", "create_array", "mapped", "write_array", "write_rows"]
 
 
 def create_array(path: str, shape: tuple[int, ...], dtype: type) -> np.memmap:
@@ -75,6 +75,8 @@ def write_rows(path: str, start: int, rows: np.ndarray) -> None:
     ------
     OSError
         If they cannot be written.
+    ValueError
+        If they are none of the array's.
     """
     whole = mapped(path)
     if rows.dtype != whole.dtype or rows.shape[1:] != whole.shape[1:] or start + len(rows) > len(whole):
@@ -114,7 +116,7 @@ def _received(array: np.ndarray | str) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class TableOrder:
     """A table in an order along which partitions are cut.
 
     Attributes
@@ -129,8 +131,8 @@ class Order:
     positions: np.ndarray
 
     @classmethod
-    def of(cls, records: Records, name: str, seed: int, bounded: bool, path: str | None = None) -> Order:
-        """Order a table, as its partitions are cut.
+    def of(cls, records: Records, name: str, seed: int, bounded: bool, path: str | None = None) -> TableOrder:
+        """TableOrder a table, as its partitions are cut.
 
         Parameters
         ----------
@@ -163,8 +165,8 @@ class Order:
         return _order, (_sent(self.codes), _sent(self.positions))
 
 
-def _order(codes: np.ndarray | str, positions: np.ndarray | str) -> Order:
-    return Order(_received(codes), _received(positions))
+def _order(codes: np.ndarray | str, positions: np.ndarray | str) -> TableOrder:
+    return TableOrder(_received(codes), _received(positions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,11 +175,11 @@ class OrderedRows:
 
     Attributes
     ----------
-    order : Order
+    order : TableOrder
     start, stop : int
     """
 
-    order: Order
+    order: TableOrder
     start: int
     stop: int
 

@@ -21,7 +21,7 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import ROWS, Batch, Place, Tally, batches_of, joined, tallied
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.tasks import TaskSettings
-from anonflow.engine.storage.arrays import Order, OrderedRows, OtherColumns, mapped
+from anonflow.engine.storage.arrays import OrderedRows, OtherColumns, TableOrder, mapped
 from anonflow.engine.storage.scan import Sketch
 from anonflow.engine.storage.spill import deal, save
 from anonflow.errors import AnonflowError
@@ -191,7 +191,7 @@ class StoredBatch:
 def stored_batches(session: Session, run_plan: RunPlan, n: int, place: Place) -> Iterator[StoredBatch]:
     """Yield the batches of a run of n records in pieces."""
     order = run_plan.order
-    assert isinstance(order, Order)
+    assert isinstance(order, TableOrder)
     settings = settings_of(session.flow, run_plan.run, session.seed)
     for batch in batches_of(run_plan.cuts, n):
         yield StoredBatch(settings, batch, order.rows(batch.start, batch.stop), place)

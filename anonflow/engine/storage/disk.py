@@ -39,7 +39,7 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.spec import UnitsSpec
 from anonflow.engine.storage import pieces, scan
-from anonflow.engine.storage.arrays import Order, OtherColumns, create_array, mapped
+from anonflow.engine.storage.arrays import OtherColumns, TableOrder, create_array, mapped
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
@@ -96,7 +96,7 @@ class OnDisk:
         self._hidden: dict[int, list[int]] = {}
         self._remarks: dict[int, tuple[str, ...]] = {}
         self._diverse: dict[int, InFiles] = {}
-        self._orders: dict[tuple[str, bool], Order] = {}
+        self._orders: dict[tuple[str, bool], TableOrder] = {}
         self._unit_file: str | None = None
 
     def __enter__(self) -> OnDisk:
@@ -306,12 +306,12 @@ class OnDisk:
         """Return the records that may be generalized together."""
         return BoundaryClasses.of(self._records)
 
-    def order(self, name: str, bounded: bool) -> Order:
+    def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order."""
         if (name, bounded) not in self._orders:
             file = self._spill.file(f"{name}{'-bounded' if bounded else ''}.npy")
             arguments = self._records, name, self._session.seed, bounded, file
-            self._orders[name, bounded] = Call(Order.of, arguments, "sort").done()
+            self._orders[name, bounded] = Call(TableOrder.of, arguments, "sort").done()
         return self._orders[name, bounded]
 
     # ------------------------------------------------------------------------------------- results
@@ -360,7 +360,7 @@ class OnDisk:
         diverse = replace(source, folder=self._spill.file(f"diverse-{run_plan.run.number}"))
         context = context_of(
             more, self._target, self._scanned.sensitive[self._target[0]], self.outline.domains, self.outline.n,
-            run_plan.run.anonymize.k, self._others, source, diverse,
+            run_plan.run.anonymize.k, others=self._others, source=source, results=diverse,
         )  # fmt: skip
         number = run_plan.run.number
         again, self._hidden[number], self._remarks[number] = self._session.step(

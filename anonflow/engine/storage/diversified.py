@@ -518,6 +518,7 @@ def context_of(
     domains: tuple[Domain, ...],
     n: int,
     k: int,
+    *,
     others: OtherColumns,
     source: InFiles,
     results: InFiles,

@@ -35,7 +35,7 @@ from anonflow.engine.execution.tasks import (
 )
 from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
-from anonflow.engine.storage.arrays import Order
+from anonflow.engine.storage.arrays import TableOrder
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
 from anonflow.release import Earlier, Release
@@ -126,9 +126,9 @@ class InMemory:
         """Return the records that may be generalized together."""
         return BoundaryClasses.of(self.table.records)
 
-    def order(self, name: str, bounded: bool) -> Order:
+    def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order."""
-        return Order.of(self.table.records, name, self._session.seed, bounded)
+        return TableOrder.of(self.table.records, name, self._session.seed, bounded)
 
     def begin(self, plan: FlowPlan) -> None:
         """Read the results of an earlier run."""
@@ -302,7 +302,7 @@ class HeldRelease:
 
 def _index(run_plan: RunPlan) -> list[np.ndarray]:
     """Return the table positions of each partition's records."""
-    assert isinstance(run_plan.order, Order)
+    assert isinstance(run_plan.order, TableOrder)
     return [run_plan.order.positions[cut] for cut in run_plan.cuts]
 
 
