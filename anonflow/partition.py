@@ -59,12 +59,30 @@ def lexicographic_order(records: Records) -> np.ndarray:
     Returns
     -------
     numpy.ndarray, shape (n,), int64
-        O(q n log n) time, O(n) memory besides.
+        O(q n) time; 8 bytes a record besides, and 2 for each 16 bits that a record's codes have together.
     """
-    if not records.q:
-        return np.arange(records.n, dtype=np.int64)
-    order = first_to_last(records.domains)
-    return np.lexsort([records.codes[:, a] for a in reversed(order)]).astype(np.int64)
+    positions = np.arange(records.n, dtype=np.int64)
+    for digit in reversed(_digits(records)):
+        positions = positions[np.argsort(digit[positions], kind="stable")]
+    return positions
+
+
+def _digits(records: Records) -> list[np.ndarray]:
+    """Return the records' codes as digits of 16 bits, the first first: numpy sorts these in one pass over their bytes."""
+    digits: list[np.ndarray] = []
+    room = 0
+    for a in first_to_last(records.domains):
+        codes = records.codes[:, a] + 1  # from 0: -1 is no number
+        rest = records.domains[a].size.bit_length()
+        while rest:
+            if not room:
+                digits.append(np.zeros(records.n, np.uint16))
+                room = 16
+            bits = min(room, rest)
+            rest, room = rest - bits, room - bits
+            part = (codes >> rest) & ((1 << bits) - 1)
+            digits[-1] = digits[-1] << np.uint16(bits) | part.astype(np.uint16)
+    return digits
 
 
 def first_to_last(domains: Sequence[Domain]) -> list[int]:

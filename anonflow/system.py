@@ -45,6 +45,7 @@ __all__ = [
     "is_running",
     "open_descriptor",
     "peak_memory",
+    "release_lock",
     "set_mode",
     "start_resource_tracker",
     "started",
@@ -109,6 +110,17 @@ def take_lock(descriptor: int) -> None:
         raise BlockingIOError(errno.EWOULDBLOCK, "somebody else holds it") from error
     finally:
         os.lseek(descriptor, place, os.SEEK_SET)
+
+
+def release_lock(descriptor: int) -> None:
+    """Close a file that may be locked: the lock ends, also where a child process has the file open."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    except OSError:  # a file system without locks
+        pass
+    finally:
+        os.close(descriptor)
 
 
 def wait_for_folder(folder: str | os.PathLike[str]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.partition import cut, lexicographic_order, ordered, plan
-from anonflow.table import Table
+from anonflow.table import Records, Table
 from tests.strategies import tables
 
 
@@ -37,6 +39,21 @@ def test_lexicographic_order_is_by_falling_rarity_of_values(table: Table) -> Non
     first_to_last = sorted(range(table.q), key=lambda a: (widths[a], a))
     expected = sorted(range(table.n), key=lambda i: tuple(codes[i, a] for a in first_to_last))
     assert lexicographic_order(table.records).tolist() == expected
+
+
+@given(st.data())
+def test_columns_with_any_number_of_values_are_compared_whole(data: st.DataObject) -> None:
+    """Codes of one bit up to 21 bits, with cells without a number: their digits cross the borders of words."""
+    sizes = data.draw(
+        st.lists(st.sampled_from([1, 2, 40, 255, 256, 65_535, 65_536, 70_000, 1 << 20]), max_size=6)
+    )
+    row = st.tuples(*(st.sampled_from([-1, 0, size // 2, size - 1]) for size in sizes))
+    rows = data.draw(st.lists(row, max_size=30))
+    frame = pd.DataFrame({"number": [0.0, 1.0]})
+    (domain,) = Table(frame, {"number": {"role": "quasi-identifier", "kind": "numeric"}}).domains
+    domains = tuple(replace(domain, labels=range(size)) for size in sizes)  # type: ignore[arg-type]
+    records = Records(domains, np.array(rows, np.int32).reshape(len(rows), len(sizes)))
+    assert lexicographic_order(records).tolist() == sorted(range(len(rows)), key=lambda i: rows[i])
 
 
 @given(tables(min_n=3), st.integers(2, 3))

@@ -23,8 +23,10 @@ import pickle
 import re
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -39,11 +41,14 @@ from numba.core.serialize import dumps
 
 from anonflow import __version__
 from anonflow.errors import AnonflowWarning
-from anonflow.system import is_owners_alone, user_tag
+from anonflow.system import is_owners_alone, open_descriptor, release_lock, take_lock, user_tag
 
 __all__ = ["KernelCache"]
 
 SUFFIX = ".kernel"
+
+LONGEST = 60.0
+"""Seconds that a process waits for another one to compile a kernel; the largest takes 30 on a busy machine."""
 
 _BITS = 128
 
@@ -96,8 +101,8 @@ class KernelCache:
 
     Notes
     -----
-    Any number of processes may load and save at once, without locks. If two compile the same kernel, both files are
-    right, and a reader sees one of them completely.
+    Any number of processes may load and save at once. If two compile the same kernel, both files are right, and a reader
+    sees one of them completely; :meth:`by_one_process` saves the time of the second.
     """
 
     def __init__(self, function: FunctionType, options: tuple[str, ...]) -> None:
@@ -129,6 +134,39 @@ class KernelCache:
         home = folder()
         for path in Path(home).glob(f"{self._function.__qualname__}-*{SUFFIX}") if home else ():
             path.unlink(missing_ok=True)
+
+    @contextmanager
+    def by_one_process(self, sig: Any) -> Iterator[None]:
+        """Let one process at a time compile the kernel for a signature; another one waits, and reads its file then.
+
+        A kernel waits for those that it calls, and these never for it. Where locks do not work, or one is held for longer
+        than any kernel takes, nobody waits.
+        """
+        home = folder()
+        path = None if home is None or not self._is_enabled else self._path(home, self._key(sig))
+        if path is None or path.exists():
+            yield
+            return
+        try:
+            descriptor = open_descriptor(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
+        except OSError:
+            yield
+            return
+        try:
+            until = time.monotonic() + LONGEST
+            while time.monotonic() < until and not path.exists():
+                try:
+                    take_lock(descriptor)
+                    break
+                except BlockingIOError:
+                    time.sleep(0.02)
+                except OSError:
+                    break
+            yield
+        finally:
+            release_lock(descriptor)
+            with suppress(OSError):
+                path.with_suffix(".lock").unlink()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel compiled for a signature, or None if no file has it."""

@@ -21,6 +21,7 @@ from typing import Any
 
 import numba
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic, overload
 
 from anonflow.kernels.cache import KernelCache, is_empty
@@ -133,7 +134,7 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
     )(rebound)
     twin._cache = KernelCache(rebound, tuple(sorted(fastmath)))
     twin.get_call_template = partial(_call_template, type(twin).get_call_template, twin)
-    twin.compile = partial(_make_ready, twin.compile)
+    twin.compile = partial(_make_ready, twin._cache, twin.compile)
     _twins[function] = twin
     _dispatchers.append(twin)
     return twin
@@ -150,9 +151,15 @@ def _argument(argument: Any) -> Any:
     return types.int64 if getattr(plain, "signed", False) else plain
 
 
-def _make_ready(compile_or_read: Callable[[Any], Any], signature: Any) -> Any:
+def _make_ready(cache: KernelCache, compile_or_read: Callable[[Any], Any], signature: Any) -> Any:
     """Compile a kernel, or read it from disk, while the clock of time limits stands still."""
-    return _clock.stopped(partial(compile_or_read, signature))
+
+    def work() -> Any:
+        # first numba's lock: a thread that has it must not wait for one that waits for it
+        with global_compiler_lock, cache.by_one_process(signature):
+            return compile_or_read(signature)
+
+    return _clock.stopped(work)
 
 
 def method_clock() -> float:

@@ -1,8 +1,9 @@
 """A billion records in four million partitions, without the records: what client and scheduler hold, and what a task costs.
 
-The client is the real one, on two worker processes: it sorts, merges, solves, draws and shuffles by the code that it has
-for a table in pieces: plan, bounded submission, events, splitters, and the adding up of results. Its tasks work by numbers
-only: each gives back at once a result of the right size, and no file has a row. ``ANONFLOW_SIMULATE`` names the number
+The client is the real one, on two worker processes: it solves, draws and shuffles by the code that it has for a table in
+pieces: plan, bounded submission, events, and the adding up of results. Its tasks work by numbers only: each gives back at
+once a result of the right size, and no file has more than a row. The order of the table, an array of 8 bytes a record that
+the client sorts, is left out. ``ANONFLOW_SIMULATE`` names the number
 of records, 1,000,000,000 without it.
 """
 
@@ -36,9 +37,9 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import Matched, Measured, TaskSettings, measure
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.storage import release
+from anonflow.engine.storage.arrays import OtherColumns, TableOrder, write_array
 from anonflow.engine.storage.batch_release import BatchDrawn, ReleaseContext
 from anonflow.engine.storage.disk import OnDisk
-from anonflow.engine.storage.external_sort import SAMPLE, Ordered, SortContext
 from anonflow.engine.storage.shuffle_buckets import Bucket
 from anonflow.generalization import Generalization
 from anonflow.release.draw import bucket_count
@@ -47,9 +48,6 @@ from anonflow.table import Records, Table
 from tests.benchmarks.measuring import row
 
 SIZE = 250
-PIECE = 250_000
-"""Rows of a piece, as for 640 MiB a worker."""
-
 COUNTED = 200
 """Tasks of a phase whose messages are measured."""
 
@@ -77,16 +75,9 @@ class Simulated(OnDisk):
         self.outline: Any = SimpleNamespace(
             n=n, domains=table.domains, schema=table.schema, columns=tuple(table.frame.columns)
         )
-        self._session, self._rows, self._units = session, PIECE, None
-        self._spill: Any = SimpleNamespace(file=lambda name: str(folder / name))
-        self._coders: Any = ()
-        self._starts = list(range(0, n, PIECE))
-        self._pieces: Any = [None] * len(self._starts)
-
-    def sorted(self, executor: Executor) -> None:
-        """Sort the pieces, and merge them."""
-        self._executor = executor
-        self.ordered = self._merged("lexicographic", False, None)[0]
+        self._session = session
+        codes = write_array(str(folder / "codes.npy"), table.codes[:1])
+        self.ordered = TableOrder(codes, write_array(str(folder / "order.npy"), np.zeros(1, np.int64)))
 
     def sample(self) -> Records:
         return self.table.records
@@ -94,7 +85,7 @@ class Simulated(OnDisk):
     def boundary_classes(self) -> BoundaryClasses:
         return BoundaryClasses((), np.array([self.n], np.int64))
 
-    def order(self, name: str, bounded: bool) -> Ordered:
+    def order(self, name: str, bounded: bool) -> TableOrder:
         return self.ordered
 
     def begin(self, plan: Any) -> None:
@@ -122,21 +113,6 @@ class Simulated(OnDisk):
         return [Call(utility.class_sums, ({name: [self.last.classes[name][0]] for name in names},))]
 
     last: Any = None
-
-
-def sort_piece(context: SortContext, piece: Any, start: int, into: str) -> np.ndarray:
-    """Return a sample of a piece, whose file is empty."""
-    Path(into).touch()
-    return np.repeat(
-        start + np.linspace(0, PIECE - 1, SAMPLE).astype(np.int64)[:, None], len(context.compared), axis=1
-    )
-
-
-def merge_range(
-    files: Sequence[str], compared: Sequence[str], low: np.ndarray | None, high: np.ndarray | None, into: str
-) -> tuple[int, np.ndarray, np.ndarray]:
-    """Return how many rows a range has."""
-    return PIECE, np.zeros((1, 0), np.int64), np.array([PIECE], np.int64)
 
 
 def deal_rows(context: ReleaseContext) -> None:
@@ -284,8 +260,6 @@ def run(small: bool) -> list[dict[str, Any]]:
         )
         for place, function in (
             ("anonflow.engine.partitions.solve_batch", solve_batch),
-            (f"{module}.external_sort.sort_piece", sort_piece),
-            (f"{module}.external_sort.merge_range", merge_range),
             (f"{module}.release.deal_rows", deal_rows),
             (f"{module}.release.draw_batch", draw_batch),
         ):
@@ -294,12 +268,12 @@ def run(small: bool) -> list[dict[str, Any]]:
         stack.enter_context(mock.patch.object(Executor, "stream", streaming))
         executor = stack.enter_context(Executor(session.scheduler, 2, events))
         before = peak()
-        timed("sort and merge", lambda: storage.sorted(executor))
         plan = plan_flow(flow, n, storage.boundary_classes(), storage.order)
         (result,) = timed("solve", lambda: Partitions(session, storage, executor, plan, table).compute())
         assert result.ok
         context = ReleaseContext(
             table.schema, table.domains, storage.outline.columns, {}, 10, "k-regular", "greedy", (), n, 0, bytes(16), "", "",
+            OtherColumns((), ()),
         )  # fmt: skip
         offsets, tallies = timed(
             "draw", lambda: release._draw(session, executor, plan.runs[0], context, NOWHERE, ())

@@ -24,7 +24,7 @@ from anonflow import engine
 from anonflow.engine.execution import batches, tasks
 from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
 from anonflow.engine.owner import checkpoints
-from anonflow.engine.storage import batch_release, external_sort, pieces, scan
+from anonflow.engine.storage import arrays, batch_release, pieces, scan
 from anonflow.errors import BUG, AnonflowError, DataError
 from anonflow.kernels import cache
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
@@ -37,8 +37,9 @@ SEED = 0x1234567890ABCDEF1234567890ABCDEF
 STAGES = {
     "the source is rewritten": (pieces, "rewrite"),
     "a piece is looked at": (scan, "scan"),
-    "a piece is sorted": (external_sort, "sort_piece"),
-    "ranges are merged": (external_sort, "merge_range"),
+    "a piece is coded": (scan, "code_piece"),
+    "codes are written": (scan, "write_rows"),
+    "an order is written": (arrays, "write_rows"),
     "a partition is solved": (tasks, "solve"),
     "rows are dealt": (batch_release, "deal"),
 }
@@ -81,7 +82,7 @@ def test_faults_inside_a_worker_in_pieces(
 
         def broken(*args: Any, error: Any = error, calls: list[int] = calls, **named: Any) -> Any:
             calls.append(1)
-            if len(calls) >= (1 if name == "rewrite" else 2):
+            if len(calls) >= (1 if name == "rewrite" or home is arrays else 2):
                 raise error()
             return real(*args, **named)
 

@@ -404,6 +404,47 @@ def test_a_kernel_is_compiled_once(home: Path) -> None:
     assert (again(0.5), misses(again)) == (1.0, 1)
 
 
+@pytest.mark.machine
+@pytest.mark.slow
+def test_processes_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
+    """Four processes need the same kernels at the same moment: one compiles each, the others read its file."""
+    text = (
+        "from tests.kernels.kernel_runs import RUNS\n"
+        "from anonflow.kernels import jit\n"
+        "RUNS['greedy lexicographic']()\n"
+        "print(jit.compiled_here())\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", text]
+    running = [
+        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    compiled = sum(int(process.communicate()[0]) for process in running)
+    assert compiled == len(list(tmp_path.rglob("*.kernel"))) > 3
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_a_process_that_holds_a_kernel_for_long_stops_nobody(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = fresh()
+    held = []
+
+    def never(descriptor: int) -> None:
+        held.append(descriptor)
+        raise BlockingIOError
+
+    moments = iter(range(0, 1000, 7))
+    monkeypatch.setattr(cache, "take_lock", never)
+    monkeypatch.setattr(
+        cache, "time", SimpleNamespace(monotonic=lambda: next(moments), sleep=lambda seconds: None)
+    )
+    assert (kernel(3), misses(kernel)) == (6, 1)
+    assert len(held) > 3
+    assert [path.suffix for path in files(home)] == [".kernel"]
+
+
 def test_copies_of_the_package_share_kernels(
     home: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from anonflow.criteria.request import CriterionRequest as Criterion
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, Place, Tally, batches_of, joined, tallied
+from anonflow.engine.execution.batches import ROWS, Batch, Place, Tally, batches_of, joined, tallied
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.tasks import TaskSettings
-from anonflow.engine.storage.external_sort import OTHER, POSITION, Ordered, StoredRows, codes_of
+from anonflow.engine.storage.arrays import OrderedRows, OtherColumns, TableOrder, mapped
 from anonflow.engine.storage.scan import Sketch
-from anonflow.engine.storage.spill import deal, read_batch, save
+from anonflow.engine.storage.spill import deal, save
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.release import Certificate, RandomWords, Release
@@ -40,6 +41,7 @@ __all__ = [
     "CLASS",
     "LIST",
     "MARK",
+    "POSITION",
     "SHOWN",
     "AttackedRows",
     "BatchDrawn",
@@ -58,7 +60,7 @@ __all__ = [
     "stored_batches",
 ]
 
-MARK, CLASS, LIST = "mark", "class", "list"
+POSITION, MARK, CLASS, LIST = "position", "mark", "class", "list"
 SHOWN = "shown:"
 
 
@@ -88,6 +90,7 @@ class ReleaseContext:
         Of the marks.
     spill : str
         Beginning of the names of files that are gone with the run.
+    others : OtherColumns
     overall : mapping
         Column whose diversity is asked for -> how often each text occurs in the table.
     drawn : bool
@@ -113,6 +116,7 @@ class ReleaseContext:
     seed: bytes = field(repr=False)
     key: str = field(repr=False)
     spill: str
+    others: OtherColumns
     overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     drawn: bool = True
     together: tuple[str, ...] = ()
@@ -157,44 +161,37 @@ class StoredBatch:
     ----------
     settings : TaskSettings
     batch : Batch
-    rows : StoredRows
+    rows : OrderedRows
     place : Place
         Where its results are.
     """
 
     settings: TaskSettings
     batch: Batch
-    rows: StoredRows
+    rows: OrderedRows
     place: Place
 
-    def outcome(self, domains: tuple[Domain, ...], table: pa.Table) -> tuple[Records, Outcome]:
-        """Return its records and the method's outcome.
+    def outcome(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, Outcome]:
+        """Return the positions of its records in the table, the records, and the method's outcome.
 
         Raises
         ------
         AnonflowError
             If results are missing.
         """
-        records = Records(domains, codes_of(table))
+        positions, records = self.rows.load(domains)
         parts = [records.take(at) for at in self.batch.parts]
         results = self.place.open(self.settings, self.batch, domains, parts).resumed
         if len(results) < len(parts):
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
         outcomes = [results[p].matched.outcome for p in sorted(results)]
-        return records, joined(self.batch, records, outcomes)[0]
+        return positions, records, joined(self.batch, records, outcomes)[0]
 
 
 def stored_batches(session: Session, run_plan: RunPlan, n: int, place: Place) -> Iterator[StoredBatch]:
-    """Yield the batches of a run of n records in pieces.
-
-    Raises
-    ------
-    TypeError
-        If the run's records are not in pieces.
-    """
+    """Yield the batches of a run of n records in pieces."""
     order = run_plan.order
-    if not isinstance(order, Ordered):
-        raise TypeError("the run's records are not in pieces")
+    assert isinstance(order, TableOrder)
     settings = settings_of(session.flow, run_plan.run, session.seed)
     for batch in batches_of(run_plan.cuts, n):
         yield StoredBatch(settings, batch, order.rows(batch.start, batch.stop), place)
@@ -381,23 +378,26 @@ def named_batch(context: ReleaseContext, stored: StoredBatch) -> tuple[np.ndarra
     return drawn.positions, chance
 
 
-def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, files: Sequence[str]) -> int:
+def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, codes: str) -> int:
     """Return how many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
 
     Parameters
     ----------
     domains : tuple of Domain
     stored : StoredBatch
-    files : sequence of str
-        The whole table, in any order.
+    codes : str
+        The file of the whole table's codes.
 
     Raises
     ------
     AnonflowError, OSError
         If files are gone.
     """
-    generalization = stored.outcome(domains, stored.rows.table())[1].generalization
-    originals = (Records(domains, codes_of(read_batch(file))) for file in files)
+    generalization = stored.outcome(domains)[2].generalization
+    whole = mapped(codes)
+    originals = (
+        Records(domains, np.array(whole[start : start + ROWS])) for start in range(0, len(whole), ROWS)
+    )
     return sum(int(covering(part, generalization).sum()) for part in originals)
 
 
@@ -407,9 +407,7 @@ class _DrawnBatch:
     def __init__(self, context: ReleaseContext, stored: StoredBatch) -> None:
         self.context = context
         self.batch, self.options = stored.batch, stored.settings.options
-        self.table = stored.rows.table()
-        self.positions = self.table[POSITION].to_numpy()
-        self.records, outcome = stored.outcome(context.domains, self.table)
+        self.positions, self.records, outcome = stored.outcome(context.domains)
         published = outcome.generalization.aggregated(self.records, outcome.classes, outcome.suppressed)
         self.whole = GeneralizedRows(
             published, outcome.matches, outcome.classes, outcome.suppressed, self.positions
@@ -479,8 +477,13 @@ class _DrawnBatch:
         return rows.candidates(np.arange(len(rows.suppressed)))
 
     def _cells(self, name: str) -> pd.Series:
-        cells: pd.Series = exact_frame(self.table.select([f"{OTHER}{name}"])).iloc[:, 0]
+        cells: pd.Series = self._others[name]
         return cells
+
+    @cached_property
+    def _others(self) -> pd.DataFrame:
+        """The cells of the other columns."""
+        return exact_frame(self.context.others.take(tuple(self.context.kinds), self.positions))
 
     def _hidden_values(self) -> dict[str, dict[str, int]]:
         """Return how often the batch's suppressed records have each text of the columns whose diversity is asked for."""

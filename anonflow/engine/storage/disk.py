@@ -1,9 +1,9 @@
-"""A table in pieces on disk: it is read, coded and sorted piece by piece, and its results are in files, too.
+"""A table in pieces on disk: it is read and coded piece by piece, and its results are in files, too.
 
-The source is read piece by piece (:mod:`pieces`, :mod:`scan`); each piece is coded and sorted, the pieces are merged into
-one order (:mod:`external_sort`), results are kept in a file for each batch, and published rows are distributed to
-shuffle buckets and shuffled there (:mod:`release`). No task holds more than a piece, a batch or a bucket, and the
-client holds none. Temporary files are in the owner's folder (:mod:`spill`), which all workers must reach, and are
+The source is read piece by piece (:mod:`pieces`, :mod:`scan`); codes and orders are arrays in files that are mapped into
+memory (:mod:`arrays`), results are kept in a file for each batch, and published rows are distributed to shuffle buckets and
+shuffled there (:mod:`release`). No task holds more than a piece, a batch or a bucket; the client holds an order while it
+sorts. Temporary files are in the owner's folder (:mod:`spill`), which all workers must reach, and are
 deleted afterwards.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -21,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from anonflow import utility
-from anonflow.algorithms.anonymize import partition_rng
 from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
@@ -40,20 +38,19 @@ from anonflow.engine.execution.totals import Totals
 from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.spec import UnitsSpec
-from anonflow.engine.storage import external_sort, pieces, scan
+from anonflow.engine.storage import pieces, scan
+from anonflow.engine.storage.arrays import OtherColumns, TableOrder, create_array, mapped
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
 from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
-from anonflow.engine.storage.external_sort import Ordered
 from anonflow.engine.storage.outline import Outline
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
-from anonflow.engine.storage.unit_layers import Units, put
+from anonflow.engine.storage.unit_layers import Units
 from anonflow.engine.storage.unit_rows import needed_columns, rows_of_units
 from anonflow.errors import DataError
-from anonflow.partition import bounded, random_key
 from anonflow.release import Earlier
 from anonflow.release.draw import bucket_count
 from anonflow.table import Records, Schema
@@ -99,10 +96,8 @@ class OnDisk:
         self._hidden: dict[int, list[int]] = {}
         self._remarks: dict[int, tuple[str, ...]] = {}
         self._diverse: dict[int, InFiles] = {}
-        self._orders: dict[tuple[str, bool], tuple[Ordered, np.ndarray]] = {}
-        self._units: Units | None = None
+        self._orders: dict[tuple[str, bool], TableOrder] = {}
         self._unit_file: str | None = None
-        self._layers: dict[bool, tuple[str, np.ndarray]] = {}
 
     def __enter__(self) -> OnDisk:
         self._spill.__enter__()
@@ -128,10 +123,31 @@ class OnDisk:
         self._executor = executor
         with source.problems_name_the_file(self._flow, self._session.fingerprint):
             self.outline = self._scan(executor)
+            units = None
             if self.outline.schema.unit_column is not None:
-                self._units = self._read_units()
-                self._unit_file = self._units.write(self._spill.file("units.npy"))
+                units = self._read_units()
+                self._unit_file = Call(units.write, (self._spill.file("units.npy"),)).done()
+            codes = self._code()
+        self._records = Records(self.outline.domains, codes, None if units is None else units.unit)
         return self.outline
+
+    def _code(self) -> np.ndarray:
+        """Code the pieces, and put their other columns into files."""
+        table, file = self.outline, self._spill.file("codes.npy")
+        Call(create_array, (file, (table.n, len(table.domains)), np.int32)).done()
+        named = any(table.schema[name].role != "quasi-identifier" for name in table.columns)
+        files = [self._spill.file(f"others-{p}.arrow") for p in range(len(self._pieces))] if named else []
+        self._others = OtherColumns(tuple(files), tuple(self._starts))
+        calls = [
+            Call(
+                scan.code_piece,
+                (piece, table.schema, table.columns, start, file, files[p] if named else None),
+                "code",
+            )
+            for p, (piece, start) in enumerate(zip(self._pieces, self._starts, strict=True))
+        ]
+        self._executor.all(calls, self._coders, self._session.fingerprint)
+        return mapped(file)
 
     def _scan(self, executor: Executor) -> Outline:
         """Scan the table piece by piece, and code the values of its columns."""
@@ -253,27 +269,12 @@ class OnDisk:
         return written, read
 
     def sample(self) -> Records:
-        """Return a few records that have every value that the table has, column by column."""
-        return scan.stand_in(self._coders, self.outline.domains, self._scanned)
+        """Return all records."""
+        return self._records
 
     def take(self, positions: np.ndarray) -> Records:
-        """Return the records at some positions: the pieces that have them are read once more."""
-        table = self.outline
-        piece = np.searchsorted(self._starts, positions, "right") - 1
-        wanted = [np.flatnonzero(piece == p) for p in np.unique(piece).tolist()]
-        calls = [
-            Call(
-                scan.codes_at,
-                (self._pieces[p], table.schema, table.columns, positions[at] - self._starts[p]),
-                "look",
-            )
-            for p, at in zip(np.unique(piece).tolist(), wanted, strict=True)
-        ]
-        codes = np.empty((len(positions), len(table.domains)), np.int32)
-        answers = self._executor.all(calls, self._coders, self._session.fingerprint)
-        for at, few in zip(wanted, answers, strict=True):
-            codes[at] = few
-        return Records(table.domains, codes)
+        """Return the records at some positions."""
+        return self._records.take(positions)
 
     def _diverse_columns(self, schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns whose diversity is asked for; those that are not published are named later."""
@@ -302,77 +303,16 @@ class OnDisk:
             refuse_many_values(self._flow, column, len(values))
 
     def boundary_classes(self) -> BoundaryClasses:
-        """Return the records that may be generalized together, counted in an order that the first run with boundaries needs."""
-        table = self.outline
-        names = bounded(Records(table.domains, np.empty((0, len(table.domains)), np.int32)))
-        within = [run for run in self._flow.runs if run.anonymize.boundaries] if names else []
-        if self._units is not None:
-            free = self._layer_file(False)[1]
-            own = self._layer_file(True)[1] if within else free
-            return BoundaryClasses(names if within else (), own, free, self._units.most)
-        if not within:
-            return BoundaryClasses((), np.array([table.n], np.int64))
-        return BoundaryClasses(names, self._sorted(within[0].partition.order, True)[1])
+        """Return the records that may be generalized together."""
+        return BoundaryClasses.of(self._records)
 
-    def order(self, name: str, bounded: bool) -> Ordered:
+    def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order."""
-        return self._sorted(name, bounded)[0]
-
-    def _layer_file(self, bounded: bool) -> tuple[str, np.ndarray]:
-        """Return the file with each position's layer, within boundary classes or without them, and the rows of each layer."""
-        if bounded not in self._layers:
-            assert self._units is not None
-            order, sizes = self._merged("lexicographic", bounded, None)
-            layers, rows = self._units.layers(order, sizes)
-            for file in order.files:
-                os.unlink(file)
-            self._layers[bounded] = put(layers, self._spill.file(f"layers-{int(bounded)}.npy")), rows
-        return self._layers[bounded]
-
-    def _sorted(self, name: str, bounded: bool) -> tuple[Ordered, np.ndarray]:
-        """Sort the pieces, and merge them; the rows of each boundary class, and of each layer in it."""
         if (name, bounded) not in self._orders:
-            layers = None if self._units is None else self._layer_file(bounded)[0]
-            self._orders[name, bounded] = self._merged(name, bounded, layers)
+            file = self._spill.file(f"{name}{'-bounded' if bounded else ''}.npy")
+            arguments = self._records, name, self._session.seed, bounded, file
+            self._orders[name, bounded] = Call(TableOrder.of, arguments, "sort").done()
         return self._orders[name, bounded]
-
-    def _merged(self, name: str, bounded: bool, layers: str | None) -> tuple[Ordered, np.ndarray]:
-        """Return the pieces, sorted and merged."""
-        table, executor, spill = self.outline, self._executor, self._spill
-        key = random_key(partition_rng(self._session.seed, -1)) if name == "random" else None
-        compared = external_sort.order_columns(name, table.domains, bounded, layers is not None)
-        begin = f"{name}{'-bounded' if bounded else ''}{'-layered' if layers is not None else ''}"
-        files = [spill.file(f"{begin}-piece-{p}.arrow") for p in range(len(self._pieces))]
-        context = external_sort.SortContext(
-            self._coders,
-            self._session.fingerprint,
-            {a: domain.bound for a, domain in enumerate(table.domains) if domain.bound is not None},
-            table.schema,
-            table.columns,
-            compared,
-            key,
-            layers,
-        )
-        of_pieces = zip(self._pieces, self._starts, files, strict=True)
-        samples = executor.all(
-            [Call(external_sort.sort_piece, piece, "sort") for piece in of_pieces], context
-        )
-        cuts = external_sort.splitters(samples, -(-table.n // self._rows))
-        ends = list(pairwise([None, *cuts, None]))
-        merged = [spill.file(f"{begin}-range-{b}.arrow") for b in range(len(ends))]
-        ranges = executor.all(
-            [
-                Call(external_sort.merge_range, (low, high, into), "merge")
-                for (low, high), into in zip(ends, merged, strict=True)
-            ],
-            files,
-            compared,
-        )
-        for file in files:
-            os.unlink(file)
-        counts, classes, sizes = zip(*ranges, strict=True)
-        ordered = Ordered(tuple(merged), tuple(np.cumsum(counts).tolist()))
-        return ordered, external_sort.class_sizes(classes, sizes)
 
     # ------------------------------------------------------------------------------------- results
 
@@ -420,7 +360,7 @@ class OnDisk:
         diverse = replace(source, folder=self._spill.file(f"diverse-{run_plan.run.number}"))
         context = context_of(
             more, self._target, self._scanned.sensitive[self._target[0]], self.outline.domains, self.outline.n,
-            run_plan.run.anonymize.k, source, diverse,
+            run_plan.run.anonymize.k, others=self._others, source=source, results=diverse,
         )  # fmt: skip
         number = run_plan.run.number
         again, self._hidden[number], self._remarks[number] = self._session.step(
@@ -455,7 +395,7 @@ class OnDisk:
             if criteria:
                 findings += check_made(
                     self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
-                    self._scanned, criteria, units=self._unit_file,
+                    self._scanned, criteria, others=self._others, units=self._unit_file,
                 )  # fmt: skip
         measures = dict(result.measures)
         for name in flow.measures:
@@ -467,10 +407,9 @@ class OnDisk:
 
     def _pairs(self, run_plan: RunPlan) -> int:
         """Return how many originals the generalized records of a run cover, added up."""
-        assert isinstance(run_plan.order, Ordered)
-        place, files = self._results(run_plan.run), run_plan.order.files
+        place, codes = self._results(run_plan.run), self._spill.file("codes.npy")
         calls = (
-            Call(pairs_of_batch, (stored, files), "measure", stored.batch.number)
+            Call(pairs_of_batch, (stored, codes), "measure", stored.batch.number)
             for stored in stored_batches(self._session, run_plan, self.outline.n, place)
         )
         return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
@@ -488,7 +427,7 @@ class OnDisk:
         findings, buckets = draw(
             self._session, executor, run_plan, totals, result, self.outline,
             place=self._results(run_plan.run), hidden=hidden, fields=self._fields, scanned=self._scanned,
-            units=self._unit_file,
+            others=self._others, units=self._unit_file,
         )  # fmt: skip
         session = self._session
         if session.owner is not None and not session.replayed and all(each.holds for each in findings):

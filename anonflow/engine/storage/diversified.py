@@ -42,7 +42,7 @@ from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.schedulers import Call, Executor, raised
 from anonflow.engine.execution.tasks import Failed, Matched, PartitionResult, TaskSettings
 from anonflow.engine.execution.totals import Totals
-from anonflow.engine.storage.external_sort import OTHER, StoredRows, codes_of
+from anonflow.engine.storage.arrays import OrderedRows, OtherColumns
 from anonflow.engine.storage.scan import ValueCounts
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.generalization import Generalization
@@ -85,6 +85,7 @@ class DiversityContext:
         Records; what the method promises; of the blind way, how many rows list everybody.
     w, risk : float
     way : str
+    others : OtherColumns
     source, results : InFiles
         Where the method's results are, and beside them the diverse ones of each partition, for a run that takes this one
         up; and where the table's are put in the end.
@@ -101,6 +102,7 @@ class DiversityContext:
     w: float
     risk: float
     way: str
+    others: OtherColumns
     source: InFiles
     results: InFiles
 
@@ -179,13 +181,11 @@ class _Parts:
     """A batch's partitions, with their records and values."""
 
     def __init__(
-        self, context: DiversityContext, settings: TaskSettings, batch: Batch, rows: StoredRows
+        self, context: DiversityContext, settings: TaskSettings, batch: Batch, rows: OrderedRows
     ) -> None:
-        table = rows.table()
         self.context, self.settings, self.batch = context, settings, batch
-        self.positions = table["position"].to_numpy()
-        self.whole = Records(context.domains, codes_of(table))
-        cells = exact_frame(table.select([f"{OTHER}{context.column}"])).iloc[:, 0]
+        self.positions, self.whole = rows.load(context.domains)
+        cells = exact_frame(context.others.take([context.column], self.positions)).iloc[:, 0]
         self.values = context.places[context.values.codes(cells)][:, None]
         self.records = [self.whole.take(at) for at in batch.parts]
 
@@ -236,7 +236,7 @@ def diverse_batch(
     shared: Shared,
     settings: TaskSettings,
     batch: Batch,
-    rows: StoredRows,
+    rows: OrderedRows,
 ) -> DiverseRound:
     """Return the step over a batch's partitions.
 
@@ -246,7 +246,7 @@ def diverse_batch(
     shared : Shared
     settings : TaskSettings
     batch : Batch
-    rows : StoredRows
+    rows : OrderedRows
 
     Raises
     ------
@@ -329,7 +329,7 @@ def finish_batch(
     shared: Shared,
     settings: TaskSettings,
     batch: Batch,
-    rows: StoredRows,
+    rows: OrderedRows,
 ) -> tuple[BatchDone, int]:
     """Put a batch's diverse results in their place, and return the summary of :func:`anonflow.engine.execution.batches.solve_batch`.
 
@@ -339,7 +339,7 @@ def finish_batch(
     shared : Shared
     settings : TaskSettings
     batch : Batch
-    rows : StoredRows
+    rows : OrderedRows
 
     Returns
     -------
@@ -518,6 +518,8 @@ def context_of(
     domains: tuple[Domain, ...],
     n: int,
     k: int,
+    *,
+    others: OtherColumns,
     source: InFiles,
     results: InFiles,
 ) -> DiversityContext:
@@ -532,5 +534,5 @@ def context_of(
     rows = blind_rows(targets, k, n, float(spec.risk)) if spec.way == "blind" else k
     return DiversityContext(
         domains, column, values, places, targets, n, k, rows, float(spec.w), float(spec.risk), spec.way,
-        source, results,
+        others, source, results,
     )  # fmt: skip

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow import partition as partitions
 from anonflow import utility
-from anonflow.algorithms.anonymize import Anonymization, assemble, partition_rng
+from anonflow.algorithms.anonymize import Anonymization, assemble
 from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
@@ -36,6 +35,7 @@ from anonflow.engine.execution.tasks import (
 )
 from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
+from anonflow.engine.storage.arrays import TableOrder
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
 from anonflow.release import Earlier, Release
@@ -48,57 +48,7 @@ if TYPE_CHECKING:
 
     from anonflow.table.metadata import ReleaseMetadata
 
-__all__ = ["HeldRelease", "HeldRows", "InMemory"]
-
-
-class HeldRows:
-    """Rows of a table in memory. Only they are sent to another process, not the table.
-
-    Parameters
-    ----------
-    codes : numpy.ndarray, shape (n, q), int32
-    positions : numpy.ndarray, shape (m,), int64
-    """
-
-    def __init__(self, codes: np.ndarray, positions: np.ndarray) -> None:
-        self._codes = codes
-        self._positions = positions
-
-    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Return their positions in the table, and the records."""
-        return self._positions, Records(domains, np.ascontiguousarray(self._codes[self._positions]))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Taken, (self._codes[self._positions], self._positions)
-
-
-@dataclass(frozen=True, eq=False)
-class _Taken:
-    """Rows that were taken out of their table."""
-
-    codes: np.ndarray
-    positions: np.ndarray
-
-    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        return self.positions, Records(domains, self.codes)
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOrder:
-    """A permutation of a table in memory.
-
-    Attributes
-    ----------
-    codes : numpy.ndarray, shape (n, q), int32
-    positions : numpy.ndarray, shape (n,), int64
-    """
-
-    codes: np.ndarray
-    positions: np.ndarray
-
-    def rows(self, start: int, stop: int) -> HeldRows:
-        """Return the rows of some consecutive places."""
-        return HeldRows(self.codes, self.positions[start:stop])
+__all__ = ["HeldRelease", "InMemory"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,14 +126,9 @@ class InMemory:
         """Return the records that may be generalized together."""
         return BoundaryClasses.of(self.table.records)
 
-    def order(self, name: str, bounded: bool) -> HeldOrder:
+    def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order."""
-        rng = partition_rng(self._session.seed, -1)
-        records = self.table.records
-        if records.units is not None and not bounded:  # layers are separate with and without boundaries
-            records, bounded = partitions.unbounded(records), True
-        positions = partitions.ordered(records, name, rng, boundaries=bounded)
-        return HeldOrder(self.table.codes, positions)
+        return TableOrder.of(self.table.records, name, self._session.seed, bounded)
 
     def begin(self, plan: FlowPlan) -> None:
         """Read the results of an earlier run."""
@@ -357,7 +302,7 @@ class HeldRelease:
 
 def _index(run_plan: RunPlan) -> list[np.ndarray]:
     """Return the table positions of each partition's records."""
-    assert isinstance(run_plan.order, HeldOrder)
+    assert isinstance(run_plan.order, TableOrder)
     return [run_plan.order.positions[cut] for cut in run_plan.cuts]
 
 

@@ -28,6 +28,7 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.publish import listed_sizes
 from anonflow.engine.report.attacks import MOST, AttackedPart, attacked, attacked_part, is_attacked, sampled
+from anonflow.engine.storage.arrays import OtherColumns
 from anonflow.engine.storage.batch_release import (
     AttackedRows,
     BatchDrawn,
@@ -67,7 +68,7 @@ __all__ = ["check_made", "draw"]
 def draw(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Outline,
     *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], scanned: Scanned,
-    units: str | None = None,
+    others: OtherColumns, units: str | None = None,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
     """Draw and verify batch by batch, distribute the rows to buckets, and shuffle these.
 
@@ -86,6 +87,7 @@ def draw(
     fields : mapping
         Published column -> its type in the source.
     scanned : Scanned
+    others : OtherColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
 
@@ -108,6 +110,7 @@ def draw(
         place,
         fields,
         scanned,
+        others=others,
         units=units,
         options=run_plan.run.anonymize.options,
     )
@@ -290,7 +293,7 @@ def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: 
 
 def _context(
     session: Session, totals: Totals, result: RunResult, table: Outline, place: InFiles,
-    fields: Mapping[str, pa.DataType], scanned: Scanned, *, units: str | None,
+    fields: Mapping[str, pa.DataType], scanned: Scanned, *, others: OtherColumns, units: str | None,
     options: Mapping[str, Any],
 ) -> ReleaseContext:  # fmt: skip
     schema = table.schema
@@ -311,7 +314,7 @@ def _context(
     return ReleaseContext(
         schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
         tuple(with_patterns(read_criteria(session.flow.criteria, totals.guarantee), options)), table.n, totals.suppressed,
-        seed, key, place.spill, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (), units=units,
+        seed, key, place.spill, others, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (), units=units,
         unit_rows=unit_rows,
     )  # fmt: skip
 
@@ -355,7 +358,7 @@ def _draw(
 
 def check_made(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Outline, place: InFiles,
-    scanned: Scanned, criteria: Sequence[Criterion], *, units: str | None = None,
+    scanned: Scanned, criteria: Sequence[Criterion], *, others: OtherColumns, units: str | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Check criteria that need more than a partition's quasi-identifiers, for a run without a draw.
 
@@ -370,6 +373,7 @@ def check_made(
         Where the results of batches are.
     scanned : Scanned
     criteria : sequence of CriterionRequest
+    others : OtherColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
 
@@ -383,7 +387,7 @@ def check_made(
     kinds = {name: "" for name in table.columns if table.schema[name].role != "quasi-identifier"}
     context = ReleaseContext(
         table.schema, table.domains, table.columns, kinds, run_plan.run.anonymize.k, totals.guarantee,
-        run_plan.run.anonymize.algorithm, tuple(criteria), table.n, totals.suppressed, b"", "", place.spill,
+        run_plan.run.anonymize.algorithm, tuple(criteria), table.n, totals.suppressed, b"", "", place.spill, others,
         scanned.texts(), False, units=units, unit_rows=_unit_rows(units),
     )  # fmt: skip
     calls = (

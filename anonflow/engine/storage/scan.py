@@ -13,10 +13,12 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.storage.arrays import write_rows
 from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
+from anonflow.engine.storage.spill import write_batches
 from anonflow.errors import AnonflowError, DataError
 from anonflow.release.columns import telling
-from anonflow.table import Domain, Records, Schema
+from anonflow.table import Domain, Schema
 from anonflow.table.coding import check_missing, code_column
 from anonflow.table.domain import missing_cells
 from anonflow.table.files.read import exact_frame, has_wide
@@ -28,13 +30,12 @@ __all__ = [
     "Scanned",
     "Sketch",
     "ValueCounts",
+    "code_piece",
     "coders",
-    "codes_at",
     "marks_of",
     "published_kind",
     "scan",
     "sketched",
-    "stand_in",
     "units_of",
 ]
 
@@ -419,15 +420,17 @@ def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple
     return Coder(name, counted.index, codes), domains
 
 
-def codes_at(
+def code_piece(
     coders: Sequence[Coder],
     fingerprint: Fingerprint,
     piece: Piece,
     schema: Schema,
     columns: Sequence[str],
-    at: np.ndarray,
-) -> np.ndarray:
-    """Return the codes of some rows of a piece.
+    start: int,
+    codes: str,
+    others: str | None,
+) -> None:
+    """Code the rows of a piece, and put them and their other columns into the table's files.
 
     Parameters
     ----------
@@ -438,23 +441,30 @@ def codes_at(
     schema : Schema
     columns : sequence of str
         Those that are published.
-    at : numpy.ndarray, shape (m,), int64
-        Among the rows that are kept.
-
-    Returns
-    -------
-    numpy.ndarray, shape (m, q), int32
+    start : int
+        Position in the table of the first row that is kept.
+    codes : str
+        The file of the table's codes.
+    others : str, optional
+        The file of the piece's other columns, if there are any.
 
     Raises
     ------
-    DataError
-        If it cannot be read or has changed.
+    DataError, OSError
+        If it cannot be read or has changed, or a file cannot be written.
     """
+    table = read_piece(piece, columns, fingerprint.open, schema)
     qis = {coder.name for coder in coders}
-    needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
-    frame = exact_frame(read_piece(piece, needed, fingerprint.open, schema))
-    rows = frame.iloc[np.flatnonzero(kept_rows(frame, schema))[at]]
-    return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in coders], axis=1))
+    frame = exact_frame(
+        table.select([name for name in columns if schema[name].missing == "drop" or name in qis])
+    )
+    kept = kept_rows(frame, schema)
+    if not kept.all():
+        frame, table = frame[kept], table.filter(pa.array(kept))
+    write_rows(codes, start, np.concatenate([coder.code(frame[coder.name]) for coder in coders], axis=1))
+    if others is not None:
+        beside = table.select([name for name in columns if name not in qis]).combine_chunks()
+        write_batches(others, beside.to_batches() or [pa.RecordBatch.from_pylist([], schema=beside.schema)])
 
 
 def marks_of(
@@ -579,12 +589,3 @@ def published_kind(name: str, field: pa.DataType, scanned: Scanned, hidden: bool
     if pa.types.is_integer(field):
         return "float" if missing else "int"
     return "float" if pa.types.is_floating(field) else "text"
-
-
-def stand_in(coders: Sequence[Coder], domains: tuple[Domain, ...], scanned: Scanned) -> Records:
-    """Return a few records that have every value of the table, column by column, for uses that need only the values."""
-    # the last row of codes is that of a missing value, if there is one
-    there = [coder.codes if scanned.missing[coder.name] else coder.codes[:-1] for coder in coders]
-    at = np.arange(max(1, *(len(codes) for codes in there)))
-    parts = [codes[at % len(codes)] for codes in there]
-    return Records(domains, np.ascontiguousarray(np.concatenate(parts, axis=1)))

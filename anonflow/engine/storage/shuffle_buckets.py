@@ -10,8 +10,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonflow.engine.storage.batch_release import CLASS, LIST, MARK, SHOWN, ReleaseContext, hidden_positions
-from anonflow.engine.storage.external_sort import POSITION
+from anonflow.engine.storage.batch_release import (
+    CLASS,
+    LIST,
+    MARK,
+    POSITION,
+    SHOWN,
+    ReleaseContext,
+    hidden_positions,
+)
 from anonflow.engine.storage.spill import read_batch, save, write_batches
 from anonflow.errors import VerificationError
 from anonflow.release.certificate import versions

@@ -1,23 +1,18 @@
-"""The units of the rows of a table in pieces, and layers with at most one row of each unit: 8 bytes a row, held by the client."""
+"""The units of the rows of a table in pieces: 8 bytes a row, held by the client."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from anonflow.engine.storage.external_sort import POSITION, Ordered
-from anonflow.engine.storage.spill import as_numpy, read_batch
+from anonflow.engine.storage.arrays import write_array
 from anonflow.errors import DataError
-from anonflow.partition import unit_layers
-from anonflow.system import open_descriptor
 from anonflow.table import Schema
 from anonflow.table.frame import check_units
-from anonflow.table.records import equal_columns
 
-__all__ = ["MOST_ROWS", "Units", "put", "refuse_many_rows"]
+__all__ = ["MOST_ROWS", "Units", "refuse_many_rows"]
 
 MOST_ROWS = 50_000_000
 """The most rows of people with several rows: their assignment to layers takes about 100 bytes for each row for a while."""
@@ -70,11 +65,6 @@ class Units:
         check_units(schema, unit, household)
         return cls(unit.astype(np.int64), household)
 
-    @property
-    def most(self) -> int:
-        """Rows of the unit that has most of them."""
-        return int(np.bincount(self.unit).max())
-
     def write(self, path: str) -> str:
         """Write the label of each position, and below it the household's, for tasks that look at some of them.
 
@@ -84,29 +74,8 @@ class Units:
             If it cannot be written.
         """
         sides = [self.unit] if self.household is None else [self.unit, self.household]
-        return put(np.stack(sides), path)
-
-    def layers(self, order: Ordered, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the layer of each position, and how many rows each class's layers have, class after class.
-
-        Parameters
-        ----------
-        order : Ordered
-            Lexicographic, boundary classes one after the other.
-        sizes : numpy.ndarray, shape (c,), int64
-            Of these classes.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be read.
-        """
-        position = np.concatenate([as_numpy(read_batch(file).column(POSITION)) for file in order.files])
-        place, within = np.empty_like(position), np.empty_like(position)
-        place[position] = np.arange(len(position))
-        within[position] = np.repeat(np.arange(len(sizes)), sizes)
-        layers = unit_layers(place, self.unit, within)
-        return layers, np.bincount(equal_columns([within, layers], len(layers)))
+        write_array(path, np.stack(sides))
+        return path
 
 
 def refuse_many_rows(unit: str, rows: int) -> None:
@@ -122,16 +91,3 @@ def refuse_many_rows(unit: str, rows: int) -> None:
             f"column {unit!r}: the table has {rows:,} rows, and anonflow keeps the units of {MOST_ROWS:,} at most; "
             "make one row of each unit first, and leave out the role"
         )
-
-
-def put(labels: np.ndarray, path: str) -> str:
-    """Write an array over all positions, readable by the owner only, for tasks that read a part of it.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
-    with os.fdopen(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
-        np.save(stream, labels)
-    return path

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from anonflow import engine
-from anonflow.engine.execution import batches, plan, schedulers, tasks
+from anonflow.engine.execution import batches, schedulers, tasks
 from anonflow.engine.execution.events import Cancelled, EventStream
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.flows import source
+from anonflow.engine.storage import arrays
 from anonflow.errors import AnonflowError, ParameterError
 from anonflow.partition import cut_classes
 from tests.cases.flow_files import write_flow
@@ -336,7 +337,7 @@ def test_a_matrix_shares_load_coding_and_sort(tmp_path: Path, monkeypatch: pytes
 
     counting(source, "read")
     counting(tasks, "match")
-    counting(plan.partitions, "ordered")
+    counting(arrays, "ordered")
     more = "matrix: {anonymize.algorithm: [greedy, nh, mondrian], anonymize.k: [2, 3]}\n"
     report = engine.run(write_flow(tmp_path, publish="", more=more))
     assert report.ok

@@ -23,8 +23,8 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.storage import external_sort, scan
 from anonflow.engine.storage import pieces as source_pieces
+from anonflow.engine.storage import scan
 from anonflow.engine.storage.memory import HeldRelease
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.errors import DataError, FlowError
@@ -265,15 +265,14 @@ def test_a_cancelled_run_gives_no_names(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "owner" / "test" / "seed").exists()
 
 
-@pytest.mark.parametrize("function", ["scan", "sort_piece"])
+@pytest.mark.parametrize("function", ["scan", "code_piece"])
 @pytest.mark.parametrize("form", ["parquet", "folder"])
 def test_a_piece_of_another_table_that_is_gone_again(
     tmp_path: Path, form: str, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file is another one while the third piece is read, and the first one again before anybody looks."""
     flow, place = flow_of(tmp_path, form, "pieces")
-    room = {"scan": scan, "sort_piece": external_sort}[function]
-    real = getattr(room, function)
+    real = getattr(scan, function)
     calls: list[int] = []
     kept = tmp_path / "kept"
 
@@ -290,7 +289,7 @@ def test_a_piece_of_another_table_that_is_gone_again(
             os.rename(place, tmp_path / "other")
             os.rename(kept, place)
 
-    monkeypatch.setattr(room, function, in_between)
+    monkeypatch.setattr(scan, function, in_between)
     refused(flow, place, seed=SEED, workers=1)
 
 

@@ -28,7 +28,6 @@ from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import (
     batch_release,
     diversified,
-    external_sort,
     release,
     scan,
     shuffle_buckets,
@@ -1353,13 +1352,8 @@ def test_a_release_that_fails_its_check_is_not_published(
     assert not (flow.parent / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("step", "text"), [("sort_piece", "sort piece 2 of 5"), ("merge_range", "merge range 2 of 3")]
-)
-def test_a_piece_without_memory_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, text: str
-) -> None:
-    real = getattr(external_sort, step)
+def test_a_piece_without_memory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = scan.code_piece
 
     @functools.wraps(real)
     def hungry(*args: Any) -> Any:
@@ -1367,10 +1361,10 @@ def test_a_piece_without_memory_is_named(
             raise MemoryError
         return real(*args)
 
-    monkeypatch.setattr(external_sort, step, hungry)
+    monkeypatch.setattr(scan, "code_piece", hungry)
     _, flow = written(tmp_path, publish=PARQUET)
     with pytest.raises(
-        AnonflowError, match=f"{text}: .*not enough memory.*smaller partitions or pieces"
+        AnonflowError, match=r"code piece 2 of 5: .*not enough memory.*smaller partitions or pieces"
     ) as caught:
         engine.run(flow, seed=SEED)
     assert caught.value.exit_status == 3

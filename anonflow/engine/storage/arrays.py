@@ -1,0 +1,256 @@
+"""Arrays of a table and its orders: in memory, or in files of the run that every task maps into memory.
+
+An order is a permutation of the table's positions; a partition is a slice of it. Rows of it are taken out of the codes when
+a task loads them, so that a table has one copy of its codes for all its orders.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonflow.algorithms.anonymize import partition_rng
+from anonflow.engine.storage.spill import read_batch
+from anonflow.partition import ordered, unbounded
+from anonflow.system import open_descriptor
+from anonflow.table import Domain, Records
+
+__all__ = ["OrderedRows", "OtherColumns", "TableOrder", "create_array", "mapped", "write_array", "write_rows"]
+
+
+def create_array(path: str, shape: tuple[int, ...], dtype: type) -> np.memmap:
+    """Create a file for an array, readable by the owner only, and map it to be read.
+
+    Its space is taken at once: a disk that is full is an error here or in :func:`write_rows`, and never ends the process.
+
+    Raises
+    ------
+    OSError
+        If there is no room for it.
+    """
+    kind = np.dtype(dtype)
+    with os.fdopen(open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), "wb") as stream:
+        header = {"descr": kind.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(stream, header)
+        start = stream.tell()
+        size = start + int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        stream.truncate(size)
+        stream.flush()
+        if hasattr(os, "posix_fallocate") and size > start:
+            os.posix_fallocate(stream.fileno(), start, size - start)
+    return mapped(path)
+
+
+def write_array(path: str, values: np.ndarray) -> np.memmap:
+    """Write a whole array to a file, as :func:`create_array` makes it, and map it to be read.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    create_array(path, values.shape, values.dtype.type)
+    write_rows(path, 0, values)
+    return mapped(path)
+
+
+def write_rows(path: str, start: int, rows: np.ndarray) -> None:
+    """Write consecutive rows of an array in a file; tasks may write different rows at the same time.
+
+    Parameters
+    ----------
+    path : str
+        As :func:`create_array` made it.
+    start : int
+        The first row.
+    rows : numpy.ndarray
+        Of the array's type.
+
+    Raises
+    ------
+    OSError
+        If they cannot be written.
+    ValueError
+        If they are none of the array's.
+    """
+    whole = mapped(path)
+    if rows.dtype != whole.dtype or rows.shape[1:] != whole.shape[1:] or start + len(rows) > len(whole):
+        raise ValueError(
+            f"rows of {rows.dtype} and shape {rows.shape} are none of an array of {whole.dtype}, {whole.shape}"
+        )
+    descriptor = open_descriptor(path, os.O_WRONLY)
+    try:
+        content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
+        place = whole.offset + start * (whole.nbytes // max(len(whole), 1))
+        while len(content):
+            written = os.pwrite(descriptor, content, place)
+            content, place = content[written:], place + written
+    finally:
+        os.close(descriptor)
+
+
+def mapped(path: str) -> np.memmap:
+    """Return the array of a file, mapped to be read: only what is used is read.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    array: np.memmap = np.load(path, mmap_mode="r")
+    return array
+
+
+def _sent(array: np.ndarray) -> np.ndarray | str:
+    """Return how an array is sent to another process: a mapped one by its file."""
+    return str(array.filename) if isinstance(array, np.memmap) else array
+
+
+def _received(array: np.ndarray | str) -> np.ndarray:
+    return mapped(array) if isinstance(array, str) else array
+
+
+@dataclass(frozen=True, eq=False)
+class TableOrder:
+    """A table in an order along which partitions are cut.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray, shape (n, q), int32
+        In the table's order.
+    positions : numpy.ndarray, shape (n,), int64
+        Of the records in this order. Both are in memory, or both are mapped.
+    """
+
+    codes: np.ndarray
+    positions: np.ndarray
+
+    @classmethod
+    def of(cls, records: Records, name: str, seed: int, bounded: bool, path: str | None = None) -> TableOrder:
+        """TableOrder a table, as its partitions are cut.
+
+        Parameters
+        ----------
+        records : Records
+        name : str
+            As :func:`anonflow.partition.ordered` takes it.
+        seed : int
+            The run's.
+        bounded : bool
+            Whether boundary classes follow one another.
+        path : str, optional
+            The file that the positions are written to, where the codes are mapped.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        codes = records.codes
+        if records.units is not None and not bounded:  # layers are separate with and without boundaries
+            records, bounded = unbounded(records), True
+        positions = ordered(records, name, partition_rng(seed, -1), boundaries=bounded)
+        return cls(codes, positions if path is None else write_array(path, positions))
+
+    def rows(self, start: int, stop: int) -> OrderedRows:
+        """Return the rows of some consecutive places."""
+        return OrderedRows(self, start, stop)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _order, (_sent(self.codes), _sent(self.positions))
+
+
+def _order(codes: np.ndarray | str, positions: np.ndarray | str) -> TableOrder:
+    return TableOrder(_received(codes), _received(positions))
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRows:
+    """Consecutive rows of an order. Of a table in memory they alone are sent to another process, not the table.
+
+    Attributes
+    ----------
+    order : TableOrder
+    start, stop : int
+    """
+
+    order: TableOrder
+    start: int
+    stop: int
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Their positions in the table, shape (m,), int64."""
+        return np.array(self.order.positions[self.start : self.stop])
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        """Return their positions in the table, and the records."""
+        positions = self.positions
+        return positions, Records(domains, np.ascontiguousarray(self.order.codes[positions]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self.order.codes, np.memmap):
+            return OrderedRows, (self.order, self.start, self.stop)
+        positions = self.positions
+        return TakenRows, (positions, self.order.codes[positions])
+
+
+@dataclass(frozen=True, eq=False)
+class TakenRows:
+    """Rows that were taken out of a table in memory.
+
+    Attributes
+    ----------
+    positions : numpy.ndarray, shape (m,), int64
+    codes : numpy.ndarray, shape (m, q), int32
+    """
+
+    positions: np.ndarray
+    codes: np.ndarray
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        """Return their positions in the table, and the records."""
+        return self.positions, Records(domains, self.codes)
+
+
+@dataclass(frozen=True)
+class OtherColumns:
+    """The columns of a table that are published beside its quasi-identifiers, in files that are mapped.
+
+    Attributes
+    ----------
+    files : tuple of str
+        Arrow files of one record batch each, in the table's order.
+    starts : tuple of int
+        Position of each file's first row.
+    """
+
+    files: tuple[str, ...]
+    starts: tuple[int, ...]
+
+    def take(self, names: Sequence[str], positions: np.ndarray) -> pa.Table:
+        """Return some columns of the rows at some positions, in their order; only the rows are read.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        order = np.argsort(positions, kind="stable")
+        ascending = positions[order]
+        ends = np.searchsorted(ascending, [*self.starts[1:], np.iinfo(np.int64).max]).tolist()
+        parts: list[pa.RecordBatch] = []
+        begin = 0
+        for file, start, end in zip(self.files, self.starts, ends, strict=True):
+            if end > begin or not parts:
+                batch = read_batch(file).select(list(names))
+                parts.append(batch.take(pa.array(ascending[begin:end] - start)))
+            begin = end
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return pa.Table.from_batches(parts).combine_chunks().take(pa.array(place))
