@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ UNIT_KEY_LENGTH = 32
 """Characters of a key of unit marks; those of older versions have :data:`KEY_LENGTH`."""
 
 _NUMERIC = frozenset("0123456789-.+")
+_RANGE = re.compile(r"[+-]?[0-9.]+-|[{*\[]")
+"""A text that begins so is no number: ``12-30``, ``{a|b}``, ``*``."""
 _CONTENT = "anonflow content"
 _TURN = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
@@ -219,16 +222,20 @@ def cell_text(value: Any, numeric: bool) -> str:
     numeric : bool
         Whether text may be a number; then ``1.0`` and ``1`` are one.
     """
-    import pandas as pd
-
     if isinstance(value, str):
         return _number(value) if numeric else value
+    import pandas as pd
+
     if pd.isna(value):
         return ""
     return value_text(value)
 
 
 def _number(text: str) -> str:
+    if _RANGE.match(
+        text
+    ):  # the usual published cell; without this, two errors are raised and caught for each
+        return text
     try:
         return number_text(int(text))
     except ValueError:
