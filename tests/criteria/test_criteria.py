@@ -322,6 +322,12 @@ def test_criteria_are_read_from_names_texts_and_mappings() -> None:
         ({"pattern": {"patterns": "-*-"}}, "list of patterns"),
         ({"pattern": {"patterns": ["-*"]}}, "pattern 1"),
         ({"pattern": {"patterns": [["age"], ["income"]]}}, "pattern 2"),
+        ({"pattern": {"never": ["age", "income"]}}, "'income', which is not a quasi-identifier"),
+        ("linkable-columns(threshold=0.5, column=age)", "'age' is not a published column besides"),
+        (
+            {"linkable-columns": {"threshold": 0.5, "declared": ["pay", "age"]}},
+            "'age' is not a published column besides",
+        ),
     ],
 )
 def test_what_cannot_be_asked(criteria: Any, message: str) -> None:
