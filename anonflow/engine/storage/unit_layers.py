@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -70,7 +71,7 @@ class Units:
         check_units(schema, unit, household)
         return cls(unit.astype(np.int64), household)
 
-    @property
+    @cached_property
     def most(self) -> int:
         """Rows of the unit that has most of them."""
         return int(np.bincount(self.unit).max())
