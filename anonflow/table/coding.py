@@ -419,7 +419,7 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
             "at-least, or widen the boundary"
         )
     # a leaf that no value can have adds no width
-    points = np.cumsum([not label.startswith(EMPTY) for label in tree.leaves]) - 1.0
+    points = np.cumsum(tree.has_value) - 1.0
     domain = Domain(
         column.name,
         "hierarchy",
