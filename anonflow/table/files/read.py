@@ -16,6 +16,7 @@ from anonflow.errors import DataError, setting
 from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
 from anonflow.table.files.csv_form import AUTO, CsvForm, form_of
+from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS, read_workbook
 
@@ -104,7 +105,7 @@ def read_frame(
         If the file does not exist or is not what its name says, or a package that reads it is not installed.
     """
     file = Path(path)
-    if file.suffix.lower() in (".parquet", ".pq"):
+    if is_parquet(file):
         return read_parquet(file, named=named)
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
@@ -138,7 +139,7 @@ def column_names(
         As :func:`read_frame`.
     """
     file = Path(path)
-    if file.suffix.lower() in (".parquet", ".pq"):
+    if is_parquet(file):
         return list(parquet_fields(file).names)
     if is_csv(file):
         first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing))
@@ -299,11 +300,7 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
     if not place.is_dir():
         _must_exist(place)
         return [place]
-    files = sorted(
-        file
-        for file in place.iterdir()
-        if file.suffix.lower() in (".parquet", ".pq") and file.name[0] not in "._"
-    )
+    files = sorted(file for file in place.iterdir() if is_parquet(file) and file.name[0] not in "._")
     if not files:
         raise DataError(f"{fspath(path)}: is a folder without .parquet files; name one that has some")
     return files
