@@ -517,6 +517,17 @@ def test_auto_takes_what_loses_least_in_the_seconds(monkeypatch: pytest.MonkeyPa
 
 
 @loop("guarantee", GUARANTEES)
+def test_auto_keeps_the_budget_of_a_few_records(guarantee: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """25 records and a second: a dozen pilots, a quarter of the seconds, and what was chosen fits the rest."""
+    timed = Timed(monkeypatch, {name: lambda n, kicks: 1e-4 * n * (1 + kicks) for name in LASTS})
+    choice = choose_method(guarantee, numbers(25).records, 3, 1.0, 1, order="lexicographic", loss="ncp")
+    assert choice.fits
+    assert len(choice.pilots) <= 12
+    assert timed.clock.now < 0.4
+    assert timed.clock.now + 25 * 1e-4 * (1 + choice.options["kicks"]) <= 1.0
+
+
+@loop("guarantee", GUARANTEES)
 def test_auto_says_what_it_picked_and_the_numbers_make_the_same_again(guarantee: str) -> None:
     people = mixed(90)
     anon = af.anonymize(people, "auto", k=3, guarantee=guarantee, budget=0.2, seed=3)

@@ -83,7 +83,7 @@ class DiversityContext:
     targets : Targets
     n, k, rows : int
         Records; what the method promises; of the blind way, how many rows list everybody.
-    w, risk : float
+    risk : float
     way : str
     source, results : InFiles
         Where the method's results are, and beside them the diverse ones of each partition, for a run that takes this one
@@ -98,7 +98,6 @@ class DiversityContext:
     n: int
     k: int
     rows: int
-    w: float
     risk: float
     way: str
     source: InFiles
@@ -135,7 +134,6 @@ class DiversityContext:
             self.n,
             self.k,
             self.rows,
-            self.w,
             self.risk,
             self.way,
             repr(self.targets),
@@ -531,6 +529,6 @@ def context_of(
     column, places, targets = target
     rows = blind_rows(targets, k, n, float(spec.risk)) if spec.way == "blind" else k
     return DiversityContext(
-        domains, column, values, places, targets, n, k, rows, float(spec.w), float(spec.risk), spec.way,
+        domains, column, values, places, targets, n, k, rows, float(spec.risk), spec.way,
         source, results,
     )  # fmt: skip
