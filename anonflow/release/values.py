@@ -9,7 +9,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE
-from anonflow.table.text_columns import text_array, value_text
+from anonflow.table.text_columns import check_characters, text_array, value_text
 
 __all__ = ["plain_values"]
 
@@ -67,12 +67,7 @@ def plain_values(
     if any(isinstance(value, bytes) for value in values):
         raise DataError(f"column {name!r}: holds bytes; decode them to text")
     shown = [value_text(value) for value in values]
-    try:
-        "".join(shown).encode()
-    except UnicodeEncodeError:
-        raise DataError(
-            f"column {name!r}: has characters that no file can hold; correct its encoding"
-        ) from None
+    check_characters(shown, name)
     texts = np.array([*shown, None], object)[at]
     if hidden is not None:
         texts[hidden] = WHOLE

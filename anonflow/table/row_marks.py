@@ -12,7 +12,7 @@ import numpy as np
 
 from anonflow.hierarchy import number_text
 from anonflow.table.records import equal_columns
-from anonflow.table.text_columns import value_text
+from anonflow.table.text_columns import check_characters, value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,6 +152,7 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
     marks = np.zeros(len(frame), np.uint64)
     for name in names:
         at, texts = _texts(frame[name])
+        check_characters(texts, name)
         hashes = pd.util.hash_array(np.array(texts, object), hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
         marks += hashes[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
 
-__all__ = ["text_array", "text_type", "value_text"]
+__all__ = ["check_characters", "text_array", "text_type", "value_text"]
 
 
 def value_text(value: object) -> str:
@@ -31,6 +32,22 @@ def value_text(value: object) -> str:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat().removesuffix("T00:00:00")
     return str(value)
+
+
+def check_characters(texts: Iterable[str], name: str) -> None:
+    """Refuse texts of a column that no file can hold.
+
+    Raises
+    ------
+    DataError
+        If a text has a part of a character.
+    """
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"column {name!r}: has characters that no file can hold; correct its encoding"
+        ) from None
 
 
 @cache

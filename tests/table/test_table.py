@@ -392,6 +392,11 @@ def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         read_frame(tmp_path / "no.csv")
+    for ending in (".csv", ".parquet", ".xlsx"):
+        with pytest.raises(DataError, match="cannot be opened: "):
+            read_frame("n" * 5_000 + ending)
+    with pytest.raises(DataError, match="named by its path, not by a int"):
+        read_frame(5)  # type: ignore[arg-type]
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(DataError, match="is not a file"):
         read_frame(tmp_path / "d.csv")

@@ -104,6 +104,8 @@ def read_frame(
     DataError
         If the file does not exist or is not what its name says, or a package that reads it is not installed.
     """
+    if not isinstance(path, str | PathLike):
+        raise DataError(f"a file is named by its path, not by a {type(path).__name__}")
     file = Path(path)
     if is_parquet(file):
         return read_parquet(file, named=named)
@@ -112,6 +114,7 @@ def read_frame(
     if file.suffix.lower() in READERS:
         return read_statistics(file, labels=labels, user_missing=user_missing, fits=must_fit(file))
     if file.suffix.lower() in ENDINGS:
+        _must_be_there(file)
         return read_workbook(file, sheet=sheet, fits=must_fit(file))
     raise DataError(
         f"{fspath(path)}: a table is a .csv or .parquet file, one of SPSS, Stata or SAS, or an Excel workbook; "
@@ -297,6 +300,7 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
         If there is none.
     """
     place = Path(path)
+    _must_be_there(place)
     if not place.is_dir():
         _must_exist(place)
         return [place]
@@ -687,9 +691,17 @@ def _blanked(batch: pa.RecordBatch, blank: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _must_exist(path: Path) -> None:
-    if not path.exists():
+def _must_be_there(path: Path) -> None:
+    try:
+        there = path.exists()
+    except OSError as error:  # such as a name that is too long
+        raise DataError(f"{path}: cannot be opened: {error.strerror}; check the path") from None
+    if not there:
         raise DataError(f"{path}: does not exist; check the path")
+
+
+def _must_exist(path: Path) -> None:
+    _must_be_there(path)
     if not path.is_file():
         raise DataError(f"{path}: is not a file; name a CSV or Parquet file")
 
