@@ -397,6 +397,10 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
             read_frame("n" * 5_000 + ending)
     with pytest.raises(DataError, match="named by its path, not by a int"):
         read_frame(5)  # type: ignore[arg-type]
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    for name in ("delimiter", "encoding"):
+        with pytest.raises(DataError, match=f"{name} is a text, not a int"):
+            read_frame(tmp_path / "a.csv", **{name: 5})
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(DataError, match="is not a file"):
         read_frame(tmp_path / "d.csv")

@@ -436,6 +436,9 @@ def csv_batches(
 
     name = fspath(path)
     _must_exist(Path(path))
+    for setting_name, text in (("delimiter", delimiter), ("encoding", encoding)):
+        if not isinstance(text, str):
+            raise DataError(f"{name}: {setting_name} is a text, not a {type(text).__name__}")
     if re.fullmatch(DELIMITER, delimiter) is None:
         raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
     if AUTO in (delimiter, encoding):

@@ -239,9 +239,10 @@ def test_what_is_no_scheduler_is_refused(tmp_path: Path) -> None:
         "tcp://a b:1",
         "tcp://[::1",
         "tcp://::1:80",
+        5,
     ):
         with pytest.raises(ParameterError, match="unknown scheduler"):
-            engine.run(flow, scheduler=name)
+            engine.run(flow, scheduler=name)  # type: ignore[arg-type]
     assert engine.run(flow, scheduler="").ok
 
 
