@@ -278,11 +278,13 @@ table:
     pay: {{role: insensitive}}
 steps:
   - anonymize: {{{method}}}
-  - verify: [covers, guarantee, {{linkable-columns: {{threshold: 1}}}}{criteria}]
+  - verify: [covers, guarantee{criteria}]
   - measure: [gcp, usefulness, lower-bound, sse, variance-kept]
 publish: {{table: out/release.csv, report: {publish}}}
 """
 PLAIN = "out/report.html"
+OF_TWO = f"{PLAIN}, run: {{anonymize.k: 5}}}}\nmatrix: {{anonymize.k: [5, 2]"
+"""Two of the three people that k = 5 hides are published by the run that is not picked."""
 NUMBERS = "kind: numeric, max-width: 12"
 WIDE = "kind: numeric"
 INTERVALS = "kind: hierarchy, hierarchy: {intervals: {step: 10, levels: 3}}"
@@ -325,6 +327,7 @@ def published_of(
         ("algorithm: mondrian, k: 5", NUMBERS, "categorical", PLAIN, "work", ["c", "d"]),
         ("algorithm: mondrian, k: 5", NUMBERS, "suppression", PLAIN, "ill", ["x", "u"]),
         ("algorithm: mondrian, k: 5", NUMBERS, "positions", PLAIN, "work", ["a", "c"]),
+        ("algorithm: mondrian, k: 5", NUMBERS, "categorical", OF_TWO, "age", [81, 97]),
         pytest.param("algorithm: greedy, k: 5", NUMBERS, "categorical", EMA, "ill", ["x", "u"], marks=pytest.mark.slow),
         pytest.param("algorithm: k-concealment, k: 5", NUMBERS, "categorical", EMA, "ill", ["x", "u"], marks=pytest.mark.slow),
         pytest.param("algorithm: k-member, k: 5", WIDE, "categorical", EMA, "age", [], marks=pytest.mark.slow),
@@ -342,8 +345,9 @@ def test_every_published_file_is_the_same_whatever_the_cells_hide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The originals differ in one value of one person: hidden altogether, or inside the range that is published."""
+    drawn_alone = "" if "matrix" in publish else ", {linkable-columns: {threshold: 1}}"
     settings = {
-        "criteria": "" if "conc" in method else ", {t-closeness: 1}",
+        "criteria": drawn_alone + ("" if "conc" in method else ", {t-closeness: 1}"),
         "method": method,
         "age": age,
         "work": work,
