@@ -29,6 +29,7 @@ import pytest
 
 import anonflow as af
 from anonflow import engine
+from anonflow.dashboards.components.figure_files import figures_of_run, zipped
 from anonflow.engine import publish as publishing
 from anonflow.engine.compare import compared
 from anonflow.engine.execution.result import RunResult
@@ -305,7 +306,10 @@ def people_with_outliers(n: int = 60) -> pd.DataFrame:
 def published_of(
     folder: Path, frame: pd.DataFrame, **settings: str
 ) -> tuple[dict[str, bytes], engine.RunReport]:
-    """Run a flow, and return every file that it publishes, but for seconds, and the owner's report."""
+    """Run a flow, and return every file that it publishes, but for seconds, the zip file of figures, and the owner's report.
+
+    A PDF is the report, printed; the zip file of all that may be published has these files.
+    """
     folder.mkdir()
     frame.to_csv(folder / "people.csv", index=False)
     (folder / "flow.yaml").write_text(HIDDEN.format(**settings), encoding="utf-8")
@@ -313,6 +317,7 @@ def published_of(
         warnings.simplefilter("ignore")
         report = engine.run(folder / "flow.yaml", seed=SEED)
     files = {path.name: path.read_bytes() for path in sorted(folder.glob("out/*")) if path.is_file()}
+    files["figures.zip"] = zipped(figures_of_run(report.results[0]))
     return {name: re.sub(rb"\d+\.\d s<", b"<", content) for name, content in files.items()}, report
 
 
