@@ -21,7 +21,7 @@ from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.text_columns import text_type
-from anonflow.whole_file import drafted, locked, streamed, write_whole
+from anonflow.whole_file import drafted, failing_as, locked, streamed, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +136,8 @@ def _withdraw(place: Path, table: Path) -> None:
         held = _held(place)
         others = None if held is None else without_table(held, table)
     if others is None:
-        place.unlink(missing_ok=True)
+        with failing_as(table, place):
+            place.unlink(missing_ok=True)
     else:
         write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8", newline="\n"))
 

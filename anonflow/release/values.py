@@ -9,7 +9,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE
-from anonflow.table.text_columns import check_characters, text_array, value_text
+from anonflow.table.text_columns import check_characters, factorized, text_array, value_text
 
 __all__ = ["plain_values"]
 
@@ -48,10 +48,7 @@ def plain_values(
     DataError
         If the cells are lists or other values that are no single value, bytes, or text that is no Unicode.
     """
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    at, distinct = factorized(cells, name)
     at = at[order]
     values = [
         value.item()

@@ -12,7 +12,7 @@ import numpy as np
 
 from anonflow.hierarchy import number_text
 from anonflow.table.records import equal_columns
-from anonflow.table.text_columns import check_characters, value_text
+from anonflow.table.text_columns import check_characters, factorized, value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,7 +141,7 @@ def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    at, distinct = factorized(cells, str(cells.name), with_missing=True)
     return at, [cell_text(value, str(value)[:1] in _NUMERIC) for value in distinct]
 
 
@@ -205,7 +205,7 @@ def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.nd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    at, distinct = factorized(cells, str(cells.name), with_missing=True)
     codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
     return np.array(codes, np.int64)[at]
 

@@ -504,6 +504,17 @@ def test_dates_come_back_as_they_went_in(tmp_path: Path, days: list[Any], ending
     assert af.verify(shown, tmp_path / f"q.{ending}")
 
 
+def test_lists_in_a_release_and_a_name_that_is_too_long_are_refused() -> None:
+    frame = pd.DataFrame({"day": range(12), "city": list("ab" * 6)})
+    table = Table(frame, {"day": qi("numeric"), "city": {"role": "sensitive"}})
+    release = af.anonymize(table, "mondrian", k=2).release(seed=2**127)
+    with pytest.raises(DataError, match="column 'city': has lists"):
+        af.verify(table, release.frame.assign(city=[["a"]] * 12), k=2)
+    for ending in (".csv", ".parquet"):
+        with pytest.raises(DataError, match="cannot be written"):
+            release.write("n" * 5_000 + ending)
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_columns_without_a_name_do_not_have_the_same_name(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"people.{ending}"
