@@ -103,6 +103,17 @@ def printable(text: str) -> str:
     return _between_settings(text, lambda plain: CONTROLS.sub(lambda match: repr(match[0])[1:-1], plain))
 
 
+LONG_WORD = re.compile(r"\S{1000,}")
+"""A name or a path of so many characters is cut in an error."""
+
+
+def _error_text(text: str) -> str:
+    """Return a text of an error: printable, and no line of thousands of characters for one long word."""
+    return _between_settings(
+        printable(text), lambda plain: LONG_WORD.sub(lambda match: f"{match[0][:100]}...", plain)
+    )
+
+
 def _between_settings(text: str, change: Callable[[str], str]) -> str:
     if not isinstance(text, Sentence):
         return change(text)
@@ -166,8 +177,8 @@ class AnonflowError(Exception):
     def __init__(
         self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = (), subject: str = ""
     ) -> None:
-        message, subject, *each = (printable(text) for text in (message, subject, *problems))
-        self.found = tuple(Problem(path, printable(text)) for path, text in found)
+        message, subject, *each = (_error_text(text) for text in (message, subject, *problems))
+        self.found = tuple(Problem(path, _error_text(text)) for path, text in found)
         super().__init__(
             message, tuple(each), self.found, subject
         )  # the arguments, so that errors can be pickled

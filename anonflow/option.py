@@ -20,10 +20,18 @@ from numbers import Integral, Real
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["NEEDED", "Option", "options_of", "paragraphs"]
+__all__ = ["NEEDED", "Option", "is_finite", "options_of", "paragraphs"]
 
 NEEDED: Any = inspect.Parameter.empty
 """The default of an option that must be given."""
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a value is a number that a float can hold, and no truth value."""
+    try:
+        return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -116,15 +124,11 @@ class Option:
             return isinstance(value, str) and value in self.choices
         if self.kind in (bool, str):
             return isinstance(value, self.kind)
-        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+        if not is_finite(value) or (self.kind is int and not isinstance(value, Integral)):
             return False
-        try:
-            number = float(value)
-        except OverflowError:
-            return False
+        number = float(value)
         return (
-            math.isfinite(number)
-            and (self.least is None or number >= self.least)
+            (self.least is None or number >= self.least)
             and (self.most is None or number <= self.most)
             and (self.above is None or number > self.above)
             and (self.below is None or number < self.below)

@@ -15,7 +15,16 @@ from typing import Any, BinaryIO
 from anonflow.errors import AnonflowError, DataError
 from anonflow.system import open_descriptor, set_mode, wait_for_folder
 
-__all__ = ["OWNER_ONLY", "drafted", "locked", "missing_folders", "remove_empty", "streamed", "write_whole"]
+__all__ = [
+    "OWNER_ONLY",
+    "drafted",
+    "failing_as",
+    "locked",
+    "missing_folders",
+    "remove_empty",
+    "streamed",
+    "write_whole",
+]
 
 OWNER_ONLY = 0o600
 """Permissions of what is the owner's."""
@@ -88,11 +97,11 @@ def drafted(
     missing = missing_folders(target.parent) if make_folders else []
 
     def place() -> None:
-        with _failing_as(target, beside):
+        with failing_as(target, beside):
             os.replace(beside, target)
 
     try:
-        with _failing_as(target, beside):
+        with failing_as(target, beside):
             if make_folders:
                 target.parent.mkdir(parents=True, exist_ok=True)
             draft = open_descriptor(
@@ -136,8 +145,14 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _failing_as(target: Path, beside: Path) -> Iterator[None]:
-    """Around what is done to a draft: an error says the target's name, the only one that people know."""
+def failing_as(target: Path, beside: Path) -> Iterator[None]:
+    """Around what is done to a draft, or to a file beside: an error says the target's name, the only one that people know.
+
+    Raises
+    ------
+    AnonflowError, DataError
+        If the disk is full, or a file cannot be written.
+    """
     try:
         yield
     except OSError as error:

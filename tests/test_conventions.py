@@ -93,6 +93,16 @@ def test_nobody_compares_guarantees_with_names() -> None:
     assert places == []
 
 
+def test_endings_of_parquet_files_are_in_one_place() -> None:
+    named = [
+        place(path)
+        for path in MODULES
+        for node in nodes_of(path)
+        if isinstance(node, ast.Constant) and node.value == ".pq"
+    ]
+    assert named == ["anonflow/table/files/parquet_metadata.py"]
+
+
 def test_ortools_is_loaded_by_who_solves_with_it() -> None:
     """Its oldest version warns when it is loaded, and most methods do without it."""
     early = []

@@ -70,3 +70,15 @@ def test_a_subject_is_a_setting() -> None:
     error = pickle.loads(pickle.dumps(ParameterError("too few", subject="diversify")))
     assert isinstance(error.message, Sentence)
     assert error.message.in_words({"diversify": "diversity"}) == "diversity: too few"
+
+
+def test_a_word_of_thousands_of_characters_is_cut() -> None:
+    name = "p" * 5_000
+    for error in (
+        ParameterError(f"unknown algorithm {name!r} (known: greedy)"),
+        ParameterError("x", subject=name),
+        AnonflowError.collected("two", [name, "k is missing"]),
+    ):
+        assert len(str(error)) < 200
+        assert "pppp..." in str(error)
+    assert str(ParameterError(f"{'folder/' * 100}people.csv: is gone")).count("folder") == 100

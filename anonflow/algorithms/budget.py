@@ -17,6 +17,7 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.option import is_finite
 from anonflow.partition import Cuts, bounded, cut_classes, ordered, sizes_kept_apart
 from anonflow.table.records import Records
 
@@ -223,8 +224,7 @@ def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | N
             return None
     elif budget is None:
         raise ParameterError("partition_size='auto' needs a budget in seconds, such as budget=5.0")
-    number = isinstance(budget, int | float | np.integer | np.floating) and not isinstance(budget, bool)
-    if not number or not 0 < budget < math.inf:
+    if not is_finite(budget) or not budget > 0:
         raise ParameterError("budget must be a number of seconds greater than 0, such as 5.0")
     return min(float(budget), MOST_SECONDS)
 

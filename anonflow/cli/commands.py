@@ -967,9 +967,12 @@ def search(
                 came += f", disclosure {number(trial.disclosure)}"
             say(f"{trial.candidate.name}: {came}, {trial.seconds:.1f} s", err=True)
 
-    _, report = engine.search_flow(
-        loaded, target=goal, seed=seed, workers=workers, watch=tell, begun=INTERRUPTS.follow
-    )
+    def begun(work: engine.TargetSearch) -> None:
+        INTERRUPTS.follow(work)
+        if not quiet:
+            say(work.opening, err=True)
+
+    _, report = engine.search_flow(loaded, target=goal, seed=seed, workers=workers, watch=tell, begun=begun)
     INTERRUPTS.hold()
     if csv is not None:
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False), make_folders=True)

@@ -249,17 +249,23 @@ def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
     return [*((name,) for name in names), (), tuple(names)]
 
 
+MOST_RECORDS = 10**9
+"""The most records of a generated table."""
+
+
 def generator(n: int, seed: int) -> np.random.Generator:
     """Return a generator for n records.
 
     Raises
     ------
     ParameterError
-        If n is not a positive whole number, or the seed not a non-negative one.
+        If n is not a positive whole number or too large, or the seed not a non-negative whole number.
     """
     for name, number, least in (("n", n, 1), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
             raise ParameterError(f"{name} must be a whole number of at least {least}")
+    if n > MOST_RECORDS:
+        raise ParameterError(f"n must be at most {MOST_RECORDS:,}")
     return np.random.default_rng(seed)
 
 

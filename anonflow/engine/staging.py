@@ -17,6 +17,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.arrow import plain_table
 from anonflow.table.files.metadata_file import PACKAGE, metadata_path
+from anonflow.table.schema import check_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,7 +147,7 @@ def _parts(source: Any) -> Iterator[pa.Table]:
 
     if hasattr(type(source), "__arrow_c_stream__") or hasattr(type(source), "__arrow_c_array__"):
         if isinstance(source, pd.DataFrame):
-            yield pa.Table.from_pandas(source, preserve_index=False)
+            yield _table_of(source)
             return
         reader = pa.RecordBatchReader.from_stream(source)
         empty = True
@@ -158,9 +159,16 @@ def _parts(source: Any) -> Iterator[pa.Table]:
             yield reader.schema.empty_table()
     elif hasattr(source, "npartitions") and hasattr(source, "partitions"):
         for number in range(source.npartitions):
-            yield pa.Table.from_pandas(_computed(source, number), preserve_index=False)
+            yield _table_of(_computed(source, number))
     else:
         raise _no_frame(source)
+
+
+def _table_of(frame: pd.DataFrame) -> pa.Table:
+    import pyarrow as pa
+
+    check_names(list(frame.columns))
+    return pa.Table.from_pandas(frame, preserve_index=False)
 
 
 def _no_frame(source: Any) -> DataError:

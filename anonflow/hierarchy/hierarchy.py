@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -349,13 +350,11 @@ class Hierarchy:
         )
 
     def children(self, node: int) -> Ints:
-        """Return node ids of the children of `node`, in order; empty for a leaf. Leaves of :meth:`spread` are none."""
+        """Return node ids of the children of `node`, in order; empty for a leaf."""
         if self._children is None:
-            nodes = np.flatnonzero([not label.startswith(EMPTY) for label in self.labels[1:]]) + 1
-            parents = self.parent[nodes]
             start = np.zeros(self.n_nodes + 1, dtype=np.int64)
-            np.cumsum(np.bincount(parents, minlength=self.n_nodes), out=start[1:])
-            ids = nodes[np.argsort(parents, kind="stable")].astype(np.int32)
+            np.cumsum(np.bincount(self.parent[1:], minlength=self.n_nodes), out=start[1:])
+            ids = (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
             ids.setflags(write=False)
             self._children = ids, start.astype(np.int32)
         ids, offsets = self._children
@@ -479,17 +478,19 @@ class Hierarchy:
         return self.first[node], self.last[node]
 
     def __repr__(self) -> str:
-        return f"<Hierarchy: {plural(self.n_leaves, 'leaf').replace('leafs', 'leaves')}, height {self.height[0]}>"
+        leaves = plural(int(self.has_value.sum()), "leaf").replace("leafs", "leaves")
+        return f"<Hierarchy: {leaves}, height {self.height[0]}>"
 
     def _repr_html_(self) -> str:
         from anonflow.drawing import facts, tree, view
 
+        of_values = self.gathered()
         numbers = [
-            ("leaves", f"{self.n_leaves:,}"),
-            ("nodes", f"{self.n_nodes:,}"),
-            ("height", int(self.height[0])),
+            ("leaves", f"{of_values.n_leaves:,}"),
+            ("nodes", f"{of_values.n_nodes:,}"),
+            ("height", int(of_values.height[0])),
         ]
-        return view("Hierarchy", facts(numbers), tree(self))
+        return view("Hierarchy", facts(numbers), tree(of_values))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Hierarchy, (self.labels, self.parent.tolist())
@@ -607,6 +608,16 @@ class Hierarchy:
             return self
         labels = [*self.labels, *(EMPTY + self.labels[node] for node in only)]
         return Hierarchy(labels, [*self.parent.tolist(), *only])
+
+    @property
+    def has_value(self) -> npt.NDArray[np.bool_]:
+        """Which leaves a value can have, shape (n_leaves,): not those that :meth:`spread` adds."""
+        return np.array([not label.startswith(EMPTY) for label in self.leaves], dtype=bool)
+
+    def gathered(self) -> Hierarchy:
+        """Return this hierarchy without the leaves that :meth:`spread` adds. Without such leaves it is the same hierarchy."""
+        has_value = self.has_value
+        return self if has_value.all() else self.restricted(compress(self.leaves, has_value))
 
     def restricted(self, labels: Iterable[str]) -> Hierarchy:
         """Return this hierarchy with only the given leaves, in its own order, and the nodes above them.

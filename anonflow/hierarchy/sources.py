@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -19,6 +18,7 @@ import numpy as np
 
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy.wording import fail, number_text, plural, shorten, some
+from anonflow.option import is_finite
 
 __all__ = [
     "MAX_BYTES",
@@ -334,11 +334,7 @@ def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
                 known[value] = Fraction(value)
             else:
                 wrong += 1
-        elif (
-            isinstance(value, (bool, np.bool_))
-            or not isinstance(value, (int, float, np.integer, np.floating))
-            or not math.isfinite(value)
-        ):
+        elif not is_finite(value):
             wrong += 1
         else:
             # From the shortest text: 0.3 in steps of 0.1 is the first value of [0.3, 0.4), although its binary form is less.
@@ -353,8 +349,7 @@ def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
 
 
 def _exact(number: Any, name: str) -> Fraction:
-    good = isinstance(number, (int, float, np.integer, np.floating)) and not isinstance(number, bool)
-    if not good or not math.isfinite(number):
+    if not is_finite(number):
         raise HierarchyError(f"intervals: {name} must be a finite number")
     return Fraction(number_text(number))
 

@@ -17,10 +17,11 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import number_text
 from anonflow.table.files.metadata_file import PACKAGE, metadata_path, metadata_text, without_table
+from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.text_columns import text_type
-from anonflow.whole_file import drafted, locked, streamed, write_whole
+from anonflow.whole_file import drafted, failing_as, locked, streamed, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["check_package", "has_returns", "write_described", "write_parts", "write_table"]
 
 _CSV = ".csv"
-_PARQUET = (".parquet", ".pq")
 
 # statistics and the stored Arrow schema would say more than the rows do
 _PLAINLY: dict[str, Any] = {"compression": "zstd", "write_statistics": False, "store_schema": False}
@@ -136,7 +136,8 @@ def _withdraw(place: Path, table: Path) -> None:
         held = _held(place)
         others = None if held is None else without_table(held, table)
     if others is None:
-        place.unlink(missing_ok=True)
+        with failing_as(table, place):
+            place.unlink(missing_ok=True)
     else:
         write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8", newline="\n"))
 
@@ -167,7 +168,7 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
             streamed(lambda stream: _write_csv(frame, stream, quoted=has_returns(frame))),
             make_folders=True,
         )
-    elif suffix in _PARQUET:
+    elif is_parquet(path):
         write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     else:
         raise ParameterError(
@@ -230,7 +231,7 @@ def write_parts(
 
     if suffix == _CSV:
         write_whole(path, streamed(write_csv), make_folders=True)
-    elif suffix in _PARQUET:
+    elif is_parquet(path):
         write_whole(path, streamed(write_parquet), make_folders=True)
     else:
         raise ParameterError(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE
-from anonflow.table.text_columns import text_array, value_text
+from anonflow.table.text_columns import check_characters, factorized, text_array, value_text
 
 __all__ = ["plain_values"]
 
@@ -48,10 +48,7 @@ def plain_values(
     DataError
         If the cells are lists or other values that are no single value, bytes, or text that is no Unicode.
     """
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    at, distinct = factorized(cells, name)
     at = at[order]
     values = [
         value.item()
@@ -67,12 +64,7 @@ def plain_values(
     if any(isinstance(value, bytes) for value in values):
         raise DataError(f"column {name!r}: holds bytes; decode them to text")
     shown = [value_text(value) for value in values]
-    try:
-        "".join(shown).encode()
-    except UnicodeEncodeError:
-        raise DataError(
-            f"column {name!r}: has characters that no file can hold; correct its encoding"
-        ) from None
+    check_characters(shown, name)
     texts = np.array([*shown, None], object)[at]
     if hidden is not None:
         texts[hidden] = WHOLE

@@ -264,8 +264,7 @@ def _of_item(item: Any, register: pd.DataFrame | None) -> list[Attacker]:
     attackers: list[Attacker] = []
     for name, parameters in named.items():
         if not isinstance(name, str) or name not in ATTACKERS:
-            hint = did_you_mean(name, tuple(ATTACKERS)) if isinstance(name, str) else ""
-            raise ParameterError(f"unknown attacker {name!r}{hint} (known: {', '.join(ATTACKERS)})")
+            raise ParameterError(f"unknown attacker {name!r}{did_you_mean(name, tuple(ATTACKERS))}")
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ParameterError(f"{name}: parameters are a mapping such as {{c: 3}}")
         if not parameters and register is not None and name in WITH_REGISTER:

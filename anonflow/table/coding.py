@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from anonflow.table.domain import (
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
-from anonflow.table.text_columns import value_text
+from anonflow.table.text_columns import check_characters, value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -325,7 +325,7 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
     except TypeError:
         raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
     texts = [_text(value, name) for value in distinct]
-    _check_characters(texts, name)
+    check_characters(texts, name)
     repeated = len(texts) - len(set(texts))
     if repeated:
         raise DataError(
@@ -340,15 +340,6 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
         codes[~missing] = rank[at[~missing]] + 1
         return [None, *values], codes
     return values, rank[at]
-
-
-def _check_characters(texts: Sequence[str], name: str) -> None:
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        raise DataError(
-            f"column {name!r}: has characters that no file can hold; correct its encoding"
-        ) from None
 
 
 def _text(value: object, name: str) -> str:
@@ -419,7 +410,7 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
             "at-least, or widen the boundary"
         )
     # a leaf that no value can have adds no width
-    points = np.cumsum([not label.startswith(EMPTY) for label in tree.leaves]) - 1.0
+    points = np.cumsum(tree.has_value) - 1.0
     domain = Domain(
         column.name,
         "hierarchy",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from anonflow.hierarchy import EMPTY, Hierarchy, number_text
+from anonflow.hierarchy import Hierarchy, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,9 +153,9 @@ class Domain:
     @cached_property
     def has_value(self) -> np.ndarray:
         """Which codes a value can have, shape (D,), bool: not a leaf that only marks a level of a hierarchy."""
-        if self.kind != "hierarchy":
+        if self.kind != "hierarchy" or self.hierarchy is None:
             return np.ones(self.size, bool)
-        return np.array([not label.startswith(EMPTY) for label in self.labels], bool)
+        return self.hierarchy.has_value
 
     @cached_property
     def _values_before(self) -> np.ndarray:

@@ -313,7 +313,7 @@ class Table:
         """The unit of each row, labels 0.., shape (n,), int64; None if each row counts as a person."""
         return self._labels(self.schema.unit_column)
 
-    @property
+    @cached_property
     def unit_rows(self) -> int:
         """Rows of the unit that has most of them; 1 if each row counts as a person.
 

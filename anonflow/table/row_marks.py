@@ -13,7 +13,7 @@ import numpy as np
 
 from anonflow.hierarchy import number_text
 from anonflow.table.records import equal_columns
-from anonflow.table.text_columns import value_text
+from anonflow.table.text_columns import check_characters, factorized, value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    at, distinct = factorized(cells, str(cells.name), with_missing=True)
     return at, [cell_text(value, str(value)[:1] in _NUMERIC) for value in distinct]
 
 
@@ -155,6 +155,7 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
     marks = np.zeros(len(frame), np.uint64)
     for name in names:
         at, texts = _texts(frame[name])
+        check_characters(texts, name)
         hashes = pd.util.hash_array(np.array(texts, object), hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
         marks += hashes[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
@@ -207,7 +208,7 @@ def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.nd
 
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    at, distinct = factorized(cells, str(cells.name), with_missing=True)
     codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
     return np.array(codes, np.int64)[at]
 

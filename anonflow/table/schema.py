@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import SHOWN, DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import Hierarchy, number_text
+from anonflow.option import is_finite
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.domain import day_number, reads_as_number
@@ -583,7 +583,7 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
 
 def _weight(noted: _ColumnProblems, entry: Mapping[str, Any]) -> float:
     weight = entry.get("weight", 1.0)
-    if not _is_number(weight) or not 0 < weight < math.inf:
+    if not is_finite(weight) or not weight > 0:
         noted.add("weight must be a positive number", "weight")
         return 1.0
     return float(weight)
@@ -626,7 +626,7 @@ def _boundary(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tu
         return tuple(boundary)
     if kind == "numeric" and isinstance(boundary, Mapping) and set(boundary) == {"width"}:
         width = boundary["width"]
-        if _is_number(width) and 0 < width < math.inf:
+        if is_finite(width) and width > 0:
             return float(width)
     noted.add(
         "a boundary is a list of node labels for kind hierarchy, or {width: w} with w > 0 for kind numeric",
@@ -655,7 +655,7 @@ def _codes(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple
         noted.add("codes are a list of texts that are no numbers, such as [N]", "codes")
         return ()
     for code in codes:
-        if _is_number(code) or (isinstance(code, str) and reads_as_number(code)):
+        if is_finite(code) or (isinstance(code, str) and reads_as_number(code)):
             noted.add(
                 "a code is a number, which a range would cover; recode it to a text first, with a step "
                 + UNDER_PREPARE,
@@ -681,7 +681,7 @@ def _code_weight(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) ->
         return CODE_WEIGHT
     if not entry.get("codes") and entry.get("missing") != "value":
         noted.add("code-weight goes with codes, or with " + MISSING_VALUE + " of kind numeric", "code-weight")
-    elif kind == "numeric" and (not _is_number(share) or not 0 < share < 1):
+    elif kind == "numeric" and (not is_finite(share) or not 0 < share < 1):
         noted.add("code-weight must be a number between 0 and 1, both excluded", "code-weight")
     elif kind != "numeric":
         noted.add(f"code-weight goes with kind numeric, not {kind}", "code-weight")
@@ -697,7 +697,7 @@ def _limit(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> float
             continue
         if kind != home:
             noted.add(f"{key} goes with kind {home}, not {kind}", key)
-        elif not _is_number(limit) or not least <= limit < math.inf:
+        elif not is_finite(limit) or not least <= limit:
             noted.add(f"{key} must be a number of at least {least:g}", key)
         else:
             return float(limit)
@@ -779,7 +779,7 @@ def _bounds(noted: _ColumnProblems, domain: Any) -> tuple[str, str] | None:
     """Return the lowest and the highest value of a declared domain, as texts."""
     ends: list[Any] = [domain.get(key) for key in ("low", "high")] if isinstance(domain, Mapping) else []
     if len(ends) == 2 and set(domain) == {"low", "high"}:
-        if all(_is_number(end) and math.isfinite(end) for end in ends) and ends[0] <= ends[1]:
+        if all(is_finite(end) for end in ends) and ends[0] <= ends[1]:
             return number_text(ends[0]), number_text(ends[1])
         if all(isinstance(end, str) for end in ends):
             first, last = (day_number(end) for end in ends)
@@ -798,10 +798,6 @@ def _as_written(end: str | None) -> Any:
     except ValueError:
         return end
     return int(str(end)) if str(end).lstrip("-").isdigit() else number
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def short_form(value: object) -> str:

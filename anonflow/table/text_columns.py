@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
 
-__all__ = ["text_array", "text_type", "value_text"]
+__all__ = ["check_characters", "factorized", "text_array", "text_type", "value_text"]
 
 
 def value_text(value: object) -> str:
@@ -31,6 +32,46 @@ def value_text(value: object) -> str:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat().removesuffix("T00:00:00")
     return str(value)
+
+
+def check_characters(texts: Iterable[str], name: str) -> None:
+    """Refuse texts of a column that no file can hold.
+
+    Raises
+    ------
+    DataError
+        If a text has a part of a character.
+    """
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"column {name!r}: has characters that no file can hold; correct its encoding"
+        ) from None
+
+
+def factorized(cells: Any, name: str, *, with_missing: bool = False) -> tuple[np.ndarray, Any]:
+    """Return which distinct value each cell of a column has, and these values.
+
+    Parameters
+    ----------
+    cells : pandas.Series or array
+    name : str
+        Of the column.
+    with_missing : bool
+        Whether a cell without a value has one of these values; otherwise its number is -1.
+
+    Raises
+    ------
+    DataError
+        If cells are lists, or have no single value otherwise.
+    """
+    import pandas as pd
+
+    try:
+        return pd.factorize(cells, use_na_sentinel=not with_missing)
+    except TypeError:
+        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
 
 
 @cache

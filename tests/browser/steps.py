@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
+from anonflow.dashboards.publish.texts import AGREE
 from tests.browser.conftest import ready, shot
 
 STEPS = ["Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish"]
@@ -115,11 +115,23 @@ def seen(page: Any, text: str) -> Any:
     return page.get_by_text(text).filter(visible=True).first
 
 
+def question(page: Any) -> str:
+    """Return what the page asks before it goes on: the text of a dialog, or of an agreement that is not ticked; else nothing."""
+    dialogs = page.locator("[role=dialog], [role=alertdialog], dialog[open]")
+    agreement = page.get_by_role("checkbox", name=AGREE, checked=False)
+    if dialogs.filter(visible=True).count():
+        return str(dialogs.filter(visible=True).first.inner_text())
+    return AGREE if agreement.filter(visible=True).count() else ""
+
+
 def press(page: Any, css: str, until: Callable[[], Any]) -> None:
-    """Click a button until it was heard: one that comes while the layout moves may be lost."""
+    """Click a button until it was heard: one that comes while the layout moves may be lost. Fail where the page asks something."""
     for _ in range(5):
-        with suppress(Exception):  # one that was heard late is disabled by now
+        try:
             page.locator(f"{css} button").first.click(timeout=10_000)
+        except Exception:  # one that was heard late is disabled by now
+            text = question(page)
+            assert not text, f"{css}: the page asks: {text}"
         try:
             until()
         except Exception:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from anonflow.dashboards.publish.texts import AGREE
 from tests.browser.conftest import ready
 from tests.browser.steps import press, run_all, seen, step
 
@@ -66,3 +69,8 @@ def test_back_reload_and_a_closed_tab_lose_nothing(
     # and runs on
     run_all(again, "Done: 4 runs")
     caption(again, "Compare", "8 runs")
+    # a button that waits for an answer is not pressed for minutes
+    again.locator(".af-runs .tabulator-row").filter(has_text="greedy k=10").first.click()
+    step(again, "Publish")
+    with pytest.raises(AssertionError, match=AGREE):
+        press(again, ".af-draw", lambda: pytest.fail("the button was pressed"))

@@ -476,6 +476,13 @@ case(
     "too few for every k",
     _search("--set", "steps.anonymize.k=999", "--set", "partition.size=2000"),
 )
+case(
+    "search: a risk that no table of this size has",
+    2,
+    "less than 1 in",
+    _search("--set", "steps.anonymize.k=5", target="{risk: 1.0e-9, time: 10s}"),
+)
+case("search: no workers", 2, "workers is a number of at least 1", _search("--workers", "-1"))
 case("search: trials to a device", 2, "is not a file", _search("--csv", "/dev/null"))
 case("search: run before anything is picked", 2, "nothing is picked yet", lambda folder: [
     "run", *_search()(folder)[1:2]

@@ -131,6 +131,19 @@ def test_a_hierarchy_is_a_drawn_tree(table: af.Table) -> None:
     for label in labels:
         assert label in page.text
     assert EMPTY not in page.text
+    # the second leaf of a node with one child only marks its level
+    assert hierarchy.n_leaves > 2
+    assert repr(hierarchy) == "<Hierarchy: 2 leaves, height 2>"
+    assert "leaves 2" in re.sub(r"\s+", " ", page.text)
+    assert "nodes 4" in re.sub(r"\s+", " ", page.text)
+
+
+def test_values_are_counted_where_a_hierarchy_is_abbreviated() -> None:
+    """Each of 500 nodes has one child, and a leaf beside it that no value has."""
+    chains = af.Hierarchy.from_nested({"*": {f"n{node}": [f"v{node}"] for node in range(500)}})
+    assert re.findall(r"… .*?values\)", shown(chains.spread()).text) == re.findall(
+        r"… .*?values\)", shown(chains).text
+    )
 
 
 def test_a_large_hierarchy_is_abbreviated_with_counts() -> None:

@@ -540,6 +540,9 @@ def test_a_data_package_at_an_address_goes_on(tmp_path: Path, bucket: str) -> No
         (lambda: dd.from_pandas(people(), npartitions=2)["age"], "a source is a Dask DataFrame"),
         (lambda: dd.from_pandas(people(), npartitions=2).map_partitions(_raise, meta=people().iloc[:0]),
          r"the source: part 0 cannot be computed \(RuntimeError\)"),
+        (lambda: dd.from_pandas(people().set_axis(["a", "a", *people().columns[2:]], axis=1), npartitions=2),
+         "column 'a' appears 2 times"),
+        (lambda: people().set_axis(["a", "a", *people().columns[2:]], axis=1), "column 'a' appears 2 times"),
     ],
 )  # fmt: skip
 def test_a_source_that_is_no_frame_or_raises_is_one_sentence(tmp_path: Path, source: Any, words: str) -> None:

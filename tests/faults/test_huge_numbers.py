@@ -12,6 +12,7 @@ import pytest
 
 import anonflow as af
 from anonflow import risk
+from anonflow.errors import AnonflowError
 from anonflow.release import ReleaseWarning
 from anonflow.utility.measures import MEASURES, measures_of_analyses
 
@@ -136,3 +137,28 @@ def test_a_huge_partition_or_budget_in_python() -> None:
     assert (
         af.anonymize(table, "mondrian", k=5, partition_size="auto", budget=1e308).frame().shape == whole.shape
     )
+
+
+def test_a_number_beyond_every_float_is_refused_where_it_stands() -> None:
+    far = 10**400
+    frame = pd.DataFrame({"age": range(40), "ill": list("uv") * 20})
+    age = {"role": "quasi-identifier", "kind": "numeric"}
+    for column, words in (
+        (age | {"weight": far}, "weight must be a positive number"),
+        (age | {"max-width": far}, "max-width must be a number"),
+        (age | {"boundary": {"width": far}}, "a boundary is"),
+        (
+            age | {"kind": "hierarchy", "hierarchy": {"intervals": {"step": far}}},
+            "step must be a finite number",
+        ),
+    ):
+        with pytest.raises(AnonflowError, match=words):
+            af.Table(frame, {"age": column})
+    with pytest.raises(AnonflowError, match="1 value that is no finite number"):
+        af.Hierarchy.from_intervals([1, far], step=10, levels=2)
+    for target, words in (
+        ({"loss": far}, "loss is a number"),
+        ({"loss": 0.1, "time": far}, "time is a duration"),
+    ):
+        with pytest.raises(AnonflowError, match=words):
+            af.search(af.Table(frame, {"age": age}), target)

@@ -60,6 +60,9 @@ def test_it_ends_keeps_what_was_tried_and_writes_nothing_else(
         capsys, "search", flow, "--output", tmp_path / "picked.yaml", "--csv", tmp_path / "t.csv", "--json"
     )
     assert status == 1, err  # the target is not met
+    assert err.startswith("timing methods on some of the 60 records, for about "), (
+        "it says at once what it does"
+    )
     answer = json.loads(out)
     assert answer["ended"] == "it was stopped"
     tried = len(answer["trials"])

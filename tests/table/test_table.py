@@ -392,6 +392,15 @@ def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         read_frame(tmp_path / "no.csv")
+    for ending in (".csv", ".parquet", ".xlsx"):
+        with pytest.raises(DataError, match="cannot be opened: "):
+            read_frame("n" * 5_000 + ending)
+    with pytest.raises(DataError, match="named by its path, not by a int"):
+        read_frame(5)  # type: ignore[arg-type]
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    for name in ("delimiter", "encoding"):
+        with pytest.raises(DataError, match=f"{name} is a text, not a int"):
+            read_frame(tmp_path / "a.csv", **{name: 5})
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(DataError, match="is not a file"):
         read_frame(tmp_path / "d.csv")
@@ -493,6 +502,17 @@ def test_dates_come_back_as_they_went_in(tmp_path: Path, days: list[Any], ending
     shown = Table(frame, {"day": qi("numeric"), "city": {"role": "sensitive"}})
     af.anonymize(shown, "mondrian", k=2).release(seed=2**127).write(tmp_path / f"q.{ending}")
     assert af.verify(shown, tmp_path / f"q.{ending}")
+
+
+def test_lists_in_a_release_and_a_name_that_is_too_long_are_refused() -> None:
+    frame = pd.DataFrame({"day": range(12), "city": list("ab" * 6)})
+    table = Table(frame, {"day": qi("numeric"), "city": {"role": "sensitive"}})
+    release = af.anonymize(table, "mondrian", k=2).release(seed=2**127)
+    with pytest.raises(DataError, match="column 'city': has lists"):
+        af.verify(table, release.frame.assign(city=[["a"]] * 12), k=2)
+    for ending in (".csv", ".parquet"):
+        with pytest.raises(DataError, match="cannot be written"):
+            release.write("n" * 5_000 + ending)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

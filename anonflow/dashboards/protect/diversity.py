@@ -34,7 +34,7 @@ class DiversityChoice(DraftForm):
 
     criterion = param.Selector(default=NONE, objects=list(CRITERIA))
     column = param.Selector(default=None, objects=[None], check_on_set=False)
-    w = param.Number(default=0.15, bounds=(0, 1), doc="Of classes: weight of the loss against diversity.")
+    w = param.Number(default=0.15, bounds=(0, 1), doc="Has no effect; flows may have it.")
     risk = param.Number(
         default=0.01, bounds=(0, 1), inclusive_bounds=(True, False), doc="That the draw is refused."
     )

@@ -220,9 +220,6 @@ class ProtectScreen(pn.viewable.Viewer):
             )
             for name, option in PARAMETERS.items()
         }
-        self.w = pn.widgets.FloatInput.from_param(
-            choice.param.w, label=texts.LOSS_WEIGHT, step=0.05, width=210
-        )
         self.chance = pn.widgets.FloatInput.from_param(
             choice.param.risk, label=texts.CHANCE, step=0.01, width=275
         )
@@ -254,7 +251,7 @@ class ProtectScreen(pn.viewable.Viewer):
         is_diverse = choice.criterion != NONE
         for name, widget in self.numbers.items():
             widget.visible = name in choice.needed
-        for widget in (self.sensitive, self.w, self.chance, self.way):
+        for widget in (self.sensitive, self.chance, self.way):
             widget.visible = is_diverse
         self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)}</p>"
         if choice.problem:
@@ -372,7 +369,7 @@ class ProtectScreen(pn.viewable.Viewer):
             pn.FlexBox(self.criterion, self.sensitive, *self.numbers.values(), gap="8px"),
             self.meaning,
             self.feasible,
-            pn.FlexBox(self.w, self.chance, self.way, gap="8px"),
+            pn.FlexBox(self.chance, self.way, gap="8px"),
             sizing_mode="stretch_width",
         )
 

@@ -208,7 +208,6 @@ def too_many_to_show(quasi_identifiers: int) -> str:
 CRITERION = "Diversity of the sensitive value"
 NO_DIVERSITY = "No diversity is required."
 SENSITIVE = "Sensitive column"
-LOSS_WEIGHT = "Loss against diversity (w, has no effect)"
 CHANCE = "Chance that the draw is refused"
 WAY = "Against a draw that fails"
 WAYS = {"make classes": "classes", "more rows for all (blind)": "blind"}

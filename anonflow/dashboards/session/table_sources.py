@@ -18,6 +18,7 @@ from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.csv_form import AUTO
+from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
 from anonflow.table.files.read import csv_form, must_fit, read_frame
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
 from anonflow.table.files.workbooks import read_workbook
@@ -39,7 +40,7 @@ __all__ = [
     "write_frame",
 ]
 
-ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq", *WORKBOOKS)
+ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", *PARQUET_ENDINGS, *WORKBOOKS)
 
 KINDS = (
     (b"\x89PNG", "a picture (PNG)"),
@@ -163,7 +164,7 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
     _check_kind(path, safe)
     if safe.lower().endswith(".gz"):
         _check_unpacked(path, safe, limits)
-    elif safe.lower().endswith((".parquet", ".pq")):
+    elif is_parquet(safe):
         _check_parquet(path, safe, limits)
     elif safe.lower().endswith(WORKBOOKS):
         _check_workbook(path, safe, limits)
@@ -178,7 +179,7 @@ def _check_kind(path: Path, name: str) -> None:
     """Refuse a file of another kind under a table's name, in a sentence of its own."""
     with path.open("rb") as stream:
         begins = stream.read(8)
-    if name.lower().endswith((".parquet", ".pq", ".gz", *WORKBOOKS)):
+    if name.lower().endswith((*PARQUET_ENDINGS, ".gz", *WORKBOOKS)):
         return
     kind = next((kind for magic, kind in KINDS if begins.startswith(magic)), None)
     if kind is not None:
@@ -207,7 +208,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
         If it is no table, or has too many records.
     """
     try:
-        if path.name.lower().endswith((".parquet", ".pq")):
+        if is_parquet(path):
             source: dict[str, Any] = {"parquet": path.name}
             frame = read_frame(path)
         elif path.name.lower().endswith(WORKBOOKS):

@@ -59,9 +59,9 @@ TRIED = 3
 """After so many tasks failed although they ran alone, no more are tried: the workers are too small."""
 
 
-def is_scheduler(name: str) -> bool:
+def is_scheduler(name: Any) -> bool:
     """Return whether that is a scheduler: threads, processes, or the address of a running one."""
-    return re.fullmatch(SCHEDULER, name) is not None
+    return isinstance(name, str) and re.fullmatch(SCHEDULER, name) is not None
 
 
 def checked_workers(workers: Any) -> int | None:

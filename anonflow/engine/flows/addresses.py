@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from anonflow.errors import AnonflowError, DataError
+from anonflow.table.files.parquet_metadata import is_parquet
 
 __all__ = [
     "address_problem",
@@ -27,7 +28,6 @@ __all__ = [
 
 _READ_ONLY = ("http", "https")
 _LOCAL = ("file", "local")
-_PARQUET = (".parquet", ".pq")
 
 
 def is_address(text: object) -> TypeGuard[str]:
@@ -90,7 +90,7 @@ def overwriting(place: PurePath, taken: Mapping[PurePath, str]) -> str | None:
     for other, role in taken.items():
         if place == other:
             return f"would be written over {role}"
-        if place.parent == other and place.suffix.lower() in _PARQUET:
+        if place.parent == other and is_parquet(place):
             return f"lies inside {role}, and would be read as a part of it"
     return None
 
@@ -171,7 +171,7 @@ def fetched(address: str, folder: Path, *, several: bool = False) -> Path:
         target.mkdir(mode=0o700)
         for name in system.ls(place, detail=False):
             last = PurePosixPath(str(name)).name
-            if PurePosixPath(last).suffix.lower() in _PARQUET:
+            if is_parquet(last):
                 system.get_file(name, str(target / last))
         return target
 

@@ -54,7 +54,9 @@ __all__ = [
 VERSION: Literal[1] = 1
 """The version of the flow format that this package reads."""
 
-SCHEDULER = r"^(threads|processes|(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}/?)$"
+SCHEDULER = (
+    r"^(threads|processes|(tcp|tls|ws|wss)://(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._-]+)?\]|[^\s/:\[\]]+):\d{1,5}/?)$"
+)
 
 MEMORY = r"^\d{1,6}(\.\d{1,3})?[KMGT]i?B$"
 

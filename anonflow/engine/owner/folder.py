@@ -30,6 +30,7 @@ KEY_BYTES = 32
 EARLIER = "earlier"
 UNFINISHED = "unfinished.json"
 CHECKPOINTS = "checkpoints"
+START_OVER = "start over with --fresh in the shell, fresh=True in Python"
 
 
 class OwnerFolder:
@@ -247,7 +248,7 @@ class OwnerFolder:
             return self._new_key
         except (OSError, ValueError):
             raise FlowError(
-                f"{place}: is not a complete key; restore it from a copy, or delete it and start over with --fresh"
+                f"{place}: is not a complete key; restore it from a copy, or delete it and {START_OVER}"
             ) from None
 
     def keep_key(self) -> None:

@@ -13,7 +13,7 @@ from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
-from anonflow.engine.owner.folder import CHECKPOINTS, UNFINISHED, OwnerFolder
+from anonflow.engine.owner.folder import CHECKPOINTS, START_OVER, UNFINISHED, OwnerFolder
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table import Domain, Records
 
@@ -88,14 +88,14 @@ class ResumeStore:
         if left.get("version") != __version__:
             raise DataError(
                 f"{self._owner.path}: the run that stopped was begun with another version of anonflow; finish it with that one, "
-                "or start over with --fresh"
+                f"or {START_OVER}"
             )
         then = left.get("files")
         for path, digest in self._files().items():
             if isinstance(then, dict) and then.get(path, digest) != digest:
                 raise DataError(
                     f"{self._flow.folder / path}: has changed since the run that stopped; restore it, "
-                    "or start over with --fresh"
+                    f"or {START_OVER}"
                 )
         if self._owner.keyed(self._fingerprint().digest) != left.get("source"):
             return None

@@ -19,7 +19,6 @@ from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, is_publishable, row_of
 from anonflow.risk.attack_context import PAIRS
-from anonflow.risk.attackers.linkable import published
 from anonflow.table import Table
 from anonflow.utility import measure
 
@@ -113,8 +112,7 @@ class ReleaseCard:
     threshold : float or None
         Each person's probability must be smaller than this threshold; without a threshold, 1/k is allowed.
     worst : float
-        The largest probability with which an attacker points at a person's row. The exact number belongs to the owner;
-        the lines have it in publishable form.
+        The largest probability with which an attacker points at a person's row.
     published : ReleaseCard or None
         The card that may be published: without figures that count a value which no published cell shows (prices of remedies,
         linkable columns, the loss on the domain of the originals). None for such a card itself.
@@ -319,7 +317,7 @@ def cards_of(
     cards = []
     for threshold in thresholds:
         worst, measured = _measured(rows, k, threshold, priced)
-        linkable = _linkable(rows, anonymization, threshold, k)
+        linkable = _linkable(rows, anonymization, threshold)
         lines = (promise, measured, homogeneity, insider, linkable, utility)
         highest, seen = _measured(public, k, threshold, None)
         others = (promise, seen, *of_public, _utility(published_gcp, suppressed))
@@ -433,15 +431,10 @@ def _measured(
     # 1/k holds against attackers who know the quasi-identifiers; a threshold holds for all attackers
     judged = by_keys if threshold is None else names
     probability, who = largest(judged)
-    is_rounded = who == risk.LinkableColumns.name
-    shown = published(probability, 1 / k) if is_rounded else probability
     limit, sign = (1 / k, "at most") if threshold is None else (threshold, "below")
     good = probability <= limit * (1 + 1e-9) if threshold is None else probability < limit
-    words = f"at most {_probability(shown)}" if is_rounded else _probability(shown)
-    if good and shown > limit:
-        words = f"below {_probability(limit)}"
     says = (
-        f"The largest probability of any person's row over {len(judged)} attackers is {words} ({who}); "
+        f"The largest probability of any person's row over {len(judged)} attackers is {_probability(probability)} ({who}); "
         f"{sign} {_probability(limit)} is allowed."
     )
     remedies: tuple[Remedy, ...] = ()
@@ -527,7 +520,6 @@ def _linkable(
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
     anonymization: Anonymization | None,
     threshold: float | None,
-    k: int,
 ) -> CardLine:
     attacks = rows.get(risk.LinkableColumns.name, ())
     if not attacks:
@@ -536,7 +528,7 @@ def _linkable(
         return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
     worst = max(float(row["worst"]) for row in attacks)
     at_risk = max(int(row["at_risk"]) for row in attacks)
-    says = f"{attacks[0]['sentence']} The surest row: {_probability(published(worst, 1 / k))} at most."
+    says = f"{attacks[0]['sentence']} The surest row: {_probability(worst)}."
     good = worst < threshold if threshold is not None else not at_risk
     if good:
         return CardLine("linkable columns", PASSED, says)

@@ -130,12 +130,14 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     str
     """
     published = flow.published
-    shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
+    # figures of other runs than the published one could tell what its cells hide
+    results = report.results if published is None else (report.results[published.number],)
+    shown = list(results)[:1]
     # only this one of the report's warnings: the others belong to the owner, and would help an attacker
     attacks = publishable(report.attacks, bool(shown) and shown[0].listed)
     return page(
         flow.name,
-        report.results,
+        results,
         shown,
         table.n,
         columns_of(table),

@@ -31,7 +31,7 @@ from anonflow.engine.flows.references import check_columns, diversify_problem
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
 from anonflow.engine.run import run
 from anonflow.engine.search.best_first import BestFirst, Guess
-from anonflow.engine.search.space import BLIND, DIVERSE, Space
+from anonflow.engine.search.space import BLIND, Space
 from anonflow.engine.search.trials import (
     Candidate,
     SearchReport,
@@ -127,6 +127,12 @@ class TargetSearch:
     ends_itself = True
     """After :meth:`cancel` the search ends by itself, with its trials so far."""
 
+    @property
+    def opening(self) -> str:
+        """The work before the first trial, in words."""
+        seconds = 2 * SHARE * self.target.seconds
+        return f"timing methods on some of the {self.table.n:,} records, for about {seconds:.2g} s at most"
+
     def cancel(self) -> None:
         """End the search as soon as possible; its trials are kept."""
         self._stopped.set()
@@ -178,8 +184,7 @@ class TargetSearch:
         """Leave out the diversities that not even the whole table has, each as a trial without result; refuse if none is left."""
 
         def wanted(candidate: Candidate) -> tuple[tuple[str, Any], ...]:
-            ways = {key for key, _ in (*BLIND, *DIVERSE)}
-            return tuple(pair for pair in candidate.setup.diversity if pair[0] not in ways)
+            return tuple(pair for pair in candidate.setup.diversity if pair not in BLIND)
 
         first: dict[tuple[tuple[str, Any], ...], Candidate] = {}
         for candidate in sorted(self._candidates, key=lambda candidate: candidate.k):

@@ -28,9 +28,6 @@ SMALL = 200
 BLIND = (("way", "blind"),)
 """With diversity, for k-regular methods: more matches for everybody, besides the flow's setting."""
 
-DIVERSE = (("w", 0.5),)
-"""With diversity, for classes: more weight for diversity against loss, besides the flow's setting."""
-
 
 @dataclass(frozen=True)
 class Space:
@@ -106,9 +103,8 @@ class Space:
         for step in self.diversities or ({},):
             own = tuple(step.items())
             ways[own] = None
-            other = BLIND if promises_matches(method.guarantee) else DIVERSE
-            if (step or diverse) and not method.diverse and other[0][0] not in step:
-                ways[(*own, *other)] = None
+            if (step or diverse) and promises_matches(method.guarantee) and "way" not in step:
+                ways[(*own, *BLIND)] = None
         return tuple(ways)
 
     def candidates(self, n: int, target: SearchTarget, diverse: bool) -> tuple[Candidate, ...]:
@@ -117,8 +113,14 @@ class Space:
         Raises
         ------
         ParameterError
-            If the table has too few records for every k that the target leaves.
+            If the table has too few records for the risk of the target, or for every k that it leaves.
         """
+        if target.risk is not None and target.risk * n < 1.0 - 1e-9:
+            raise ParameterError(
+                f"risk {target.risk:g} is less than 1 in {n:,}, and a table of {n:,} records hides nobody among more; raise it to "
+                f"at least {math.ceil(1e6 / n) / 1e6:g}",
+                subject="target",
+            )
         least = 2 if target.risk is None else max(2, math.ceil(1.0 / target.risk - 1e-9))
         ks = (
             tuple(sorted({k for k in self.ks if k <= n}))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from anonflow.engine.duration import seconds_of
 from anonflow.errors import ParameterError
+from anonflow.option import is_finite
 from anonflow.strict_yaml import unknown
 from anonflow.utility.frontier import frontier
 
@@ -59,11 +60,11 @@ class SearchTarget:
     def __post_init__(self) -> None:
         for name in ("loss", "risk", "disclosure"):
             value = getattr(self, name)
-            if value is not None and not (_is_number(value) and 0 < value <= 1):
+            if value is not None and not (is_finite(value) and 0 < value <= 1):
                 raise ParameterError(
                     f"{name} is a number above 0 and at most 1, such as 0.1", subject="target"
                 )
-        if not (_is_number(self.seconds) and 0 < self.seconds < math.inf):
+        if not (is_finite(self.seconds) and 0 < self.seconds < math.inf):
             raise ParameterError("time is a duration above 0, such as 2m", subject="target")
         if not all(isinstance(formula, str) and formula.count("~") == 1 for formula in self.signs):
             raise ParameterError(
@@ -348,7 +349,3 @@ class SearchReport:
         if self.trials:
             lines.append(self.runs.to_string(index=False))
         return "\n".join([*lines, self.sentence()])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

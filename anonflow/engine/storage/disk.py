@@ -212,6 +212,11 @@ class OnDisk:
         filtered = max(0, read - whole.rows) if flow.table is None else flow.table.filtered
         return Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
 
+    @property
+    def _unit_rows(self) -> int:
+        """Rows of the unit that has most of them; 1 if each row counts as a person."""
+        return 1 if self._records.units is None else int(np.bincount(self._records.units).max())
+
     def _read_units(self) -> Units:
         """Return the unit of each row."""
         schema, held = self.outline.schema, self._flow.table
@@ -395,7 +400,7 @@ class OnDisk:
             if criteria:
                 findings += check_made(
                     self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
-                    self._scanned, criteria, others=self._others, units=self._unit_file,
+                    self._scanned, criteria, others=self._others, units=self._unit_file, unit_rows=self._unit_rows,
                 )  # fmt: skip
         measures = dict(result.measures)
         for name in flow.measures:
@@ -427,7 +432,7 @@ class OnDisk:
         findings, buckets = draw(
             self._session, executor, run_plan, totals, result, self.outline,
             place=self._results(run_plan.run), hidden=hidden, fields=self._fields, scanned=self._scanned,
-            others=self._others, units=self._unit_file,
+            others=self._others, units=self._unit_file, unit_rows=self._unit_rows,
         )  # fmt: skip
         session = self._session
         if session.owner is not None and not session.replayed and all(each.holds for each in findings):

@@ -83,7 +83,7 @@ class DiversityContext:
     targets : Targets
     n, k, rows : int
         Records; what the method promises; of the blind way, how many rows list everybody.
-    w, risk : float
+    risk : float
     way : str
     others : OtherColumns
     source, results : InFiles
@@ -99,7 +99,6 @@ class DiversityContext:
     n: int
     k: int
     rows: int
-    w: float
     risk: float
     way: str
     others: OtherColumns
@@ -137,7 +136,6 @@ class DiversityContext:
             self.n,
             self.k,
             self.rows,
-            self.w,
             self.risk,
             self.way,
             repr(self.targets),
@@ -533,6 +531,6 @@ def context_of(
     column, places, targets = target
     rows = blind_rows(targets, k, n, float(spec.risk)) if spec.way == "blind" else k
     return DiversityContext(
-        domains, column, values, places, targets, n, k, rows, float(spec.w), float(spec.risk), spec.way,
+        domains, column, values, places, targets, n, k, rows, float(spec.risk), spec.way,
         others, source, results,
     )  # fmt: skip

@@ -68,7 +68,7 @@ __all__ = ["check_made", "draw"]
 def draw(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Outline,
     *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], scanned: Scanned,
-    others: OtherColumns, units: str | None = None,
+    others: OtherColumns, units: str | None = None, unit_rows: int = 1,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
     """Draw and verify batch by batch, distribute the rows to buckets, and shuffle these.
 
@@ -90,6 +90,8 @@ def draw(
     others : OtherColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
+    unit_rows : int
+        Rows of the person who has most of them.
 
     Returns
     -------
@@ -112,6 +114,7 @@ def draw(
         scanned,
         others=others,
         units=units,
+        unit_rows=unit_rows,
         options=run_plan.run.anonymize.options,
     )
     offsets, tallies = session.step(
@@ -293,7 +296,7 @@ def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: 
 
 def _context(
     session: Session, totals: Totals, result: RunResult, table: Outline, place: InFiles,
-    fields: Mapping[str, pa.DataType], scanned: Scanned, *, others: OtherColumns, units: str | None,
+    fields: Mapping[str, pa.DataType], scanned: Scanned, *, others: OtherColumns, units: str | None, unit_rows: int,
     options: Mapping[str, Any],
 ) -> ReleaseContext:  # fmt: skip
     schema = table.schema
@@ -303,7 +306,6 @@ def _context(
     weak = totals.texts.get("warning")
     if weak:
         session.warn(weak)
-    unit_rows = _unit_rows(units)
     kinds = {
         name: published_kind(name, fields[name], scanned, 0 < totals.suppressed < result.k * unit_rows)
         for name in table.columns
@@ -317,11 +319,6 @@ def _context(
         seed, key, place.spill, others, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (), units=units,
         unit_rows=unit_rows,
     )  # fmt: skip
-
-
-def _unit_rows(units: str | None) -> int:
-    """Return the rows of the unit that has most of them."""
-    return 1 if units is None else int(np.bincount(np.load(units, mmap_mode="r")[0]).max())
 
 
 def _draw(
@@ -359,6 +356,7 @@ def _draw(
 def check_made(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Outline, place: InFiles,
     scanned: Scanned, criteria: Sequence[Criterion], *, others: OtherColumns, units: str | None = None,
+    unit_rows: int = 1,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Check criteria that need more than a partition's quasi-identifiers, for a run without a draw.
 
@@ -376,6 +374,8 @@ def check_made(
     others : OtherColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
+    unit_rows : int
+        Rows of the person who has most of them.
 
     Raises
     ------
@@ -388,7 +388,7 @@ def check_made(
     context = ReleaseContext(
         table.schema, table.domains, table.columns, kinds, run_plan.run.anonymize.k, totals.guarantee,
         run_plan.run.anonymize.algorithm, tuple(criteria), table.n, totals.suppressed, b"", "", place.spill, others,
-        scanned.texts(), False, units=units, unit_rows=_unit_rows(units),
+        scanned.texts(), False, units=units, unit_rows=unit_rows,
     )  # fmt: skip
     calls = (
         Call(check_batch, (stored,), "verify", stored.batch.number)

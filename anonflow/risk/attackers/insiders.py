@@ -17,6 +17,7 @@ from anonflow.errors import ParameterError
 from anonflow.release import publish
 from anonflow.risk.attacker import Success, percent, wilson
 from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.read import open_file
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def file_clues(path: Path | None) -> list[str]:
     -----
     The answer is empty for a file that is not Parquet.
     """
-    if path is None or path.suffix.lower() not in (".parquet", ".pq"):
+    if path is None or not is_parquet(path):
         return []
     import pyarrow as pa
     import pyarrow.parquet as pq

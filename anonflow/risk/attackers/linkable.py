@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -17,23 +16,7 @@ from anonflow.table.identification.linkage import TOGETHER
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["LinkableColumns", "published"]
-
-STEP = 0.05
-"""The step to which published figures are rounded up."""
-
-
-def published(probability: float, promised: float) -> float:
-    """Return a figure in a report's form: rounded up to the promise, or beyond it to a twentieth.
-
-    Notes
-    -----
-    The model is fitted to the originals: two tables with the same release have different figures. An attacker who knows
-    all values except those of two people could assign these from the exact figure.
-    """
-    if probability <= promised + 1e-9:
-        return promised
-    return min(1.0, round(math.ceil(probability / STEP - 1e-9) * STEP, 2))
+__all__ = ["LinkableColumns"]
 
 
 @dataclass(frozen=True)
@@ -84,8 +67,8 @@ class LinkableColumns:
 
         Notes
         -----
-        :func:`anonflow.table.identification.linkage.linkage` is its model; the criterion of the same name calls it, too. The sentence has
-        rounded figures: it may be published (:func:`published`).
+        :func:`anonflow.table.identification.linkage.linkage` is its model; the criterion of the same name calls it, too. It is fitted to the
+        originals: the figures are the owner's. From them, who knows all values but those of two people could assign these.
         """
         if context.evidence.hides_ranges:
             raise ParameterError(
@@ -105,14 +88,10 @@ class LinkableColumns:
         single = [answer for answer in links if answer.column != TOGETHER]
         worst = max(single, key=lambda answer: answer.mean)
         source = "all other columns say" if link.column == TOGETHER else f"column {link.column} says"
-
-        def most(rate: float, promised: float = 1 / context.k) -> str:
-            return f"at most {percent(published(rate, promised))}"
-
-        alone = f"; {worst.column} alone gives {most(worst.mean)}" if len(single) > 1 else ""
-        sure = most(at_risk / max(len(probability), 1), 0.0) if at_risk else "none"
+        alone = f"; {worst.column} alone gives {percent(worst.mean)}" if len(single) > 1 else ""
+        sure = percent(at_risk / max(len(probability), 1)) if at_risk else "none"
         return Success(
             len(probability), link.mean, link.largest, at_risk, 1 / context.k,
-            f"An attacker who uses what {source} about the quasi-identifiers is right for {most(link.mean)} of the rows, and "
+            f"An attacker who uses what {source} about the quasi-identifiers is right for {percent(link.mean)} of the rows, and "
             f"more than {percent(threshold)} sure about {sure} of them{alone}.",
         )  # fmt: skip

@@ -19,6 +19,7 @@ from anonflow import __version__
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import WHOLE, day_number
+from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.metadata import (
     AGGREGATED,
     CODED,
@@ -53,7 +54,6 @@ _SENTENCES = ("description", "http://purl.org/dc/terms/description")
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,2}((a|b|rc)\d{1,3})?(\.(dev|post)\d{1,4})?")
 _CSVW = "http://www.w3.org/ns/csvw"
 _OWN = "urn:anonflow:"
-_PARQUET = (".parquet", ".pq")
 _LARGEST = 1 << 28
 """The most bytes of a description that is read."""
 
@@ -70,10 +70,9 @@ _ESCAPED = (
 def metadata_path(path: str | PathLike[str]) -> Path | None:
     """Return the path of a published table's description; None if the name has another ending than a published table."""
     table = Path(path)
-    suffix = table.suffix.lower()
-    if suffix == ".csv":
+    if table.suffix.lower() == ".csv":
         return table.with_name(f"{table.name}-metadata.json")
-    return table.with_name(PACKAGE) if suffix in _PARQUET else None
+    return table.with_name(PACKAGE) if is_parquet(table) else None
 
 
 # --------------------------------------------------------------------------------------------------- writing

@@ -1,11 +1,18 @@
-"""The metadata that a Parquet file carries besides its rows."""
+"""Which files are Parquet, by name, and the metadata that one carries besides its rows."""
 
 from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["carries_metadata"]
+__all__ = ["PARQUET_ENDINGS", "carries_metadata", "is_parquet"]
+
+PARQUET_ENDINGS = (".parquet", ".pq")
+
+
+def is_parquet(path: str | PathLike[str]) -> bool:
+    """Return whether a file is Parquet by its name, in letters of either case."""
+    return Path(path).suffix.lower() in PARQUET_ENDINGS
 
 
 def carries_metadata(path: str | PathLike[str]) -> bool:
@@ -15,7 +22,7 @@ def carries_metadata(path: str | PathLike[str]) -> bool:
     """
     import pyarrow.parquet as pq
 
-    if Path(path).suffix.lower() not in (".parquet", ".pq"):
+    if not is_parquet(path):
         return False
     with pq.ParquetFile(path) as file:
         footer, schema = file.metadata, file.schema_arrow

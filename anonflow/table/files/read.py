@@ -16,6 +16,7 @@ from anonflow.errors import DataError, setting
 from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
 from anonflow.table.files.csv_form import AUTO, CsvForm, form_of
+from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS, read_workbook
 
@@ -103,14 +104,17 @@ def read_frame(
     DataError
         If the file does not exist or is not what its name says, or a package that reads it is not installed.
     """
+    if not isinstance(path, str | PathLike):
+        raise DataError(f"a file is named by its path, not by a {type(path).__name__}")
     file = Path(path)
-    if file.suffix.lower() in (".parquet", ".pq"):
+    if is_parquet(file):
         return read_parquet(file, named=named)
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
     if file.suffix.lower() in READERS:
         return read_statistics(file, labels=labels, user_missing=user_missing, fits=must_fit(file))
     if file.suffix.lower() in ENDINGS:
+        _must_be_there(file)
         return read_workbook(file, sheet=sheet, fits=must_fit(file))
     raise DataError(
         f"{fspath(path)}: a table is a .csv or .parquet file, one of SPSS, Stata or SAS, or an Excel workbook; "
@@ -138,7 +142,7 @@ def column_names(
         As :func:`read_frame`.
     """
     file = Path(path)
-    if file.suffix.lower() in (".parquet", ".pq"):
+    if is_parquet(file):
         return list(parquet_fields(file).names)
     if is_csv(file):
         first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing))
@@ -296,14 +300,11 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
         If there is none.
     """
     place = Path(path)
+    _must_be_there(place)
     if not place.is_dir():
         _must_exist(place)
         return [place]
-    files = sorted(
-        file
-        for file in place.iterdir()
-        if file.suffix.lower() in (".parquet", ".pq") and file.name[0] not in "._"
-    )
+    files = sorted(file for file in place.iterdir() if is_parquet(file) and file.name[0] not in "._")
     if not files:
         raise DataError(f"{fspath(path)}: is a folder without .parquet files; name one that has some")
     return files
@@ -435,6 +436,9 @@ def csv_batches(
 
     name = fspath(path)
     _must_exist(Path(path))
+    for setting_name, text in (("delimiter", delimiter), ("encoding", encoding)):
+        if not isinstance(text, str):
+            raise DataError(f"{name}: {setting_name} is a text, not a {type(text).__name__}")
     if re.fullmatch(DELIMITER, delimiter) is None:
         raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
     if AUTO in (delimiter, encoding):
@@ -690,9 +694,17 @@ def _blanked(batch: pa.RecordBatch, blank: pa.Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _must_exist(path: Path) -> None:
-    if not path.exists():
+def _must_be_there(path: Path) -> None:
+    try:
+        there = path.exists()
+    except OSError as error:  # such as a name that is too long
+        raise DataError(f"{path}: cannot be opened: {error.strerror}; check the path") from None
+    if not there:
         raise DataError(f"{path}: does not exist; check the path")
+
+
+def _must_exist(path: Path) -> None:
+    _must_be_there(path)
     if not path.is_file():
         raise DataError(f"{path}: is not a file; name a CSV or Parquet file")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
 from typing import Any
 from weakref import ref
 
@@ -239,7 +238,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     if not len(kept):
         return Comparison(original, (original.iloc[:0],) * m, 1.0)
     trees = {
-        d.column: d.hierarchy.restricted(compress(d.labels, d.has_value))
+        d.column: d.hierarchy.gathered()
         for d in table.domains
         if d.kind == "hierarchy" and d.hierarchy is not None
     }

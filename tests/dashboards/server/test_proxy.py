@@ -19,7 +19,10 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from bokeh.util.token import get_token_payload
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
+from tornado.web import Application
 
+from anonflow.dashboards.server.gateway import Gateway
 from anonflow.dashboards.server.server import ServerSettings
 from anonflow.errors import ParameterError
 from tests import ROOT
@@ -27,6 +30,27 @@ from tests.dashboards.server.running import Running, sign_in, until
 
 HEADER = "X-Forwarded-User"
 SSO = {"proxied": True, "trust_header": HEADER, "workers": 0}
+
+
+def test_a_websocket_comes_from_the_host_and_port_of_its_page() -> None:
+    """A proxy on another port than 443 passes the port on, or the server is told of it."""
+    name, other = "anon.example.org", "anon.example.org:8443"
+
+    def is_own(hosts: list[str], host: str, origin: str) -> bool:
+        line = RequestStartLine("GET", "/ws", "HTTP/1.1")
+        gateway = Gateway(Application(), hosts, None, lambda: True, b"secret")
+        assert gateway.is_ours(host)
+        headers = HTTPHeaders(
+            {"Host": host, "Upgrade": "websocket", "Connection": "Upgrade", "Origin": origin}
+        )
+        return gateway._own_page(HTTPServerRequest(start_line=line, headers=headers))
+
+    assert is_own([name], name, f"https://{name}")
+    assert is_own([name], other, f"https://{other}")
+    assert not is_own([name], name, f"https://{other}")
+    assert is_own([name, other], name, f"https://{other}")
+    assert not is_own([name, other], other, f"https://{name}:9000")
+    assert not is_own([name], other, f"ftp://{other}")
 
 
 def test_no_cookie_stands_in_a_page(

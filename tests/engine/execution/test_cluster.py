@@ -231,9 +231,18 @@ def test_cancelling_on_a_cluster_publishes_nothing(tmp_path: Path, workers: Work
 
 def test_what_is_no_scheduler_is_refused(tmp_path: Path) -> None:
     flow = write_flow(tmp_path)
-    for name in ("yarn", "tcp://", "tcp://host", "http://host:1", "tcp://a b:1"):
+    for name in (
+        "yarn",
+        "tcp://",
+        "tcp://host",
+        "http://host:1",
+        "tcp://a b:1",
+        "tcp://[::1",
+        "tcp://::1:80",
+        5,
+    ):
         with pytest.raises(ParameterError, match="unknown scheduler"):
-            engine.run(flow, scheduler=name)
+            engine.run(flow, scheduler=name)  # type: ignore[arg-type]
     assert engine.run(flow, scheduler="").ok
 
 

@@ -81,7 +81,9 @@ def test_an_unfinished_run_of_another_version_is_refused(
     file.write_text(json.dumps({**json.loads(file.read_text()), "version": version}))
     before = sorted((tmp_path / "owner").rglob("*"))
     counted.clear()
-    with pytest.raises(DataError, match=r"was begun with another version.*--fresh$") as caught:
+    with pytest.raises(
+        DataError, match=r"was begun with another version.*--fresh in the shell, fresh=True in Python$"
+    ) as caught:
         engine.run(tmp_path / "flow.yaml")
     assert "\n" not in caught.value.message
     assert counted == []

@@ -225,7 +225,13 @@ def test_ks_begin_with_what_the_risk_allows() -> None:
         each.k for each in Space(("greedy",), (3, 7)).candidates(1000, SearchTarget(loss=0.1), False)
     } == {3, 7}
     with pytest.raises(ParameterError, match="too few for every k"):
-        Space().candidates(8, SearchTarget(risk=0.09), False)
+        Space(ks=(9,)).candidates(8, SearchTarget(loss=0.1), False)
+    for ks in ((), (3,)):
+        with pytest.raises(
+            ParameterError, match=r"risk 0.09 is less than 1 in 8, .* raise it to at least 0.125"
+        ):
+            Space(ks=ks).candidates(8, SearchTarget(risk=0.09), False)
+        assert Space(ks=ks).candidates(8, SearchTarget(risk=0.125), False)
 
 
 @pytest.mark.parametrize(
