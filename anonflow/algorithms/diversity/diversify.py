@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
+from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
@@ -151,7 +153,16 @@ def diversify(
     diverse.parameters["diversify"] = mine
     diverse.parameters["diversified"] = [*earlier, mine]
     diverse.facts["diversity"] = criterion
+    settings = {"column": name, "w": w, "risk": risk, "seed": step.entropy, "way": way, **parameters}
+    diverse.replay = partial(_replayed, anon, criterion, settings)
     return diverse
+
+
+def _replayed(
+    anon: Anonymization, criterion: str, settings: Mapping[str, Any], table: Table
+) -> Anonymization:
+    """Return the step on a table with other sensitive values."""
+    return diversify(anon.of_table(table), criterion, **settings)
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
