@@ -25,7 +25,7 @@ __all__ = ["MOST", "Beliefs", "Minimality", "beliefs", "exchanged", "lists_of", 
 MOST = 2_000
 """The most ways to exchange values that are all tried; of more, some are drawn at random."""
 
-LEAST = 20
+LEAST = 10
 """The fewest exchanges with the same class that say something about its people."""
 
 _BY_CHANCE = 0.01
@@ -343,8 +343,8 @@ class Minimality:
         )
         if unknown:
             sentence += (
-                f" For {unknown:,} people fewer than {LEAST} of {self.exchanges:,} exchanges give the same class: the method looks at "
-                "values there, and what it tells is not bounded."
+                f" For {unknown:,} people fewer than {LEAST} of {self.exchanges:,} exchanges give the same class, too few to say what "
+                "the method tells of them."
             )
         return Success(
             len(risk.chance), risk.mean, worst, int(higher.sum()), float(np.mean(share[at])) if len(at) else 0.0, sentence,

@@ -313,6 +313,28 @@ def test_the_blind_way_needs_as_many_rows_as_the_shares_say() -> None:
     assert Targets((alike,)).rows_needed(5, 600, 0.01) is None
 
 
+@pytest.mark.parametrize("share", [0.5, 0.6, 0.77, 0.95])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *REQUESTS,
+        {"criterion": "entropy-l-diversity", "l": 1.5},
+        {"criterion": "entropy-l-diversity", "l": 1.1},
+    ],
+    ids=lambda request: "-".join(map(str, request.values())),
+)
+def test_rows_that_are_enough_fail_as_rarely_as_they_say(parameters: dict[str, Any], share: float) -> None:
+    """By the exact chance of two values: before, 5 rows were enough for the entropy at a share of 77%, and all draws failed."""
+    needed = {name: value for name, value in parameters.items() if name != "criterion"}
+    target = target_of(parameters["criterion"], needed, np.array([share, 1 - share]))
+    for rows in range(1, 200):
+        many = np.arange(rows + 1)
+        chance = [math.comb(rows, a) * share**a * (1 - share) ** (rows - a) for a in many.tolist()]
+        fails = float(np.sum(chance, where=target.gaps(np.column_stack([many, rows - many])) > 0))
+        for risk in (0.01, 1e-5):
+            assert target.unsafe(rows, risk) > 0 or fails <= risk * (1 + 1e-9), (rows, risk)
+
+
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
 def test_the_blind_way_looks_at_nobodys_value(algorithm: str) -> None:
