@@ -36,6 +36,8 @@ def _enough_values(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.nda
 class _DistinctValues(Target):
     """At least p different values."""
 
+    of_presence = True
+
     @property
     def distinct(self) -> int:
         return max(1, math.ceil(self.parameters["p"] - SLACK))

@@ -302,9 +302,17 @@ def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
     refuse_beyond(int(over.any(axis=0).sum()), [anon.table.domains[a].column for a in names])
 
 
-def compared(before: float, after: float) -> str:
-    """Return a sentence with the GCPs before and after diversification."""
-    return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
+def compared(before: float, after: float, of_k_member: bool) -> str:
+    """Return a sentence with the GCPs before and after diversification.
+
+    Parameters
+    ----------
+    before, after : float
+    of_k_member : bool
+        Whether a graph became classes: then the method has no part in the loss any more.
+    """
+    beside = ", as much as diverse k-member, whose classes these are" if of_k_member else ""
+    return f"GCP {after:.4f}, {before:.4f} before it was made diverse{beside}"
 
 
 def suppressed_in_words(before: int, after: int, partitions: int) -> str:
@@ -594,5 +602,7 @@ class _TableDiversification:
             parameters=dict(anon.parameters),
         )
         done.facts.update(anon.algorithm.whole_facts(self.records, suppressed, anon.k, anon.parameters))
-        done.facts["compared"] = compared(anon.loss("ncp"), done.loss("ncp"))
+        done.facts["compared"] = compared(
+            anon.loss("ncp"), done.loss("ncp"), matches is not None and self.way != "blind"
+        )
         return done

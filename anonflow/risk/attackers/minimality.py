@@ -185,7 +185,7 @@ def lists_of(anonymization: Any) -> np.ndarray | None:
     Returns
     -------
     numpy.ndarray or None
-        -1 for people of whom nothing is published, which are fewer than k suppressed ones. None where a draw changes what rows show.
+        -1 for people of whom nothing is published: suppressed ones that are no class. None where a draw changes what rows show.
     """
     hidden = anonymization.suppressed
     if anonymization.classes is not None:
@@ -197,9 +197,8 @@ def lists_of(anonymization: Any) -> np.ndarray | None:
     else:
         return None
     label = np.unique(label, return_inverse=True)[1].astype(np.int64)
-    listed: np.ndarray = np.where(
-        hidden, label.max(initial=-1) + 1 if hidden.sum() >= anonymization.k else -1, label
-    )
+    is_class = hidden.sum() >= anonymization.k * anonymization.table.unit_rows
+    listed: np.ndarray = np.where(hidden, label.max(initial=-1) + 1 if is_class else -1, label)
     return listed
 
 
