@@ -274,13 +274,13 @@ def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: f
         known = (
             "an attacker who knows a person's class, but not why, knows the person's value with a probability equal to its "
             "share there; the method chose among classes by their values, so an attacker who runs it again may know values "
-            "for certain (minimality_excess computes it for small tables)"
+            "for certain (the attacker minimality measures it)"
         )
     else:
         known = (
             "an attacker who runs the method again knows a person's value with a probability equal to its share in the "
             "person's class, as long as values may be exchanged between people; where united classes have different sizes "
-            "it may be higher (minimality_excess computes it for small tables)"
+            "it may be higher (the attacker minimality measures it)"
         )
     if not moves:
         return f"No draw changes what a person's rows show: {known}"
