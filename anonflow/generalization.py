@@ -349,6 +349,10 @@ class Generalization:
         own = None if self.aggregates is None else np.where(mask, np.nan, self.aggregates)
         return Generalization(self.domains, lo, hi, bits, own)
 
+    def numbers(self) -> np.ndarray:
+        """Return all cells as numbers, shape (2r + w, n), int64: a row for each end of a range and each word of a set."""
+        return np.concatenate([self.lo.astype(np.int64), self.hi.astype(np.int64), self.bits.view(np.int64)])
+
     def classes(self) -> np.ndarray:
         """Return labels of equal generalized records, shape (n,), int64."""
         # floats of equal text have equal bits here; NaN always has the same bits

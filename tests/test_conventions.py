@@ -316,6 +316,7 @@ ON_SEVERAL_FLOORS = {
     "diversity": "the criteria, and the form that asks for one",
     "frontier": "what it is, and how it is drawn",
     "linkable": "the criterion, and the attacker that it holds off",
+    "minimality": "the excess of a step, and the attacker who has it",
     "population": "its estimates, and the attacker who has them",
     "publish": "from results to a table, and from a run to files",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,8 @@ class Anonymization:
         Table positions of the records of each partition; records in none are suppressed. None where it is not known.
     anonymize : callable or None
         The function that computed it, with the arguments of :func:`anonflow.anonymize`; :meth:`again` calls it again.
+    replay : callable or None
+        Of a result that depends on sensitive values: what the same steps with the same seeds make of a table with other ones.
     """
 
     table: Table
@@ -68,6 +70,7 @@ class Anonymization:
     parameters: dict[str, Any]
     partitions: tuple[np.ndarray, ...] | None = None
     anonymize: Callable[..., Anonymization] | None = None
+    replay: Callable[[Table], Anonymization] | None = None
     _bounds: dict[tuple[str, float], float | None] = field(default_factory=dict, init=False)
 
     @property
@@ -204,6 +207,20 @@ class Anonymization:
             )
         settings = {name: value for name, value in self.parameters.items() if name != "budget"}
         return self.anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
+
+    def of_table(self, table: Table) -> Anonymization:
+        """Return what the same steps with the same seeds make of a table whose sensitive values alone are others.
+
+        Parameters
+        ----------
+        table : Table
+
+        Raises
+        ------
+        InfeasibleError
+            If this table does not have the diversity.
+        """
+        return replace(self, table=table) if self.replay is None else self.replay(table)
 
     def release(
         self, seed: int | bytes | str | None = None, *, owner: str | PathLike[str] | None = None

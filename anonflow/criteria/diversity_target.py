@@ -49,6 +49,9 @@ class Target(ABC):
     of_shares: ClassVar[bool] = False
     """Whether it compares a group with the shares of the whole table."""
 
+    of_presence: ClassVar[bool] = False
+    """Whether it asks only which values a group has, not how often."""
+
     @abstractmethod
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how much diversity groups lack, in the parameter's unit, and which keep the criterion: shape (g,) each.

@@ -36,6 +36,8 @@ def _enough_values(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.nda
 class _DistinctValues(Target):
     """At least p different values."""
 
+    of_presence = True
+
     @property
     def distinct(self) -> int:
         return max(1, math.ceil(self.parameters["p"] - SLACK))
@@ -251,8 +253,9 @@ class _EvenShares(Target):
         if too_frequent(share, rows, rows * (1 / self.parameters["l"])) <= risk:
             return 0.0
         values = max(len(share), 2)
-        moved = min(1.0, values * deviation(share, rows, risk) / 2)
-        mixed = 0.0 if moved in (0.0, 1.0) else -moved * math.log(moved) - (1 - moved) * math.log(1 - moved)
+        # beyond, the bound falls again, and the worst is an entropy of 0
+        moved = min(1 - 1 / values, values * deviation(share, rows, risk) / 2)
+        mixed = -moved * math.log(moved) - (1 - moved) * math.log(1 - moved)
         slack = moved * math.log(values - 1) + mixed
         return max(0.0, math.log(self.parameters["l"]) + slack - float(_entropy(share[None, :])[0]))
 

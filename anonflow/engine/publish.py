@@ -129,7 +129,9 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
     def work() -> pd.DataFrame | None:
         anonymization = result.anonymization
         if table.n <= MOST or anonymization is None or release.truth is None:
-            return attacked(session.flow, session.fingerprint, table, release, result.k, session.seed)
+            return attacked(
+                session.flow, session.fingerprint, table, release, result.k, session.seed, anonymization
+            )
         part = part_of_release(anonymization, release, session.seed)
         named = None
         if table.unit is not None:

@@ -10,6 +10,7 @@ from anonflow.risk.attackers.insiders import Clerk, Insider, Replayer
 from anonflow.risk.attackers.intersection import Intersection
 from anonflow.risk.attackers.linkable import LinkableColumns
 from anonflow.risk.attackers.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.attackers.minimality import Minimality
 from anonflow.risk.attackers.own_rows import OwnRows, OwnRowsTest, own_rows_test
 from anonflow.risk.attackers.people import Unit
 from anonflow.risk.attackers.population import Population, PopulationRisk, population_risk
@@ -42,6 +43,7 @@ __all__ = [
     "LinkableColumns",
     "Linker",
     "Marketer",
+    "Minimality",
     "OwnRows",
     "OwnRowsTest",
     "Population",

@@ -16,6 +16,7 @@ from anonflow.risk.attackers.insiders import Clerk, Insider, Replayer
 from anonflow.risk.attackers.intersection import Intersection
 from anonflow.risk.attackers.linkable import LinkableColumns
 from anonflow.risk.attackers.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.attackers.minimality import Minimality
 from anonflow.risk.attackers.own_rows import OwnRows
 from anonflow.risk.attackers.people import Unit
 from anonflow.risk.attackers.population import Population
@@ -56,6 +57,7 @@ ATTACKERS: dict[str, Any] = {
         Clerk,
         Intersection,
         Homogeneity,
+        Minimality,
         Disclosive,
         Population,
         Counter,
@@ -289,6 +291,7 @@ _NEEDS = {
     "disco": "has the parameter column",
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
+    "minimality": "has the parameters column, exchanges and anonymization",
     "order": "has the parameter names",
     "own-rows": "has the parameter anonymization",
     "population": "has the parameters fraction and threshold",

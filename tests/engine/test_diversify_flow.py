@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 import anonflow as af
 from anonflow import cli, engine
+from anonflow.dashboards.publish.model import PublishModel
 from anonflow.errors import InfeasibleError
 from tests.cases.flow_files import write_flow
+from tests.cases.runs import shell
 from tests.cases.workers import Workers
 
 SEED = 2**128 - 159
@@ -49,6 +53,27 @@ def test_threads_and_processes_agree(tmp_path: Path, workers: Workers) -> None:
         frames.append(pd.read_csv(folder / "out" / "table.csv", dtype=str))
     assert workers.sent
     assert frames[0].equals(frames[1])
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "pattern-guided"])
+def test_the_promise_is_said_wherever_a_result_is_shown(
+    algorithm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = flow(tmp_path, algorithm, "{criterion: p-sensitivity, p: 2, column: income}", size=60)
+    status, _, errors = shell(capsys, "run", path)
+    assert status == 0
+    report = engine.run(path, seed=SEED)
+    (promise,) = report.results[0].promises
+    leaks = "may know values for certain" if algorithm == "pattern-guided" else "it may be higher"
+    assert leaks in promise
+    assert promise in errors
+    assert promise in repr(report)
+    assert promise in html.unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    run = SimpleNamespace(result=report.results[0])
+    assert promise in PublishModel.promise(SimpleNamespace(run=run))
+    anonymization = report.results[0].anonymization
+    assert anonymization is not None
+    assert promise in anonymization.summary()
 
 
 def test_the_shell_checks_the_criterion(tmp_path: Path) -> None:

@@ -20,3 +20,8 @@ def excess(
             shown = Fraction(sum(values[other] == value for other in people), len(people))
             results.append(known - shown)
     return max(results)
+
+
+def deals(values: Sequence[str]) -> list[tuple[str, ...]]:
+    """Each way to give these values to people once."""
+    return sorted(set(permutations(values)))

@@ -51,7 +51,8 @@ def greedy_cka(
         Where p-sensitivity or l-diversity is asked for, each class takes different sensitive values first, then near records.
 
         This loses less than uniting classes afterwards, as :func:`anonflow.diversify` does otherwise. But it uses the
-        sensitive values of all records: there is no bound of what the classes reveal about them beyond their counts.
+        sensitive values of all records: classes reveal more than their counts, on small tables many people's values for certain
+        (:class:`anonflow.risk.Minimality` measures it).
         Without a request for diversity it changes nothing; of it, only ``improve="none"``.
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.

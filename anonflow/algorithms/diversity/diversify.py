@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
+from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
@@ -151,7 +153,16 @@ def diversify(
     diverse.parameters["diversify"] = mine
     diverse.parameters["diversified"] = [*earlier, mine]
     diverse.facts["diversity"] = criterion
+    settings = {"column": name, "w": w, "risk": risk, "seed": step.entropy, "way": way, **parameters}
+    diverse.replay = partial(_replayed, anon, criterion, settings)
     return diverse
+
+
+def _replayed(
+    anon: Anonymization, criterion: str, settings: Mapping[str, Any], table: Table
+) -> Anonymization:
+    """Return the step on a table with other sensitive values."""
+    return diversify(anon.of_table(table), criterion, **settings)
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
@@ -263,13 +274,13 @@ def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: f
         known = (
             "an attacker who knows a person's class, but not why, knows the person's value with a probability equal to its "
             "share there; the method chose among classes by their values, so an attacker who runs it again may know values "
-            "for certain (minimality_excess computes it for small tables)"
+            "for certain (the attacker minimality measures it)"
         )
     else:
         known = (
             "an attacker who runs the method again knows a person's value with a probability equal to its share in the "
             "person's class, as long as values may be exchanged between people; where united classes have different sizes "
-            "it may be higher (minimality_excess computes it for small tables)"
+            "it may be higher (the attacker minimality measures it)"
         )
     if not moves:
         return f"No draw changes what a person's rows show: {known}"
@@ -291,9 +302,17 @@ def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
     refuse_beyond(int(over.any(axis=0).sum()), [anon.table.domains[a].column for a in names])
 
 
-def compared(before: float, after: float) -> str:
-    """Return a sentence with the GCPs before and after diversification."""
-    return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
+def compared(before: float, after: float, of_k_member: bool) -> str:
+    """Return a sentence with the GCPs before and after diversification.
+
+    Parameters
+    ----------
+    before, after : float
+    of_k_member : bool
+        Whether a graph became classes: then the method has no part in the loss any more.
+    """
+    beside = ", as much as diverse k-member, whose classes these are" if of_k_member else ""
+    return f"GCP {after:.4f}, {before:.4f} before it was made diverse{beside}"
 
 
 def suppressed_in_words(before: int, after: int, partitions: int) -> str:
@@ -583,5 +602,7 @@ class _TableDiversification:
             parameters=dict(anon.parameters),
         )
         done.facts.update(anon.algorithm.whole_facts(self.records, suppressed, anon.k, anon.parameters))
-        done.facts["compared"] = compared(anon.loss("ncp"), done.loss("ncp"))
+        done.facts["compared"] = compared(
+            anon.loss("ncp"), done.loss("ncp"), matches is not None and self.way != "blind"
+        )
         return done

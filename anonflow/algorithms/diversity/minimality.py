@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +11,13 @@ import numpy as np
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import sensitive_codes, sensitive_column
-from anonflow.algorithms.diversity.within_partition import components
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.risk.attackers.minimality import MOST, beliefs, exchanged, lists_of, ways
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess", "minimality_shares"]
-
-MOST = 2_000
-"""The most ways to assign a table's values to its people that are tried."""
 
 Published = tuple[Hashable, Sequence[Sequence[int]]]
 """A published file, and for each person the people whose rows list it."""
@@ -79,7 +74,7 @@ def minimality_excess(
         raise ParameterError(f"minimality_excess takes an Anonymization, not a {type(anon).__name__}")
     name = sensitive_column(column, tuple(anon.table.sensitive), tuple(anon.table.other_columns))
     codes, _, _ = sensitive_codes(anon.table, name)
-    if _ways(Counter(codes.tolist())) > most:
+    if ways(codes, [np.arange(anon.n)]) > most:
         return None
 
     def publish(values: tuple[int, ...]) -> Published:
@@ -91,15 +86,18 @@ def minimality_excess(
             if values == tuple(codes.tolist()):
                 raise
             return ("refused",), [[] for _ in values]
-        listed = _lists(diverse)
-        if listed is None:
+        label = lists_of(diverse)
+        if label is None:
             raise _DrawDecides
         rows = diverse.frame().astype(str).to_numpy().tolist()
-        groups = {tuple(people): None for people in listed}
+        groups = {int(each): np.flatnonzero(label == each).tolist() for each in np.unique(label)}
+        groups[-1] = []
         file = sorted(
-            (tuple(rows[people[0]]), tuple(sorted(values[i] for i in people))) for people in groups if people
+            (tuple(rows[people[0]]), tuple(sorted(values[i] for i in people)))
+            for people in groups.values()
+            if people
         )
-        return (tuple(file),), listed
+        return (tuple(file),), [groups[int(each)] for each in label]
 
     try:
         return enumerated_excess(tuple(codes.tolist()), publish)
@@ -118,8 +116,8 @@ def minimality_shares(
 ) -> pd.DataFrame:
     """Return how probable each person's value is for an attacker who knows how the release was made diverse, by sampling.
 
-    The attacker is that of :func:`minimality_excess`. It exchanges values at random inside the published classes, runs
-    the step again, and keeps the exchanges after which a person's class is published as it was.
+    The attacker is that of :func:`minimality_excess`. It exchanges values inside the published classes, runs the step again,
+    and keeps the exchanges after which a person's class is published as it was (:class:`anonflow.risk.Minimality`).
 
     Parameters
     ----------
@@ -130,7 +128,7 @@ def minimality_shares(
     seed : int
         Of :func:`anonflow.algorithms.diversity.diversify.diversify`, and of the exchanges.
     exchanges : int
-        How many are tried; the step runs once for each.
+        How many are tried at random, where there are more than `MOST`; the step runs once for each.
     **parameters
         Others that ``diversify`` takes.
 
@@ -155,30 +153,14 @@ def minimality_shares(
     import pandas as pd
 
     name = sensitive_column(column, tuple(anon.table.sensitive), tuple(anon.table.other_columns))
-    codes, many, _ = sensitive_codes(anon.table, name)
-    request = {"column": name, "seed": seed, **parameters}
-    listed = _lists(diversify(anon, criterion, **request)) or [[] for _ in codes]
-    groups = [np.array(people) for people in {tuple(people) for people in listed} if people]
-    groups.sort(key=lambda people: int(people[0]))
-    rng = np.random.default_rng(seed)
-    share, right, kept = np.full(len(codes), np.nan), np.zeros(len(codes)), np.zeros(len(codes), np.int64)
-    for people in groups:
-        own = codes[people]
-        share[people] = np.bincount(own, minlength=many)[own] / len(own)
-    for _ in range(exchanges if groups else 0):
-        dealt = codes.copy()
-        for people in groups:
-            dealt[people] = rng.permutation(codes[people])
-        try:
-            again = _lists(diversify(_with_values(anon, name, codes, dealt.tolist()), criterion, **request))
-        except InfeasibleError:
-            continue
-        for people in groups:
-            if again is not None and again[people[0]] == people.tolist():
-                kept[people] += 1
-                right[people] += dealt[people] == codes[people]
-    probability = np.divide(right, kept, out=np.full(len(codes), np.nan), where=kept > 0)
-    return pd.DataFrame({"share": share, "probability": probability, "kept": kept})
+    diverse = diversify(anon, criterion, column=name, seed=seed, **parameters)
+    share, probability = np.full(anon.n, np.nan), np.full(anon.n, np.nan)
+    same = np.zeros(anon.n, np.int64)
+    for each in exchanged(diverse, name, exchanges, np.random.default_rng(seed)) or []:
+        share[each.people], same[each.people] = each.shares[each.own], each.same
+        if each.same:
+            probability[each.people] = each.chance[np.arange(len(each.own)), each.own]
+    return pd.DataFrame({"share": share, "probability": probability, "kept": same})
 
 
 def _with_values(anon: Anonymization, name: str, codes: np.ndarray, values: Sequence[int]) -> Anonymization:
@@ -188,7 +170,7 @@ def _with_values(anon: Anonymization, name: str, codes: np.ndarray, values: Sequ
     cells = anon.table.frame[name]
     example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
     dealt = pd.Series([example[int(code)] for code in values], cells.index, cells.dtype)
-    return replace(anon, table=anon.table.with_others({name: dealt}))
+    return anon.of_table(anon.table.with_others({name: dealt}))
 
 
 class _DrawDecides(Exception):
@@ -205,57 +187,18 @@ def enumerated_excess(values: tuple[int, ...], publish: Callable[[tuple[int, ...
     publish : callable
         File, and for each person the people whose rows list it.
     """
-    file, listed = publish(values)
-    times = np.zeros((len(values), max(values) + 1))
-    total = 0
-    for dealt in _deals(Counter(values), len(values)):
-        if publish(dealt)[0] == file:
-            total += 1
-            times[np.arange(len(values)), dealt] += 1
-    shares = np.zeros_like(times)
+    listed = publish(values)[1]
+    each = beliefs(
+        np.array(values),
+        [np.arange(len(values))],
+        lambda dealt: [publish(tuple(dealt.tolist()))[0]],
+        0,
+        np.random.default_rng(0),
+        math.inf,
+    )[0]
+    shares = np.zeros_like(each.chance)
     for i, people in enumerate(listed):
-        for other in people:
-            shares[i, values[other]] += 1 / len(people)
-        if not people:  # nothing is published of it
-            shares[i] = np.bincount(values, minlength=times.shape[1]) / len(values)
-    return float((times / total - shares).max())
-
-
-def _ways(counts: Counter[int]) -> int:
-    ways = math.factorial(counts.total())
-    for count in counts.values():
-        ways //= math.factorial(count)
-    return ways
-
-
-def _deals(counts: Counter[int], left: int) -> Iterator[tuple[int, ...]]:
-    """Yield each way to assign values to `left` people once."""
-    if not left:
-        yield ()
-        return
-    for value in sorted(counts):
-        if counts[value]:
-            counts[value] -= 1
-            for rest in _deals(counts, left - 1):
-                yield (value, *rest)
-            counts[value] += 1
-
-
-def _lists(diverse: Anonymization) -> list[list[int]] | None:
-    """For each person those whose rows list it; None where a draw changes what rows show.
-
-    Of fewer than k suppressed records nothing is published.
-    """
-    if diverse.classes is not None:
-        label = np.where(diverse.suppressed, -1, diverse.classes)
-    elif diverse.matches is not None:
-        label, complete = components(diverse.matches)
-        if not complete.all():
-            return None
-        label = np.where(diverse.suppressed, -1, label)
-    else:
-        return None
-    groups = {int(number): np.flatnonzero(label == number).tolist() for number in np.unique(label)}
-    if len(groups.get(-1, ())) < diverse.k:
-        groups[-1] = []
-    return [groups[int(number)] for number in label]
+        # of some people nothing is published
+        others = each.own[people] if people else each.own
+        shares[i] = np.bincount(others, minlength=len(each.values)) / len(others)
+    return float((each.chance - shares).max())

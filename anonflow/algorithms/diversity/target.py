@@ -269,13 +269,19 @@ def _values_of(table: Table, column: str) -> tuple[np.ndarray, tuple[Any, ...]]:
 
 
 def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
-    """Return the code of each different value, shape (V,), int64: numbers in their order; and whether all are numbers."""
+    """Return the code of each different value, shape (V,), int64, and whether all are numbers.
+
+    Numbers are in their order, others in that of their texts. Neither says who has the first of them: a step must not depend on it.
+    """
     numbers = [_number(value) for value in values]
-    places = np.arange(len(numbers), dtype=np.int64)
-    if any(number is None for number in numbers):
-        return places, False
-    places[np.argsort(np.array(numbers, float), kind="stable")] = np.arange(len(numbers))
-    return places, True
+    numeric = all(number is not None for number in numbers)
+    by_text = sorted(
+        range(len(values)), key=lambda at: (cell_text(values[at], False), isinstance(values[at], str))
+    )
+    order = sorted(by_text, key=lambda at: numbers[at] or 0.0) if numeric else by_text
+    places = np.empty(len(numbers), np.int64)
+    places[order] = np.arange(len(numbers))
+    return places, numeric
 
 
 def _number(value: Any) -> float | None:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.concealment.expansion import unloaded
@@ -19,9 +17,10 @@ from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import State, take
+from anonflow.table.identification.linkage import complete_components
 from anonflow.table.records import Records
 
-__all__ = ["WAYS", "Diverse", "Request", "components", "diverse_partition"]
+__all__ = ["WAYS", "Diverse", "Request", "diverse_partition"]
 
 WAYS = ("classes", "blind")
 """How a graph is made diverse: everybody becomes part of a class, or gets more rows."""
@@ -127,32 +126,6 @@ def diverse_partition(part: Partition, outcome: Outcome, values: np.ndarray, req
     independently with the whole table's shares would be diverse. It uses no record's value.
     """
     return _PartitionDiversification(part, outcome, values, request).run()
-
-
-def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the component of each generalized record, and which components are complete.
-
-    Parameters
-    ----------
-    matches : numpy.ndarray, shape (P, w), int32
-        Padded with -1; regular.
-
-    Returns
-    -------
-    label : numpy.ndarray, shape (P,), int64
-    complete : numpy.ndarray, shape (components,), bool
-        Every row lists every original: no draw changes which values the rows show.
-    """
-    many = len(matches)
-    listed = matches >= 0
-    degree = listed.sum(axis=1)
-    rows = np.repeat(np.arange(many), degree)
-    graph = csr_array((np.ones(len(rows), np.int8), (rows, matches[listed])), shape=(many, many))
-    label = connected_components(graph, directed=False)[1].astype(np.int64)
-    size = np.bincount(label, minlength=1)
-    least = np.full(len(size), many, np.int64)
-    np.minimum.at(least, label, degree)
-    return label, least == size
 
 
 class _PartitionDiversification:
@@ -287,7 +260,7 @@ class _PartitionDiversification:
 
     def _bits(self, graph: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, int]:
         """Return which of fresh throwaway draws are refused, and how many records a draw changes anything for."""
-        label, complete = components(graph)
+        label, complete = complete_components(graph)
         fixed = complete[label]
         gaps = self.targets.gaps(self.targets.counts(values, label, len(complete)))
         at = np.flatnonzero(~fixed)

@@ -200,6 +200,7 @@ ATTACKERS = {
     "order": "reads the rows' order",
     "intersection": "has earlier releases",
     "homogeneity": "guesses the value",
+    "minimality": "asks why classes were united",
     "disco": "reads the value where all rows agree",
     "population": "knows the population's size",
     "counting": "counts all matchings",

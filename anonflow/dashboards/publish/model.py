@@ -195,11 +195,12 @@ class PublishModel(param.Parameterized):
         return limits_of() if run is None else limits_of(run.result.guarantee)
 
     def promise(self) -> str:
-        """Return the promise of the release, a sentence; empty without a run."""
+        """Return the promise of the release, a sentence, and one more of diversity; empty without a run."""
         run = self.run
         if run is None:
             return ""
-        return promise_of(run.result.guarantee) or texts.promise_of_rows(run.result.guarantee)
+        own = promise_of(run.result.guarantee) or texts.promise_of_rows(run.result.guarantee)
+        return " ".join([own, *(f"{sentence}." for sentence in run.result.promises)])
 
     def link(self) -> str:
         """Return the query that restores the draft's configuration: names and parameters, never data."""

@@ -241,8 +241,8 @@ class RunReport:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the runs' numbers must be read with, a line each: how many rows follow no pattern, where there are some."""
-        return tuple(
+        """What the runs' numbers must be read with, a line each: rows that follow no pattern, and the loss and promise of diversity."""
+        patterns = (
             f"{result.name}: {plural(result.without_pattern, 'row')} "
             + (
                 "follows no pattern and is suppressed"
@@ -251,6 +251,10 @@ class RunReport:
             )
             for result in self.results
             if result.without_pattern
+        )
+        return (
+            *patterns,
+            *(f"{result.name}: {'. '.join(result.said)}" for result in self.results if result.said),
         )
 
     def _verdict(self) -> str:

@@ -66,7 +66,13 @@ class AttackedPart:
 
 
 def attacked(
-    flow: Flow, fingerprint: Fingerprint, table: Table, release: Release, k: int, seed: int
+    flow: Flow,
+    fingerprint: Fingerprint,
+    table: Table,
+    release: Release,
+    k: int,
+    seed: int,
+    anonymization: Anonymization | None = None,
 ) -> pd.DataFrame | None:
     """Run the attackers of a flow against its release.
 
@@ -80,6 +86,8 @@ def attacked(
     k : int
     seed : int
         The flow's seed: the targets of the attackers are derived from it.
+    anonymization : Anonymization, optional
+        For attackers who run its steps again; a table in pieces has none.
 
     Returns
     -------
@@ -94,7 +102,13 @@ def attacked(
 
     own = derived_seed(seed, "attackers")
     if flow.spec.steps.attack:
-        return risk.attack(table, release, _chosen(flow, fingerprint), k=k, seed=own)
+        chosen = [
+            replace(attacker, anonymization=anonymization)
+            if isinstance(attacker, risk.Minimality)
+            else attacker
+            for attacker in risk.attackers_of(_chosen(flow, fingerprint))
+        ]
+        return risk.attack(table, release, chosen, k=k, seed=own)
     try:
         context = risk.AttackContext.of(table, release, k, seed=own)
         usual = risk.usual(context, publishable=True)
@@ -173,6 +187,11 @@ def attacked_part(
             if isinstance(attacker, risk.Linker | risk.Unit) and attacker.name in exact:
                 rows.append(exact.pop(attacker.name))
                 continue
+            if isinstance(attacker, risk.Minimality):
+                raise ParameterError(
+                    f"minimality: on more than {MOST:,} rows, each exchange runs the method again; try it in Python, with "
+                    "af.attack(table, anonymization, 'minimality')"
+                )
             if isinstance(attacker, risk.Unit):
                 # the other rows of a person are outside the sample: its rate would be too low
                 if is_asked:

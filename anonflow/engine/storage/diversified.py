@@ -503,7 +503,7 @@ def diversified(
     first, own = (
         float(each.measured.costs @ weights / weights.sum() / context.n) for each in (totals, again)
     )
-    sentence = compared(first, own)
+    sentence = compared(first, own, totals.kind == "matches" and context.way != "blind")
     sentence += suppressed_in_words(totals.suppressed, suppressed, totals.partitions)
     promise = promise_in_words(request, totals.kind == "matches", moves, bound)
     return again, sorted(having), (sentence, promise)

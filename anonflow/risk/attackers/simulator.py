@@ -9,7 +9,6 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonflow.errors import ParameterError
-from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 
@@ -93,11 +92,11 @@ class Simulator:
 
     def _likelihood(self, context: AttackContext, anonymization: Any) -> np.ndarray:
         """Return the log likelihood of each person for each row, (n, n)."""
-        published = _features(context.evidence.published)
+        published = context.evidence.published.numbers()
         equal = np.zeros((context.n, context.n))
         part = np.zeros((len(published), context.n, context.n), np.int32)
         for replay in range(self.replays):
-            again = _features(anonymization.again(self.seed + replay).generalization)
+            again = anonymization.again(self.seed + replay).generalization.numbers()
             same = again[:, :, None] == published[:, None, :]
             part += same
             equal += same.all(axis=0)
@@ -111,14 +110,3 @@ class Simulator:
         covers[graph.end, graph.box] = True
         possible = covers[graph.originals.label][:, graph.published.label]
         return np.where(possible, likelihood, -1e6)
-
-
-def _features(generalization: Generalization) -> np.ndarray:
-    """Return the published cells of all records as numbers: a row for each end of a range and each word of a set."""
-    return np.concatenate(
-        [
-            generalization.lo.astype(np.int64),
-            generalization.hi.astype(np.int64),
-            generalization.bits.view(np.int64),
-        ]
-    )

@@ -21,7 +21,7 @@ from anonflow.table.row_marks import joint_codes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TOGETHER", "Candidates", "Link", "linkage"]
+__all__ = ["TOGETHER", "Candidates", "Link", "complete_components", "linkage"]
 
 TOGETHER = "all of them together"
 """The name of the result for all columns together."""
@@ -142,6 +142,27 @@ class Candidates:
             start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
             within = np.arange(int(sizes.sum())) - np.repeat(start, sizes)
             yield block, start, self.originals[np.repeat(self.offsets[self.row_list[block]], sizes) + within]
+
+
+def complete_components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the component of each generalized record, and which components are complete.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (P, w), int32
+        Padded with -1; regular.
+
+    Returns
+    -------
+    label : numpy.ndarray, shape (P,), int64
+    complete : numpy.ndarray, shape (components,), bool
+        Every row lists every original: no draw changes which values the rows show.
+    """
+    label = Candidates.of_matches(matches).components(len(matches))
+    size = np.bincount(label, minlength=1)
+    least = np.full(len(size), len(matches), np.int64)
+    np.minimum.at(least, label, (matches >= 0).sum(axis=1))
+    return label, least == size
 
 
 def _ends(sizes: np.ndarray) -> np.ndarray:

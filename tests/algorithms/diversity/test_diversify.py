@@ -32,6 +32,7 @@ from anonflow.criteria.diversity import Spread, judged
 from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, unload
+from anonflow.risk.attackers.minimality import lists_of
 from anonflow.table import Table
 from tests.cases import costs as cost_cases
 from tests.cases.freeform import dyadic
@@ -313,6 +314,28 @@ def test_the_blind_way_needs_as_many_rows_as_the_shares_say() -> None:
     assert Targets((alike,)).rows_needed(5, 600, 0.01) is None
 
 
+@pytest.mark.parametrize("share", [0.5, 0.6, 0.77, 0.95])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *REQUESTS,
+        {"criterion": "entropy-l-diversity", "l": 1.5},
+        {"criterion": "entropy-l-diversity", "l": 1.1},
+    ],
+    ids=lambda request: "-".join(map(str, request.values())),
+)
+def test_rows_that_are_enough_fail_as_rarely_as_they_say(parameters: dict[str, Any], share: float) -> None:
+    """By the exact chance of two values: before, 5 rows were enough for the entropy at a share of 77%, and all draws failed."""
+    needed = {name: value for name, value in parameters.items() if name != "criterion"}
+    target = target_of(parameters["criterion"], needed, np.array([share, 1 - share]))
+    for rows in range(1, 200):
+        many = np.arange(rows + 1)
+        chance = [math.comb(rows, a) * share**a * (1 - share) ** (rows - a) for a in many.tolist()]
+        fails = float(np.sum(chance, where=target.gaps(np.column_stack([many, rows - many])) > 0))
+        for risk in (0.01, 1e-5):
+            assert target.unsafe(rows, risk) > 0 or fails <= risk * (1 + 1e-9), (rows, risk)
+
+
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
 def test_the_blind_way_looks_at_nobodys_value(algorithm: str) -> None:
@@ -592,3 +615,47 @@ def test_a_value_that_the_tree_of_a_sensitive_column_lacks_is_refused_before_wor
         af.diversify(af.anonymize(table, "mondrian", 4, seed=1), "t-closeness", t=0.2)
     # other criteria need no distance
     assert af.diversify(af.anonymize(table, "mondrian", 4, seed=1), "l-diversity", l=1.5).n == 60
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options"),
+    [
+        ("two-phase", {"reciprocal": True}),
+        ("local-recoding", {}),
+        ("greedy", {}),
+        pytest.param("full-domain", {"limit": 0.3}, marks=pytest.mark.slow),
+        pytest.param("mondrian", {}, marks=pytest.mark.slow),
+    ],
+)
+def test_lists_name_k_people_where_people_have_several_rows(algorithm: str, options: dict[str, Any]) -> None:
+    """Random tables: no person has more than one in k of the rows of a list, also where classes were united or formed anew."""
+    passed = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(12, 40)), int(rng.integers(2, 5))
+        frame = pd.DataFrame(
+            {
+                "id": rng.integers(0, rng.integers(n // 2, n), n),
+                "age": rng.integers(0, 40, n),
+                "sex": rng.choice(list("mf"), n),
+                "ill": rng.choice(list("aaab"), n),
+            }
+        )
+        columns = {
+            "id": {"role": "unit"},
+            "age": {"role": "quasi-identifier", "kind": "numeric"},
+            "sex": {"role": "quasi-identifier", "kind": "suppression"},
+            "ill": {"role": "sensitive"},
+        }
+        try:
+            anon = af.anonymize(af.Table(frame, columns), algorithm, k, seed=seed, **options)
+            diverse = af.diversify(anon, "p-sensitivity", p=2, seed=seed)
+        except InfeasibleError:
+            continue
+        passed += 1
+        label = lists_of(diverse)
+        assert label is not None
+        for each in np.unique(label[label >= 0]):
+            rows = frame["id"][label == each]
+            assert rows.value_counts().max() * k <= len(rows), (seed, each)
+    assert passed >= 5

@@ -11,6 +11,7 @@ import pytest
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.diversity.minimality import minimality_excess, minimality_shares
+from anonflow.algorithms.diversity.target import targets_of
 
 
 def people(ill: str) -> af.Table:
@@ -31,6 +32,28 @@ def test_unions_of_equal_classes_add_nothing_to_anybodys_share(
     """Every way to deal the values: an attacker who runs the method again knows no more than the counts."""
     anon = af.anonymize(people(ill), method, 2, seed=1)
     assert minimality_excess(anon, **criterion) == pytest.approx(0, abs=1e-12)
+
+
+def test_it_does_not_matter_who_has_the_first_value() -> None:
+    """Before, values were numbered as they came: random deals that a union depends on told the first person's value."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {"age": rng.integers(0, 8, 12), "sex": rng.choice(list("mf"), 12), "ill": rng.choice(list("aab"), 12)}
+    )
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "sex": {"role": "quasi-identifier", "kind": "suppression"},
+        "ill": {"role": "sensitive"},
+    }
+    table = af.Table(frame, columns)
+    diverse = af.diversify(af.anonymize(table, "mondrian", 2, seed=4), "p-sensitivity", p=2, seed=4)
+    assert af.attack(table, diverse, "minimality").iloc[0]["at_risk"] == 0
+    other = table.with_others({"ill": frame["ill"].map({"a": "b", "b": "a"})})
+    codes = [
+        targets_of(each, [{"criterion": "l-diversity", "column": "ill", "l": 1.1}])[1]
+        for each in (table, other)
+    ]
+    assert (codes[0] == 1 - codes[1]).all()
 
 
 def tables() -> list[Any]:

@@ -110,7 +110,7 @@ def test_larger_tables_and_open_graphs_are_not_bounded() -> None:
     few = af.anonymize(towns(ages, "abababababab"), "greedy", 4)
     # a draw decides what rows show
     assert minimality_excess(few, "p-sensitivity", p=1, way="blind") is None
-    assert "minimality_excess" in af.diversify(anon, "p-sensitivity", p=2).facts["promise"]
+    assert "the attacker minimality measures it" in af.diversify(anon, "p-sensitivity", p=2).facts["promise"]
     with pytest.raises(InfeasibleError, match="largest feasible"):
         minimality_excess(few, "p-sensitivity", p=3)
     with pytest.raises(ParameterError, match="takes an Anonymization"):
