@@ -12,6 +12,7 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.attackers.by_keys import ByKeys, ByKeySets, checked_sets
 from anonflow.risk.attackers.counting import MOST, Counter
 from anonflow.risk.attackers.disclosive import Disclosive
+from anonflow.risk.attackers.downcoding import Downcoding
 from anonflow.risk.attackers.insiders import Clerk, Insider, Replayer
 from anonflow.risk.attackers.intersection import Intersection
 from anonflow.risk.attackers.linkable import LinkableColumns
@@ -19,6 +20,7 @@ from anonflow.risk.attackers.linkers import Homogeneity, Journalist, Linker, Mar
 from anonflow.risk.attackers.own_rows import OwnRows
 from anonflow.risk.attackers.people import Unit
 from anonflow.risk.attackers.population import Population
+from anonflow.risk.attackers.refinement import Refinement
 from anonflow.risk.attackers.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
@@ -59,6 +61,8 @@ ATTACKERS: dict[str, Any] = {
         Disclosive,
         Population,
         Counter,
+        Downcoding,
+        Refinement,
         ByKeySets,
     )
 }
@@ -287,12 +291,14 @@ _NEEDS = {
     "journalist": "needs a population; give a register: --register FILE in the shell, risk.Journalist(population=frame) in Python",
     "presence": "needs a population; give a register: --register FILE in the shell, risk.Presence(population=frame) in Python",
     "insider": "has the parameters c and targets",
+    "downcoding": "has the parameters targets and distribution",
     "disco": "has the parameter column",
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
     "own-rows": "has the parameter anonymization",
     "population": "has the parameters fraction and threshold",
+    "refinement": "has the parameters targets, loss and widths",
     "simulator": "has the parameters replays, anonymization and seed",
     "replay": "has the parameters guesses and anonymization",
 }
