@@ -54,6 +54,8 @@ class Rounds:
         The information loss by which each round chose its levels.
     widths : mapping, optional
         Of the intervals of numeric columns, as :func:`anonflow.algorithms.recoding.local_recoding.local_recoding` takes them.
+    by_gain : bool
+        Whether gains show the order, too, and not levels alone.
 
     Notes
     -----
@@ -65,7 +67,8 @@ class Rounds:
     Cells are published once: none of their records is left afterwards. And they are published in the first round that has
     them, because groups only shrink. So cells that several rounds have are those of the first.
 
-    Where the cells of one row lie inside those of another, they were published before it.
+    Levels that are nowhere higher than others were before them: after the others, every group there has fewer than k. This needs
+    no gains, and holds for rounds in any order.
 
     A type of row may fit several levels (a value whose parent is high in the hierarchy). Rounds are taken only from types that fit
     one; the gains of the others count as if they belonged to any round that has such cells. So all that follows is certain.
@@ -75,6 +78,7 @@ class Rounds:
     size: np.ndarray
     loss: str = "ncp"
     widths: dict[str, Sequence[float]] | None = None
+    by_gain: bool = True
 
     @cached_property
     def levels(self) -> list[tuple[tuple[int, ...], Runs]]:
@@ -142,28 +146,17 @@ class Rounds:
         possible = (low <= most[:, None]).all(axis=0) & (high >= least[:, None]).all(axis=0)
         return float(self.gain[certain].sum()), float(self.gain[possible].sum())
 
-    @cached_property
-    def _of_nodes(self) -> np.ndarray:
-        """What each round certainly gained, shape (rounds,), float64."""
-        return np.array([self._gains(node, node)[0] for node in self.nodes])
-
-    def before(self, at: int, inside: np.ndarray) -> np.ndarray:
-        """Return which rounds were certainly before that of a type, shape (rounds,), bool.
-
-        Parameters
-        ----------
-        at : int
-            The type.
-        inside : numpy.ndarray, integer
-            The types inside its cells.
-        """
+    def before(self, at: int) -> np.ndarray:
+        """Return which rounds were certainly before that of a type, shape (rounds,), bool."""
         low, high = self.fits
-        certain = self._of_nodes
         another = ((self.nodes < low[:, at]) | (self.nodes > high[:, at])).any(axis=1)
-        earlier = another & (certain > self._gains(low[:, at], high[:, at])[1] + _EPS)
-        fixed = inside[(low[:, inside] == high[:, inside]).all(axis=0)]
-        for node in np.unique(low[:, fixed].T, axis=0):
-            earlier |= (self.nodes == node).all(axis=1) | (certain > self._gains(node, node)[1] + _EPS)
+        earlier: np.ndarray = np.asarray(another & (self.nodes <= low[:, at]).all(axis=1))
+        if self.by_gain and len(self.nodes):
+            certain, possible = np.array([self._gains(node, node) for node in self.nodes]).T
+            last = possible[earlier].min(initial=np.inf)
+            earlier |= (certain > last + _EPS) | (
+                another & (certain > self._gains(low[:, at], high[:, at])[1] + _EPS)
+            )
         return earlier
 
     def published_before(self, nodes: np.ndarray) -> np.ndarray:
@@ -211,7 +204,7 @@ def possible_values(
     fewer than one may have is impossible.
     """
     domains, rows, size = rounds.rows.domains, rounds.rows, int(rounds.size[at])
-    earlier = rounds.nodes[rounds.before(at, inside)]
+    earlier = rounds.nodes[rounds.before(at)]
     published = rounds.published_before(earlier)
     published[inside] = True
     published[at] = False
@@ -309,6 +302,61 @@ def _most(
     return most
 
 
+@dataclass(frozen=True, eq=False)
+class _Findings:
+    """What the attacker says about each attacked row, all of shape (t,).
+
+    Attributes
+    ----------
+    narrowed, right, certain : numpy.ndarray, bool
+        Whether a value that the row's cells cover is ruled out; whether the others cover its record; whether also one value is left.
+    combinations : numpy.ndarray, float64
+        The share of combinations of values that are ruled out.
+    unknown : numpy.ndarray, bool
+        Whether the row was not looked at.
+    """
+
+    narrowed: np.ndarray
+    right: np.ndarray
+    certain: np.ndarray
+    combinations: np.ndarray
+    unknown: np.ndarray
+
+    @classmethod
+    def none(cls, rows: int) -> _Findings:
+        """Return that nothing is ruled out."""
+        narrowed, right, certain, unknown = np.zeros((4, rows), bool)
+        return cls(narrowed, right, certain, np.zeros(rows), unknown)
+
+    @classmethod
+    def of(cls, rounds: Rounds, types: RowTypes, codes: np.ndarray, k: int) -> _Findings | None:
+        """Return what rounds rule out for the attacked rows, None if they contradict each other."""
+        rows, domains = types.rows, types.rows.domains
+        findings = cls.none(len(codes))
+        for at in types.attacked():
+            mine = np.flatnonzero(types.type == at)
+            answer = possible_values(rounds, at, types.within(at), k)
+            if answer is None:
+                findings.unknown[mine] = True
+                continue
+            possible, findings.combinations[mine] = answer
+            if not possible[0].any():
+                return None
+            values = [
+                codes_left & domain.has_value for codes_left, domain in zip(possible, domains, strict=True)
+            ]
+            less = [
+                domain.values_in(lo, hi) > left.sum()
+                for domain, left, lo, hi in zip(domains, values, rows.lo[:, at], rows.hi[:, at], strict=True)
+            ]
+            good = np.all([left[codes[mine, a]] for a, left in enumerate(possible)], axis=0)
+            alone = any(fewer and left.sum() == 1 for fewer, left in zip(less, values, strict=True))
+            findings.narrowed[mine] = any(less)
+            findings.right[mine] = good & any(less)
+            findings.certain[mine] = good & alone
+        return findings
+
+
 @dataclass(frozen=True)
 class Refinement:
     """Retraces the rounds of local recoding from the release alone, and rules out values that a round would have published before.
@@ -363,38 +411,18 @@ class Refinement:
                 "refinement: rounds count rows, and this table's units have several; leave it out"
             )
         types = RowTypes.of(context, self.name, self.targets)
-        rounds = Rounds(types.rows, types.size, self.loss, self.widths)
         codes = context.table.records.codes[types.original]
-        right, certain, combinations = np.zeros(len(codes)), np.zeros(len(codes), bool), np.zeros(len(codes))
-        narrowed, unknown = np.zeros(len(codes), bool), np.zeros(len(codes), bool)
-        seen = rounds.visible and len(rounds.nodes) > 0
-        for at in types.attacked() if seen else []:
-            mine = np.flatnonzero(types.type == at)
-            answer = possible_values(rounds, at, types.within(at), context.k)
-            if answer is None:
-                unknown[mine] = True
-                continue
-            possible, combinations[mine] = answer
-            if not possible[0].any():
-                seen = False
-                right[:] = certain[:] = narrowed[:] = unknown[:] = combinations[:] = False
-                break
-            less = [
-                domain.values_in(lo, hi) - int((values & domain.has_value).sum())
-                for domain, values, lo, hi in zip(
-                    types.rows.domains, possible, types.rows.lo[:, at], types.rows.hi[:, at], strict=True
-                )
-            ]
-            if not any(less):
-                continue
-            narrowed[mine] = True
-            alone = any(
-                fewer and (values & domain.has_value).sum() == 1
-                for fewer, values, domain in zip(less, possible, types.rows.domains, strict=True)
-            )
-            good = np.all([values[codes[mine, a]] for a, values in enumerate(possible)], axis=0)
-            right[mine], certain[mine] = good, good & alone
-        risk, sure = types.people(context, right), types.people(context, certain.astype(float))
+        findings = None
+        for by_gain in (True, False):
+            rounds = Rounds(types.rows, types.size, self.loss, self.widths, by_gain)
+            if findings is None and rounds.visible and len(rounds.nodes):
+                findings = _Findings.of(rounds, types, codes, context.k)
+        seen = findings is not None
+        if findings is None:
+            findings = _Findings.none(len(codes))
+        right, certain, combinations = findings.right, findings.certain, findings.combinations
+        narrowed, unknown = findings.narrowed, findings.unknown
+        risk, sure = (types.people(context, each.astype(float)) for each in (right, certain))
         wrong = int(narrowed.sum() - right.sum())
         sentence = (
             f"An attacker who retraces the rounds of local recoding, and knows nobody, rules out a value that a cell covers for "
@@ -404,9 +432,7 @@ class Refinement:
             "An attacker who retraces the rounds of local recoding finds none: the rows are not those of rounds."
         )  # fmt: skip
         if wrong:
-            sentence += (
-                f" It is wrong about {percent(wrong / len(codes))} of the rows: another method made them."
-            )
+            sentence += f" It is wrong about {percent(wrong / len(codes))} of the rows: they were made in another way."
         if unknown.any():
             sentence += (
                 f" {percent(float(unknown.mean()))} of the rows were not looked at: their cells are too wide."
