@@ -25,6 +25,7 @@ SLOW = {
     "diversity",
     "expected",
     "freeform",
+    "minimality",
     "optimal",
     "patterns",
     "quickstart",
