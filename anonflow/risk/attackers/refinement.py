@@ -379,7 +379,8 @@ class Refinement:
     one for all classes would.
 
     ``full-domain`` is one round, and rules out what it published for suppressed rows. Rows of other methods do not have the
-    cells of common levels, or no records agree with the rounds: the attacker stops. Only narrowed rows that cover their record
+    cells of common levels, or no records agree with the rounds: the attacker stops. Rounds that suppress classes which are not
+    diverse leave more than the attacker thinks, so that it may be wrong. Only narrowed rows that cover their record
     count.
     """
 

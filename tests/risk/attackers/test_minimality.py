@@ -14,6 +14,7 @@ import anonflow as af
 from anonflow import risk
 from anonflow.errors import ParameterError
 from anonflow.release import Release
+from anonflow.risk.attackers import refinement
 from anonflow.risk.attackers.downcoding import minimal_shares
 from anonflow.risk.attackers.refinement import Rounds, possible_values
 from anonflow.risk.attackers.row_types import RowTypes
@@ -265,3 +266,44 @@ def test_what_cannot_be_attacked_is_refused() -> None:
         af.attack(table, release.frame, "downcoding", k=3)
     with pytest.raises(ParameterError, match="needs the original table"):
         af.attack(table.schema, release, "downcoding", k=3)
+
+
+def test_rows_that_are_too_wide_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(some_rows(8, 80))
+    release, _ = released(table, k=4)
+    monkeypatch.setattr(refinement, "MOST_PARTS", 0)
+    result = af.attack(table, release, "refinement").iloc[0]
+    assert result["success"] == 0
+    assert "100.0% of the rows were not looked at" in result["sentence"]
+
+
+def test_people_with_several_rows_and_boundaries() -> None:
+    frame = table_of(some_rows(8, 80)).frame.assign(who=np.arange(80) // 2)
+    units = af.Table(frame, SCHEMA | {"who": {"role": "unit"}})
+    release, _ = released(units, k=4)
+    result = af.attack(units, release, "downcoding").iloc[0]
+    assert result["targets"] == 40
+    with pytest.raises(ParameterError, match="units"):
+        af.attack(units, release, "refinement")
+    bounded = SCHEMA | {"town": {**SCHEMA["town"], "boundary": ["North", "South"]}}
+    table = af.Table(frame.drop(columns="who"), bounded)
+    release, _ = released(table, k=4)
+    with pytest.raises(ParameterError, match="a boundary or a limit"):
+        af.attack(table, release, "refinement")
+    assert 0 <= af.attack(table, release, "downcoding")["success"][0] <= 1
+
+
+def test_who_knows_some_columns_only() -> None:
+    table = table_of(some_rows(8, 80))
+    release, _ = released(table, k=4)
+    result = af.attack(table, release, ["downcoding", "refinement"], sets=[["town"], ["sex"]])
+    assert list(result["keys"]) == ["town", "town", "sex", "sex"]
+    assert (result["success"] <= 1).all()
+
+
+def test_a_release_that_hides_nothing_has_nothing_to_refine() -> None:
+    table = table_of(some_rows(8, 80))
+    bare = Release(table.frame.copy(), None, np.arange(80))
+    result = af.attack(table, bare, ["downcoding", "refinement"], k=1)
+    assert (result["success"] == 0).all()
+    assert (result["at_risk"] == 0).all()
