@@ -238,14 +238,11 @@ def possible_values(
         combinations *= domains[a].values_in(*part)[of]
     ruled_out = float(combinations[~allowed].sum() / combinations.sum())
     place = place[:, allowed]
-    cells = [
-        np.unique(
-            np.stack([label[at] for label, at in zip(labels, place, strict=True)]),
-            axis=1,
-            return_inverse=True,
-        )[1].ravel()
-        for labels in of_round
-    ]
+    cells = []
+    if place.shape[1] <= _SOLVED:
+        for labels in of_round:
+            of_part = np.stack([label[of] for label, of in zip(labels, place, strict=True)])
+            cells.append(np.unique(of_part, axis=1, return_inverse=True)[1].ravel())
     most = _most(place, shape, cells, size, k - 1) if place.shape[1] else None
     if most is None:
         return [np.zeros(domain.size, bool) for domain in domains], 1.0
@@ -270,18 +267,18 @@ def _most(
         The parts of each of v variables.
     shape : sequence of int, length q
     cells : sequence of numpy.ndarray, each shape (v,), int64
-        The cell of each variable at the levels of each earlier round.
+        The cell of each variable at the levels of each earlier round; none for a bound without the linear program.
     size : int
         Records in all.
     room : int
         The most records in a cell.
     """
+    v = place.shape[1]
     most = [
-        np.minimum(np.bincount(of, minlength=parts) * float(room if cells else size), size)
+        np.where(np.bincount(of, minlength=parts) > 0, float(size), 0.0)
         for of, parts in zip(place, shape, strict=True)
     ]
-    v = place.shape[1]
-    if not cells or v > _SOLVED or min((int(of.max()) + 1) * room for of in cells) > _ROOM * size:
+    if not cells or min((int(of.max()) + 1) * room for of in cells) > _ROOM * size:
         return most
     start = np.cumsum([0, *(int(of.max()) + 1 for of in cells)])
     row = np.concatenate([of + begin for of, begin in zip(cells, start, strict=False)])
