@@ -204,7 +204,7 @@ ATTACKERS = {
     "population": "knows the population's size",
     "counting": "counts all matchings",
     "downcoding": "guesses finer cells",
-    "refinement": "retraces the rounds of local recoding",
+    "refinement": "retraces the rounds of the method",
     "key-sets": "knows some columns only",
 }
 """The attack of each attacker, in a few words."""

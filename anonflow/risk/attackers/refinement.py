@@ -1,4 +1,4 @@
-"""An attacker who retraces the rounds of local recoding: what an earlier round left out, no later row can be."""
+"""An attacker who retraces the rounds of a method: what an earlier round would have published, no later row can be."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EPS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """The rounds of local recoding, as far as a release shows them.
+    """The rounds of local recoding, or of patterns, as far as a release shows them.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ class _Findings:
 
 @dataclass(frozen=True)
 class Refinement:
-    """Retraces the rounds of local recoding from the release alone, and rules out values that a round would have published before.
+    """Retraces the rounds of a method from the release alone, and rules out values that a round would have published before.
 
     Parameters
     ----------
@@ -375,7 +375,8 @@ class Refinement:
     node. The program is solved for each class by itself, with the room that other classes left over, and so rules out less than
     one for all classes would.
 
-    ``full-domain`` is one round, and rules out what it published for suppressed rows. Rows of other methods do not have the
+    ``pattern-guided`` tries its patterns one after the other, and each takes all groups of k: these are rounds, too. ``full-domain`` is
+    one round, and rules out what it published for suppressed rows. Rows of other methods do not have the
     cells of common levels, or no records agree with the rounds: the attacker stops. Rounds that suppress classes which are not
     diverse leave more than the attacker thinks, so that it may be wrong. Only narrowed rows that cover their record
     count.
@@ -387,7 +388,7 @@ class Refinement:
     name: ClassVar[str] = "refinement"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = (
-        "nobody; the method (local recoding in rounds), its levels, k, and the values that a column may have"
+        "nobody; that the method publishes in rounds, its levels, k, and the values that a column may have"
     )
 
     def __post_init__(self) -> None:
@@ -423,11 +424,11 @@ class Refinement:
         risk, sure = (types.people(context, each.astype(float)) for each in (right, certain))
         wrong = int(narrowed.sum() - right.sum())
         sentence = (
-            f"An attacker who retraces the rounds of local recoding, and knows nobody, rules out a value that a cell covers for "
+            f"An attacker who retraces the rounds of the method, and knows nobody, rules out a value that a cell covers for "
             f"{percent(risk.mean)} of the people, and knows the value of {percent(sure.mean)} for certain. Of the combinations of values that "
             f"a row covers it rules out {percent(float(combinations.mean()))} on average, {percent(float(combinations.max()))} at most."
             if seen else
-            "An attacker who retraces the rounds of local recoding finds none: the rows are not those of rounds."
+            "An attacker who retraces the rounds of the method finds none: the rows are not those of rounds."
         )  # fmt: skip
         if wrong:
             sentence += f" It is wrong about {percent(wrong / len(codes))} of the rows: they were made in another way."

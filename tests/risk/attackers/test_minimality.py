@@ -101,7 +101,7 @@ def test_what_rounds_rule_out_is_impossible() -> None:
 @loop("seed", range(6))
 def test_it_is_never_wrong_about_rounds(seed: int) -> None:
     table = table_of(some_rows(100 + seed, 60))
-    for algorithm in ("local-recoding", "full-domain"):
+    for algorithm in ("local-recoding", "full-domain", "pattern-guided"):
         release, _ = released(table, algorithm, 4)
         result = af.attack(table, release, "refinement").iloc[0]
         assert "wrong" not in result["sentence"]
