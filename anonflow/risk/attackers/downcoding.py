@@ -91,8 +91,8 @@ class Downcoding:
     minimality: ``full-domain`` has the same level everywhere, and rows of k-regular or k-concealed releases are no classes.
     Of such rows only this is used: each is the lowest node over k records.
 
-    The baseline is the same guess without minimality. Classes that overlap show a rise above it (``local-recoding``, ``k-member``);
-    a partition of the records' space (``mondrian``) leaves nothing to exclude.
+    The baseline is the same guess without minimality. Classes that overlap may show a rise above it (measured:
+    ``pattern-guided``, ``agglomerative``); a partition of the records' space (``mondrian``) leaves nothing to exclude.
     """
 
     targets: int = 1_000

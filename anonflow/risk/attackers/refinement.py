@@ -375,7 +375,8 @@ class Refinement:
     node. The program is solved for each class by itself, with the room that other classes left over, and so rules out less than
     one for all classes would.
 
-    ``pattern-guided`` tries its patterns one after the other, and each takes all groups of k: these are rounds, too. ``full-domain`` is
+    ``pattern-guided`` tries its patterns one after the other, and each takes all groups of k: these are rounds, too, but gains
+    need not show their order, so that the attacker may be wrong where they do not contradict it. ``full-domain`` is
     one round, and rules out what it published for suppressed rows. Rows of other methods do not have the
     cells of common levels, or no records agree with the rounds: the attacker stops. Rounds that suppress classes which are not
     diverse leave more than the attacker thinks, so that it may be wrong. Only narrowed rows that cover their record
