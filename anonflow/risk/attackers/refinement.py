@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import linprog
@@ -16,7 +18,7 @@ from anonflow.loss import LOSSES, measure_named
 from anonflow.risk.attacker import Success, percent
 from anonflow.risk.attackers.row_types import RowTypes, check_targets
 from anonflow.table.domain import Domain
-from anonflow.table.level_cells import Runs, interval_runs, node_runs, position_runs
+from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
 
 if TYPE_CHECKING:
     from anonflow.generalization import Generalization
@@ -395,6 +397,11 @@ class Refinement:
     def __post_init__(self) -> None:
         check_targets(self.name, self.targets)
         measure_named(self.loss)
+        named = {} if self.widths is None else self.widths
+        if not isinstance(named, Mapping) or not all(map(_nest, named.values())):
+            raise ParameterError(
+                "refinement: widths are those of the method, a mapping such as {age: [5, 10, 20]}, each width a multiple of the one before"
+            )
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(targets (g q + rounds parts)) for g different rows, and the linear programs.
@@ -441,6 +448,14 @@ class Refinement:
             len(risk.chance), risk.mean, risk.worst, risk.above(0.0), 0.0, sentence,
             counted=len(codes) < context.n, households=risk.households,
         )  # fmt: skip
+
+
+def _nest(widths: Any) -> bool:
+    """Return whether widths are positive numbers, each at least twice the one before."""
+    if not isinstance(widths, list | tuple) or not 0 < len(widths) <= MOST_WIDTHS:
+        return False
+    numbers = all(type(width) in (int, float) and 0 < width < math.inf for width in widths)
+    return numbers and all(wide / narrow >= 2 - 1e-9 for narrow, wide in pairwise(widths))
 
 
 def _check(domain: Domain) -> None:

@@ -248,6 +248,12 @@ def test_a_seed_attacks_the_same_rows() -> None:
         ({"downcoding": {"k": 3}}, "targets and distribution"),
         ({"refinement": {"k": 3}}, "targets, loss and widths"),
         ({"refinement": {"loss": "none"}}, "loss"),
+        ({"refinement": {"loss": 3}}, "loss"),
+        ({"refinement": {"widths": 5}}, "widths"),
+        ({"refinement": {"widths": {"age": 5}}}, "widths"),
+        ({"refinement": {"widths": {"age": [0, 5]}}}, "widths"),
+        ({"refinement": {"widths": {"age": ["5"]}}}, "widths"),
+        ({"refinement": {"widths": {"age": [10, 5]}}}, "widths"),
     ],
 )
 def test_wrong_parameters_are_refused(attacker: Any, words: str) -> None:
