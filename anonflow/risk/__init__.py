@@ -6,6 +6,7 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.attackers.by_keys import ByKeys, ByKeySets
 from anonflow.risk.attackers.counting import Counter, match_probabilities
 from anonflow.risk.attackers.disclosive import Disclosive
+from anonflow.risk.attackers.downcoding import Downcoding
 from anonflow.risk.attackers.insiders import Clerk, Insider, Replayer
 from anonflow.risk.attackers.intersection import Intersection
 from anonflow.risk.attackers.linkable import LinkableColumns
@@ -14,6 +15,7 @@ from anonflow.risk.attackers.minimality import Minimality
 from anonflow.risk.attackers.own_rows import OwnRows, OwnRowsTest, own_rows_test
 from anonflow.risk.attackers.people import Unit
 from anonflow.risk.attackers.population import Population, PopulationRisk, population_risk
+from anonflow.risk.attackers.refinement import Refinement
 from anonflow.risk.attackers.simulator import Simulator
 from anonflow.risk.describe import Description, describe
 from anonflow.risk.register import check_register, register_table
@@ -35,6 +37,7 @@ __all__ = [
     "Counter",
     "Description",
     "Disclosive",
+    "Downcoding",
     "Homogeneity",
     "Insider",
     "Intersection",
@@ -50,6 +53,7 @@ __all__ = [
     "PopulationRisk",
     "Presence",
     "Prosecutor",
+    "Refinement",
     "Replayer",
     "Scene",
     "Simulator",

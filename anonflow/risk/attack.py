@@ -12,6 +12,7 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.attackers.by_keys import ByKeys, ByKeySets, checked_sets
 from anonflow.risk.attackers.counting import MOST, Counter
 from anonflow.risk.attackers.disclosive import Disclosive
+from anonflow.risk.attackers.downcoding import Downcoding
 from anonflow.risk.attackers.insiders import Clerk, Insider, Replayer
 from anonflow.risk.attackers.intersection import Intersection
 from anonflow.risk.attackers.linkable import LinkableColumns
@@ -20,6 +21,7 @@ from anonflow.risk.attackers.minimality import Minimality
 from anonflow.risk.attackers.own_rows import OwnRows
 from anonflow.risk.attackers.people import Unit
 from anonflow.risk.attackers.population import Population
+from anonflow.risk.attackers.refinement import Refinement
 from anonflow.risk.attackers.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
@@ -61,6 +63,8 @@ ATTACKERS: dict[str, Any] = {
         Disclosive,
         Population,
         Counter,
+        Downcoding,
+        Refinement,
         ByKeySets,
     )
 }
@@ -288,6 +292,7 @@ _NEEDS = {
     "journalist": "needs a population; give a register: --register FILE in the shell, risk.Journalist(population=frame) in Python",
     "presence": "needs a population; give a register: --register FILE in the shell, risk.Presence(population=frame) in Python",
     "insider": "has the parameters c and targets",
+    "downcoding": "has the parameters targets and distribution",
     "disco": "has the parameter column",
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
@@ -295,6 +300,7 @@ _NEEDS = {
     "order": "has the parameter names",
     "own-rows": "has the parameter anonymization",
     "population": "has the parameters fraction and threshold",
+    "refinement": "has the parameters targets, loss and widths",
     "simulator": "has the parameters replays, anonymization and seed",
     "replay": "has the parameters guesses and anonymization",
 }

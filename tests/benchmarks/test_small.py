@@ -25,6 +25,7 @@ SLOW = {
     "diversity",
     "expected",
     "freeform",
+    "downcoding",
     "optimal",
     "patterns",
     "quickstart",

@@ -68,6 +68,9 @@ def local_recoding(
     more loss than ``full-domain`` with a limit of 1. The levels of a round may be higher than those before in one column and
     lower in another; records of different rounds with the same cells are one class. Time of ``full-domain`` a round.
 
+    Records that an earlier round would have published are in no later row: the attacker :class:`anonflow.risk.Refinement` rules
+    their values out, and needs nobody's quasi-identifiers (Chhillar 2025).
+
     Diversity: a round publishes diverse classes only. Records left in the end are suppressed; if these are k or more
     and not diverse, :func:`anonflow.diversify` suppresses classes with them.
     """

@@ -204,6 +204,8 @@ ATTACKERS = {
     "disco": "reads the value where all rows agree",
     "population": "knows the population's size",
     "counting": "counts all matchings",
+    "downcoding": "guesses finer cells",
+    "refinement": "retraces the rounds of the method",
     "key-sets": "knows some columns only",
 }
 """The attack of each attacker, in a few words."""
