@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from anonflow import engine, utility
@@ -32,7 +33,9 @@ from anonflow.engine.storage import (
     scan,
     shuffle_buckets,
 )
-from anonflow.engine.storage.spill import Spill, save
+from anonflow.engine.storage.arrays import OtherColumns
+from anonflow.engine.storage.pieces import put_batches
+from anonflow.engine.storage.spill import Spill, save, write_batches
 from anonflow.errors import (
     AnonflowError,
     DataError,
@@ -906,6 +909,36 @@ def test_numbers_texts_and_truth_values_are_published_as_in_memory(tmp_path: Pat
     others = "".join(f"    {name}: {{role: insensitive}}\n" for name in frame.columns if name != "age")
     columns = "    age: {role: quasi-identifier, kind: numeric}\n" + others
     compared(*written(tmp_path, frame=frame, columns=columns, publish=PARQUET))
+
+
+@pytest.mark.parametrize("rows", [20, 500], ids=["groups", "rewritten"])
+def test_files_that_declare_blanks_and_files_that_do_not(tmp_path: Path, rows: int) -> None:
+    """A file without blanks may say so of its columns; it is still of the types of the others."""
+    memory, pieces = written(tmp_path, form="folder", publish=PARQUET)
+    for number, file in enumerate(sorted((tmp_path / "t.folder").iterdir())):
+        table = pq.read_table(file)
+        fields = [
+            field.with_nullable(number % 2 == 0 or table.column(field.name).null_count > 0)
+            for field in table.schema
+        ]
+        pq.write_table(table.cast(pa.schema(fields)), file, row_group_size=rows)
+    text = pieces.read_text(encoding="utf-8").replace("pieces: 60", "pieces: 25")
+    pieces.write_text(text, encoding="utf-8")
+    compared(memory, pieces)
+
+
+def test_a_piece_that_arrow_holds_in_two_parts_has_all_rows(tmp_path: Path) -> None:
+    """A column of text has at most 2 GiB in a record batch: the rest is another one."""
+    parts = [pa.record_batch({"name": ["a", "b"]}), pa.record_batch({"name": ["c"]})]
+    pieces = put_batches(parts, str(tmp_path / "piece-"), 4)
+    assert [(Path(piece.path).name, piece.rows) for piece in pieces] == [
+        ("piece-4.arrow", 2),
+        ("piece-5.arrow", 1),
+    ]
+    write_batches(str(tmp_path / "others.arrow"), parts)
+    others = OtherColumns((pieces[0].path, str(tmp_path / "others.arrow")), (0, 2))
+    assert others.take(["name"], np.array([4, 0, 2, 4])).column(0).to_pylist() == ["c", "a", "a", "c"]
+    assert others.take(["name"], np.zeros(0, np.int64)).num_rows == 0
 
 
 def test_whole_numbers_that_floats_cannot_hold_stay_exact_beside_blanks(tmp_path: Path) -> None:
