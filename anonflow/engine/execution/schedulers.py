@@ -124,11 +124,11 @@ class Call:
         Raises
         ------
         AnonflowError
-            If it fails.
+            If it fails; the label says where.
         """
         result = self(*shared)
         if isinstance(result, Failed):
-            raise raised(result, self.function.__name__.replace("_", " "))
+            raise raised(result, self.label)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
