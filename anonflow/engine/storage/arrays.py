@@ -20,7 +20,20 @@ from anonflow.partition import ordered, unbounded
 from anonflow.system import open_descriptor, take_space
 from anonflow.table import Domain, Records
 
-__all__ = ["OrderedRows", "OtherColumns", "TableOrder", "create_array", "mapped", "write_array", "write_rows"]
+__all__ = [
+    "OrderedRows",
+    "OtherColumns",
+    "TableOrder",
+    "create_array",
+    "mapped",
+    "taken",
+    "write_array",
+    "write_rows",
+]
+
+
+TOGETHER = 2_048
+"""Rows that are taken out of a mapped array together: at the first look at a row the system maps up to 64 KiB around it."""
 
 
 def create_array(path: str, shape: tuple[int, ...], dtype: type) -> np.memmap:
@@ -97,6 +110,27 @@ def mapped(path: str) -> np.memmap:
     return array
 
 
+def taken(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return the rows of an array at some positions.
+
+    A mapped array is read from its beginning to its end, and mapped anew after a few rows: pages that were looked at count as
+    memory of the process until then, and rows in another order would be on all pages.
+
+    Raises
+    ------
+    OSError
+        If its file cannot be read.
+    """
+    if not isinstance(array, np.memmap):
+        return np.ascontiguousarray(array[positions])
+    rows = np.empty((len(positions), *array.shape[1:]), array.dtype)
+    order = np.argsort(positions)
+    for start in range(0, len(order), TOGETHER):
+        some = order[start : start + TOGETHER]
+        rows[some] = mapped(str(array.filename))[positions[some]]
+    return rows
+
+
 @dataclass(frozen=True, eq=False)
 class TableOrder:
     """A table in an order along which partitions are cut.
@@ -166,7 +200,7 @@ class OrderedRows:
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
         """Return their positions in the table, and the records."""
         positions = self.positions
-        return positions, Records(domains, np.ascontiguousarray(self.order.codes[positions]))
+        return positions, Records(domains, taken(self.order.codes, positions))
 
     def __reduce__(self) -> tuple[Any, ...]:
         codes, order = self.order.codes, self.order.positions

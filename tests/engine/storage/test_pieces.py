@@ -27,6 +27,7 @@ from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import (
+    arrays,
     batch_release,
     diversified,
     release,
@@ -925,6 +926,33 @@ def test_files_that_declare_blanks_and_files_that_do_not(tmp_path: Path, rows: i
     text = pieces.read_text(encoding="utf-8").replace("pieces: 60", "pieces: 25")
     pieces.write_text(text, encoding="utf-8")
     compared(memory, pieces)
+
+
+def test_a_task_maps_a_part_of_the_codes_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of any order lie everywhere in the codes; all of these, mapped at once, would count as the worker's memory."""
+    codes = np.arange(200, dtype=np.int32).reshape(100, 2)
+    places = np.random.default_rng(4).permutation(100)
+    order = arrays.TableOrder(
+        arrays.write_array(str(tmp_path / "codes.npy"), codes),
+        arrays.write_array(str(tmp_path / "order.npy"), places),
+    )
+    real, looks = arrays.mapped, []
+
+    class Looked:
+        def __init__(self, path: str) -> None:
+            self.array = real(path)
+
+        def __getitem__(self, at: np.ndarray) -> np.ndarray:
+            looks.append(at.tolist())
+            return np.asarray(self.array[at])
+
+    monkeypatch.setattr(arrays, "TOGETHER", 16)
+    monkeypatch.setattr(arrays, "mapped", Looked)
+    positions, records = order.rows(7, 90).load(())
+    assert positions.tolist() == places[7:90].tolist()
+    assert records.codes.tolist() == codes[places[7:90]].tolist()
+    assert [len(at) for at in looks] == [16, 16, 16, 16, 16, 3]
+    assert [place for at in looks for place in at] == sorted(places[7:90].tolist())
 
 
 def test_a_piece_that_arrow_holds_in_two_parts_has_all_rows(tmp_path: Path) -> None:
