@@ -50,6 +50,7 @@ __all__ = [
     "start_resource_tracker",
     "started",
     "take_lock",
+    "take_space",
     "total_memory",
     "user_tag",
     "wait_for_folder",
@@ -154,6 +155,22 @@ def wait_for_folder(folder: str | os.PathLike[str]) -> int:
             time.sleep(0.01)
         else:
             return descriptor
+
+
+def take_space(descriptor: int, size: int) -> None:
+    """Take the disk space of a file's first bytes, where the system and the file system can; what is written stays.
+
+    Raises
+    ------
+    OSError
+        If there is no room for them.
+    """
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+            raise
 
 
 def set_mode(descriptor: int, path: str | os.PathLike[str], mode: int) -> None:

@@ -31,7 +31,7 @@ sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
 for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog", "posix"):
     sys.modules[name] = None
 for name in (
-    "fchmod", "fchown", "getuid", "geteuid", "getgid", "getegid", "sysconf", "sysconf_names", "pread", "pwrite", "fork", "forkpty",
+    "fchmod", "fchown", "getuid", "geteuid", "getgid", "getegid", "sysconf", "sysconf_names", "pread", "pwrite", "posix_fallocate", "fork", "forkpty",
     "killpg", "setsid", "O_NOFOLLOW", "O_CLOEXEC", "O_DIRECTORY", "statvfs", "fstatvfs", "uname", "getloadavg", "mkfifo", "lchown", "chown",
 ):
     if hasattr(os, name):
@@ -60,6 +60,9 @@ here = Path(sys.argv[1])
 report = engine.run(here / "flows" / "quickstart.yaml")
 assert report.ok
 assert (here / "out" / "quickstart.parquet").stat().st_size
+text = (here / "flows" / "quickstart.yaml").read_text(encoding="utf-8").replace("quickstart", "in-pieces")
+(here / "flows" / "in-pieces.yaml").write_text(text.replace("n: 20000", "n: 2000, pieces: 700"), encoding="utf-8")
+assert engine.run(here / "flows" / "in-pieces.yaml").ok
 with locked(here):
     try:
         with locked(here):
@@ -148,7 +151,7 @@ def test_the_quickstart_runs_where_the_locale_is_plain(
 def test_no_other_module_asks_for_posix() -> None:
     """What differs between systems is behind one module."""
     named = ("import fcntl", "import resource", "import msvcrt", "os.fchmod", "os.getuid", "os.geteuid", "os.sysconf", "os.pread",
-             "os.pwrite", "O_NOFOLLOW", "pthread_sigmask", "os.fork", "os.killpg", "os.kill(")  # fmt: skip
+             "os.pwrite", "posix_fallocate", "O_NOFOLLOW", "pthread_sigmask", "os.fork", "os.killpg", "os.kill(")  # fmt: skip
     results = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in sorted((ROOT / "anonflow").rglob("*.py"))

@@ -144,17 +144,16 @@ class KernelCache:
         """
         home = folder()
         path = None if home is None or not self._is_enabled else self._path(home, self._key(sig))
-        if path is None or path.exists():
-            yield
-            return
-        try:
-            descriptor = open_descriptor(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
-        except OSError:
+        descriptor = None
+        if path is not None and not os.path.exists(path):
+            with suppress(OSError):
+                descriptor = open_descriptor(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT)
+        if path is None or descriptor is None:
             yield
             return
         try:
             until = time.monotonic() + LONGEST
-            while time.monotonic() < until and not path.exists():
+            while time.monotonic() < until and not os.path.exists(path):
                 try:
                     take_lock(descriptor)
                     break
@@ -205,7 +204,8 @@ class KernelCache:
             fresh.write_bytes(hashlib.sha256(content).digest() + content)
             fresh.replace(path)
         except OSError as error:
-            fresh.unlink(missing_ok=True)
+            with suppress(OSError):
+                fresh.unlink()
             _warn(f"compiled kernels cannot be kept in {home}: {error.strerror}")
 
     def _key(self, sig: Any) -> tuple[Any, ...]:

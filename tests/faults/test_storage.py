@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import json
+import operator
 import os
 import shutil
 import signal
@@ -16,13 +17,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import anonflow as af
 from anonflow import engine
-from anonflow.engine.execution import batches, tasks
+from anonflow.engine.execution import batches, schedulers, tasks
 from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
+from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.storage import arrays, batch_release, pieces, scan
 from anonflow.errors import BUG, AnonflowError, DataError
@@ -133,6 +136,50 @@ def test_no_room_for_what_workers_put_aside(tmp_path: Path) -> None:
     assert "bug" not in done.stderr
     left = everything_in(tmp_path)
     assert not [item for item in left if item.startswith("out") or "pieces-" in item or "lock" in item]
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
+def test_a_file_system_that_takes_no_space_in_advance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Fault: a file system, or a C library, without fallocate. The array is written as anywhere else."""
+
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", refused)
+    array = arrays.write_array(str(tmp_path / "array.npy"), np.arange(12).reshape(6, 2))
+    assert array.tolist() == np.arange(12).reshape(6, 2).tolist()
+
+
+def test_a_full_disk_is_noticed_where_an_array_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: no room for an array. It is an error before anybody maps it: a missing page would end the process."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space left"):
+        arrays.create_array(str(tmp_path / "array.npy"), (6, 2), np.int32)
+
+
+def test_a_worker_that_does_not_reach_the_files_of_a_run(tmp_path: Path) -> None:
+    """Fault: a worker of a cluster without the owner's folder. Said: that, not that the cluster is lost or a disk full."""
+    codes, positions = (
+        arrays.write_array(str(tmp_path / name), values)
+        for name, values in (("codes.npy", np.zeros((4, 1), np.int32)), ("order.npy", np.arange(4)))
+    )
+    rows = arrays.TableOrder(codes, positions).rows(1, 3)
+    (tmp_path / "codes.npy").unlink()
+    group = schedulers._Packed(
+        schedulers._Group((Call(operator.methodcaller("load", ()), (rows,)),)), "a task"
+    )
+    _, (failed,) = group()
+    assert "owner's folder" in failed.error.message
+    assert "room" not in failed.error.message
+    assert "bug" not in failed.error.message
 
 
 @pytest.mark.parametrize("rows", ["false", 20])

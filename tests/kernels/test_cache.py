@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from llvmlite import binding
 from numba.core.bytecode import FunctionIdentity
+from numba.core.errors import TypingError
 
 from anonflow.algorithms import REGISTRY
 from anonflow.kernels import cache
@@ -517,6 +518,20 @@ def test_a_full_or_missing_folder_ends_nothing(home: Path, monkeypatch: pytest.M
         results = doubled(fresh())
     assert results == (6, 1.0)
     assert len(warnings) == 1
+
+
+def test_a_folder_that_nobody_may_look_into_ends_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call of the system fails there, not only those for files that are not there."""
+    monkeypatch.setattr(cache, "folder", lambda: str(home / ("x" * 300)))
+    with pytest.warns(RuntimeWarning, match="cannot be kept in"):
+        assert doubled(fresh()) == (6, 1.0)
+
+
+def test_an_error_of_the_compiler_says_nothing_of_a_lock(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: str(home / "gone"))
+    with pytest.raises(TypingError) as caught:
+        fresh()(None)
+    assert not isinstance(caught.value.__context__, OSError)
 
 
 # ------------------------------------------------------------------------------------ the folder

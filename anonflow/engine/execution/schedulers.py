@@ -105,6 +105,11 @@ class Call:
             return self.function(*shared, *self.arguments)
         except AnonflowError as error:
             return Failed(error, error.message)
+        except FileNotFoundError:
+            why = "a file of this run is gone, or out of this worker's reach"
+            return Failed(
+                AnonflowError(f"{why}; let all workers reach the owner's folder and run again"), why
+            )
         except OSError as error:
             why = f"pieces of the table cannot be written to disk: {error.strerror or type(error).__name__}"
             return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
@@ -119,11 +124,11 @@ class Call:
         Raises
         ------
         AnonflowError
-            If it fails.
+            If it fails; the label says where.
         """
         result = self(*shared)
         if isinstance(result, Failed):
-            raise raised(result, self.function.__name__.replace("_", " "))
+            raise raised(result, self.label)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -15,12 +15,25 @@ import numpy as np
 import pyarrow as pa
 
 from anonflow.algorithms.anonymize import partition_rng
-from anonflow.engine.storage.spill import read_batch
+from anonflow.engine.storage.spill import read_table
 from anonflow.partition import ordered, unbounded
-from anonflow.system import open_descriptor
+from anonflow.system import open_descriptor, take_space
 from anonflow.table import Domain, Records
 
-__all__ = ["OrderedRows", "OtherColumns", "TableOrder", "create_array", "mapped", "write_array", "write_rows"]
+__all__ = [
+    "OrderedRows",
+    "OtherColumns",
+    "TableOrder",
+    "create_array",
+    "mapped",
+    "taken",
+    "write_array",
+    "write_rows",
+]
+
+
+TOGETHER = 2_048
+"""Rows that are taken out of a mapped array together: at the first look at a row the system maps up to 64 KiB around it."""
 
 
 def create_array(path: str, shape: tuple[int, ...], dtype: type) -> np.memmap:
@@ -37,12 +50,9 @@ def create_array(path: str, shape: tuple[int, ...], dtype: type) -> np.memmap:
     with os.fdopen(open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), "wb") as stream:
         header = {"descr": kind.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(stream, header)
-        start = stream.tell()
-        size = start + int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        size = stream.tell() + int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         stream.truncate(size)
-        stream.flush()
-        if hasattr(os, "posix_fallocate") and size > start:
-            os.posix_fallocate(stream.fileno(), start, size - start)
+        take_space(stream.fileno(), size)
     return mapped(path)
 
 
@@ -83,15 +93,9 @@ def write_rows(path: str, start: int, rows: np.ndarray) -> None:
         raise ValueError(
             f"rows of {rows.dtype} and shape {rows.shape} are none of an array of {whole.dtype}, {whole.shape}"
         )
-    descriptor = open_descriptor(path, os.O_WRONLY)
-    try:
-        content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
-        place = whole.offset + start * (whole.nbytes // max(len(whole), 1))
-        while len(content):
-            written = os.pwrite(descriptor, content, place)
-            content, place = content[written:], place + written
-    finally:
-        os.close(descriptor)
+    with os.fdopen(open_descriptor(path, os.O_WRONLY), "wb") as stream:
+        stream.seek(whole.offset + start * (whole.nbytes // max(len(whole), 1)))
+        stream.write(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
 
 
 def mapped(path: str) -> np.memmap:
@@ -106,13 +110,25 @@ def mapped(path: str) -> np.memmap:
     return array
 
 
-def _sent(array: np.ndarray) -> np.ndarray | str:
-    """Return how an array is sent to another process: a mapped one by its file."""
-    return str(array.filename) if isinstance(array, np.memmap) else array
+def taken(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return the rows of an array at some positions.
 
+    A mapped array is read from its beginning to its end, and mapped anew after a few rows: pages that were looked at count as
+    memory of the process until then, and rows in another order would be on all pages.
 
-def _received(array: np.ndarray | str) -> np.ndarray:
-    return mapped(array) if isinstance(array, str) else array
+    Raises
+    ------
+    OSError
+        If its file cannot be read.
+    """
+    if not isinstance(array, np.memmap):
+        return np.ascontiguousarray(array[positions])
+    rows = np.empty((len(positions), *array.shape[1:]), array.dtype)
+    order = np.argsort(positions)
+    for start in range(0, len(order), TOGETHER):
+        some = order[start : start + TOGETHER]
+        rows[some] = mapped(str(array.filename))[positions[some]]
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,13 +177,6 @@ class TableOrder:
         """Return the rows of some consecutive places."""
         return OrderedRows(self, start, stop)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _order, (_sent(self.codes), _sent(self.positions))
-
-
-def _order(codes: np.ndarray | str, positions: np.ndarray | str) -> TableOrder:
-    return TableOrder(_received(codes), _received(positions))
-
 
 @dataclass(frozen=True, eq=False)
 class OrderedRows:
@@ -191,13 +200,41 @@ class OrderedRows:
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
         """Return their positions in the table, and the records."""
         positions = self.positions
-        return positions, Records(domains, np.ascontiguousarray(self.order.codes[positions]))
+        return positions, Records(domains, taken(self.order.codes, positions))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if isinstance(self.order.codes, np.memmap):
-            return OrderedRows, (self.order, self.start, self.stop)
+        codes, order = self.order.codes, self.order.positions
+        if isinstance(codes, np.memmap) and isinstance(order, np.memmap):
+            return StoredRows, (str(codes.filename), str(order.filename), self.start, self.stop)
         positions = self.positions
-        return TakenRows, (positions, self.order.codes[positions])
+        return TakenRows, (positions, codes[positions])
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Rows of an order in files. They are mapped by the task that loads them: a file that is gone is an error of the task.
+
+    Attributes
+    ----------
+    codes, order : str
+        The files.
+    start, stop : int
+    """
+
+    codes: str
+    order: str
+    start: int
+    stop: int
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        """Return their positions in the table, and the records.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        return TableOrder(mapped(self.codes), mapped(self.order)).rows(self.start, self.stop).load(domains)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +262,7 @@ class OtherColumns:
     Attributes
     ----------
     files : tuple of str
-        Arrow files of one record batch each, in the table's order.
+        Arrow files, in the table's order.
     starts : tuple of int
         Position of each file's first row.
     """
@@ -244,13 +281,14 @@ class OtherColumns:
         order = np.argsort(positions, kind="stable")
         ascending = positions[order]
         ends = np.searchsorted(ascending, [*self.starts[1:], np.iinfo(np.int64).max]).tolist()
-        parts: list[pa.RecordBatch] = []
+        parts: list[pa.Table] = []
         begin = 0
         for file, start, end in zip(self.files, self.starts, ends, strict=True):
             if end > begin or not parts:
-                batch = read_batch(file).select(list(names))
-                parts.append(batch.take(pa.array(ascending[begin:end] - start)))
+                parts.append(
+                    read_table(file).select(list(names)).take(pa.array(ascending[begin:end] - start))
+                )
             begin = end
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        return pa.Table.from_batches(parts).combine_chunks().take(pa.array(place))
+        return pa.concat_tables(parts).combine_chunks().take(pa.array(place))

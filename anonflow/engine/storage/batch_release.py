@@ -394,9 +394,10 @@ def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, codes: str)
         If files are gone.
     """
     generalization = stored.outcome(domains)[2].generalization
-    whole = mapped(codes)
+    # mapped anew for each part: what was read counts as memory of the process while it is mapped
     originals = (
-        Records(domains, np.array(whole[start : start + ROWS])) for start in range(0, len(whole), ROWS)
+        Records(domains, np.array(mapped(codes)[start : start + ROWS]))
+        for start in range(0, len(mapped(codes)), ROWS)
     )
     return sum(int(covering(part, generalization).sum()) for part in originals)
 

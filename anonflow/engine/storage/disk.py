@@ -126,7 +126,7 @@ class OnDisk:
             units = None
             if self.outline.schema.unit_column is not None:
                 units = self._read_units()
-                self._unit_file = Call(units.write, (self._spill.file("units.npy"),)).done()
+                self._unit_file = Call(units.write, (self._spill.file("units.npy"),), "units").done()
             codes = self._code()
         self._records = Records(self.outline.domains, codes, None if units is None else units.unit)
         return self.outline
@@ -134,7 +134,7 @@ class OnDisk:
     def _code(self) -> np.ndarray:
         """Code the pieces, and put their other columns into files."""
         table, file = self.outline, self._spill.file("codes.npy")
-        Call(create_array, (file, (table.n, len(table.domains)), np.int32)).done()
+        Call(create_array, (file, (table.n, len(table.domains)), np.int32), "code").done()
         named = any(table.schema[name].role != "quasi-identifier" for name in table.columns)
         files = [self._spill.file(f"others-{p}.arrow") for p in range(len(self._pieces))] if named else []
         self._others = OtherColumns(tuple(files), tuple(self._starts))

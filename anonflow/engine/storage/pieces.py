@@ -34,6 +34,7 @@ __all__ = [
     "kept_rows",
     "parquet_pieces",
     "put_aside",
+    "put_batches",
     "read_piece",
     "rewrite",
 ]
@@ -159,9 +160,7 @@ def rewrite(
 
     def put(batches: list[pa.RecordBatch]) -> None:
         table = pa.Table.from_batches(batches).combine_chunks()
-        name = f"{into}{len(pieces)}.arrow"
-        write_batches(name, table.to_batches())
-        pieces.append(Piece(name, None, table.num_rows))
+        pieces.extend(put_batches(table.to_batches(), into, len(pieces)))
 
     waiting: list[pa.RecordBatch] = []
     held = read = 0
@@ -260,12 +259,26 @@ def put_aside(table: pa.Table, rows: int, into: str) -> list[Piece]:
     OSError
         If a file cannot be written.
     """
-    pieces = []
-    for number, start in enumerate(range(0, table.num_rows, rows)):
+    pieces: list[Piece] = []
+    for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows).combine_chunks()
-        name = f"{into}{number}.arrow"
-        write_batches(name, part.to_batches())
-        pieces.append(Piece(name, None, part.num_rows))
+        pieces += put_batches(part.to_batches(), into, len(pieces))
+    return pieces
+
+
+def put_batches(batches: Sequence[pa.RecordBatch], into: str, number: int) -> list[Piece]:
+    """Write record batches as a piece each, numbered from `number`: Arrow splits a table whose texts are beyond 2 GiB.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written.
+    """
+    pieces = []
+    for at, batch in enumerate(batches, number):
+        name = f"{into}{at}.arrow"
+        write_batches(name, [batch])
+        pieces.append(Piece(name, None, batch.num_rows))
     return pieces
 
 
@@ -341,13 +354,15 @@ def _without_empty_texts(table: pa.Table, schema: Schema | None) -> pa.Table:
 def _plain(table: pa.Table) -> pa.Table:
     """Return the same without metadata, and with the values themselves where a file has dictionaries of them.
 
+    Every column may have blanks, whatever its file says: the pieces of all files have the same columns.
+
     Raises
     ------
     pyarrow.ArrowInvalid
         If texts are none.
     """
     fields = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
         for field in table.schema
     ]
     table = table.cast(pa.schema(fields)).replace_schema_metadata(None)

@@ -50,6 +50,11 @@ def test_results_and_failures_arrive_with_their_calls() -> None:
     assert again == [3, 3]
 
 
+def test_a_failure_of_the_client_has_the_label_of_its_call() -> None:
+    with pytest.raises(AnonflowError, match=r"^sort: .*not enough memory"):
+        Call(out_of_memory, (), "sort").done()
+
+
 def test_the_first_failure_ends_them_all_and_says_which_it_is() -> None:
     with (
         Executor("threads", 1, EventStream()) as executor,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from anonflow import engine, utility
@@ -26,13 +27,16 @@ from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import (
+    arrays,
     batch_release,
     diversified,
     release,
     scan,
     shuffle_buckets,
 )
-from anonflow.engine.storage.spill import Spill, save
+from anonflow.engine.storage.arrays import OtherColumns
+from anonflow.engine.storage.pieces import put_batches
+from anonflow.engine.storage.spill import Spill, save, write_batches
 from anonflow.errors import (
     AnonflowError,
     DataError,
@@ -906,6 +910,63 @@ def test_numbers_texts_and_truth_values_are_published_as_in_memory(tmp_path: Pat
     others = "".join(f"    {name}: {{role: insensitive}}\n" for name in frame.columns if name != "age")
     columns = "    age: {role: quasi-identifier, kind: numeric}\n" + others
     compared(*written(tmp_path, frame=frame, columns=columns, publish=PARQUET))
+
+
+@pytest.mark.parametrize("rows", [20, 500], ids=["groups", "rewritten"])
+def test_files_that_declare_blanks_and_files_that_do_not(tmp_path: Path, rows: int) -> None:
+    """A file without blanks may say so of its columns; it is still of the types of the others."""
+    memory, pieces = written(tmp_path, form="folder", publish=PARQUET)
+    for number, file in enumerate(sorted((tmp_path / "t.folder").iterdir())):
+        table = pq.read_table(file)
+        fields = [
+            field.with_nullable(number % 2 == 0 or table.column(field.name).null_count > 0)
+            for field in table.schema
+        ]
+        pq.write_table(table.cast(pa.schema(fields)), file, row_group_size=rows)
+    text = pieces.read_text(encoding="utf-8").replace("pieces: 60", "pieces: 25")
+    pieces.write_text(text, encoding="utf-8")
+    compared(memory, pieces)
+
+
+def test_a_task_maps_a_part_of_the_codes_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of any order lie everywhere in the codes; all of these, mapped at once, would count as the worker's memory."""
+    codes = np.arange(200, dtype=np.int32).reshape(100, 2)
+    places = np.random.default_rng(4).permutation(100)
+    order = arrays.TableOrder(
+        arrays.write_array(str(tmp_path / "codes.npy"), codes),
+        arrays.write_array(str(tmp_path / "order.npy"), places),
+    )
+    real, looks = arrays.mapped, []
+
+    class Looked:
+        def __init__(self, path: str) -> None:
+            self.array = real(path)
+
+        def __getitem__(self, at: np.ndarray) -> np.ndarray:
+            looks.append(at.tolist())
+            return np.asarray(self.array[at])
+
+    monkeypatch.setattr(arrays, "TOGETHER", 16)
+    monkeypatch.setattr(arrays, "mapped", Looked)
+    positions, records = order.rows(7, 90).load(())
+    assert positions.tolist() == places[7:90].tolist()
+    assert records.codes.tolist() == codes[places[7:90]].tolist()
+    assert [len(at) for at in looks] == [16, 16, 16, 16, 16, 3]
+    assert [place for at in looks for place in at] == sorted(places[7:90].tolist())
+
+
+def test_a_piece_that_arrow_holds_in_two_parts_has_all_rows(tmp_path: Path) -> None:
+    """A column of text has at most 2 GiB in a record batch: the rest is another one."""
+    parts = [pa.record_batch({"name": ["a", "b"]}), pa.record_batch({"name": ["c"]})]
+    pieces = put_batches(parts, str(tmp_path / "piece-"), 4)
+    assert [(Path(piece.path).name, piece.rows) for piece in pieces] == [
+        ("piece-4.arrow", 2),
+        ("piece-5.arrow", 1),
+    ]
+    write_batches(str(tmp_path / "others.arrow"), parts)
+    others = OtherColumns((pieces[0].path, str(tmp_path / "others.arrow")), (0, 2))
+    assert others.take(["name"], np.array([4, 0, 2, 4])).column(0).to_pylist() == ["c", "a", "a", "c"]
+    assert others.take(["name"], np.zeros(0, np.int64)).num_rows == 0
 
 
 def test_whole_numbers_that_floats_cannot_hold_stay_exact_beside_blanks(tmp_path: Path) -> None:
