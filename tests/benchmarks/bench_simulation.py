@@ -34,7 +34,7 @@ from anonflow.engine.execution import schedulers
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, summary_of, tallied
 from anonflow.engine.execution.plan import BoundaryClasses, plan_flow
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import Matched, Measured, TaskSettings, measure
+from anonflow.engine.execution.tasks import TaskSettings, measure
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.storage import release
 from anonflow.engine.storage.arrays import OtherColumns, TableOrder, write_array
@@ -144,8 +144,7 @@ def solve_batch(shared: Shared, settings: TaskSettings, batch: Batch, rows: Any,
     summary = summary_of(shared.measures[settings.run], records, whole)
     summary.classes.clear()
     counts = np.array([stop - start for start, stop in batch.bounds], np.int64)
-    own = measure(records, Matched(whole, 0.0))
-    assert isinstance(own, Measured)
+    own = measure(records, whole)
     finding = (Finding("covers", True), Finding("k-regular", True))
     return BatchDone(
         counts, np.full(len(counts), 0.01), np.zeros(len(counts)), {"match": 0.0}, tallied([finding] * len(counts)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
-from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, TaskSettings
+from anonflow.engine.execution.tasks import Failed, Matched, Measured, TaskSettings
 from anonflow.loss import record_costs
 from anonflow.partition import Cuts
 from anonflow.system import peak_memory
@@ -121,10 +122,10 @@ class Results(Protocol):
     """The store of the results of one batch."""
 
     @property
-    def resumed(self) -> Mapping[int, PartitionResult]:
+    def resumed(self) -> Mapping[int, Matched]:
         """Partition -> its result from an earlier run."""
 
-    def keep(self, results: Mapping[int, PartitionResult]) -> Any:
+    def keep(self, results: Mapping[int, Matched]) -> Any:
         """Store the results of partitions; return the key by which they are read again.
 
         Raises
@@ -344,23 +345,18 @@ def solve_batch(
     positions, records = rows.load(shared.domains)
     parts = [records.take(at) for at in batch.parts]
     place_of_batch = place.open(settings, batch, shared.domains, parts)
-    kept_results = place_of_batch.resumed
-    results: dict[int, PartitionResult] = {}
+    resumed = place_of_batch.resumed
+    results: dict[int, Matched] = {}
     failed: list[tuple[int, Failed]] = []
     for number, part in enumerate(parts, batch.first):
-        result = (
-            kept_results[number] if number in kept_results else tasks.solve_partition(settings, part, number)
-        )
+        result = resumed[number] if number in resumed else tasks.match(settings, part, number)
         if isinstance(result, Failed):
             failed.append((number, result))
         else:
             results[number] = result
-    kept = place_of_batch.keep(results)
     if failed:
-        return BatchFailed(tuple(failed), kept, peak_memory())
-    return done_of(
-        shared, settings, batch, positions, records, results, place_of_batch, kept, resumed=len(kept_results)
-    )
+        return BatchFailed(tuple(failed), place_of_batch.keep(results), peak_memory())
+    return done_of(shared, settings, batch, positions, records, results, place_of_batch, keep=True)
 
 
 def done_of(
@@ -369,13 +365,12 @@ def done_of(
     batch: Batch,
     positions: np.ndarray,
     records: Records,
-    results: Mapping[int, PartitionResult],
+    results: Mapping[int, Matched],
     place: Results,
-    kept: Any,
     *,
-    resumed: int = 0,
-) -> BatchDone:
-    """Return the summary of a batch in which all partitions have a result; store everything that a release needs.
+    keep: bool,
+) -> BatchDone | BatchFailed:
+    """Verify and measure a batch in which all partitions have a result; store everything that a release needs.
 
     Parameters
     ----------
@@ -389,50 +384,72 @@ def done_of(
     results : mapping
         Partition -> its result, in order.
     place : Results
-    kept : object
-        The key of the stored results.
-    resumed : int, optional
-        How many of them come from an earlier run.
+    keep : bool
+        Whether the results are to be stored, too.
 
     Raises
     ------
-    OSError
+    AnonflowError, OSError
         If a part cannot be stored.
     """
-    outcomes = [result.matched.outcome for result in results.values()]
+    outcomes = [result.outcome for result in results.values()]
     whole, left = joined(batch, records, outcomes)
-    measured = [result.measured for result in results.values()]
-    weights = np.array([domain.weight for domain in shared.domains])
-    counts = np.array([part.records for part in measured], np.int64)
-    losses = np.array([part.costs @ weights for part in measured]) / np.maximum(
-        counts * weights.sum(), 1e-300
-    )
-    if left is not None:
-        own = tasks.measure(records.take(batch.left), Matched(left, 0.0))
-        assert isinstance(own, Measured)
-        measured.append(own)
+    start = time.perf_counter()
+    tallies, failed = _verified(settings, batch, records, whole, outcomes)
+    if failed:
+        broken = dict(failed)
+        sound = {number: result for number, result in results.items() if number not in broken}
+        return BatchFailed(failed, place.keep(sound) if keep else None, peak_memory())
+    verified = time.perf_counter()
+    kept = place.keep(results) if keep else None
+    measured = tasks.measure(records, whole)
     summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
+    costs = record_costs(whole.generalization, "ncp")
+    seconds = np.array([result.seconds for result in results.values()])
+    new = np.array([number not in place.resumed for number in results])
+    steps = {
+        "match": float(seconds[new].sum()) if keep else 0.0,
+        "verify": verified - start,
+        "measure": time.perf_counter() - verified,
+    }
     count = algorithm_named(settings.algorithm).without_pattern
-    steps: dict[str, float] = {}
-    for result in results.values():
-        for step, seconds in result.seconds.items():
-            steps[step] = steps.get(step, 0.0) + seconds
     return BatchDone(
-        counts,
-        np.array([result.matched.seconds for result in results.values()]),
-        losses,
+        np.array([len(at) for at in batch.parts]),
+        seconds,
+        np.array([costs[at].mean() for at in batch.parts]),
         steps,
-        tallied([result.findings for result in results.values()]),
-        added(measured),
+        tallies,
+        measured,
         summary,
         _texts([outcome.facts for outcome in outcomes]),
         0 if left is None else left.generalization.n,
         kept,
         place.put(positions, whole, summary.classes),
-        resumed,
+        int((~new).sum()) if keep else 0,
         peak_memory(),
         0 if count is None else count(records, whole.suppressed, settings.options),
     )
+
+
+def _verified(
+    settings: TaskSettings, batch: Batch, records: Records, whole: Outcome, outcomes: Sequence[Outcome]
+) -> tuple[tuple[Tally, ...], tuple[tuple[int, Failed], ...]]:
+    """Return the verifier's findings over a batch's partitions, and the partitions that break the verifier.
+
+    Rows with lists or classes are verified together, which is faster; if that fails, by partitions, to name those that fail.
+    """
+    if len(batch.left) == 0 and (whole.matches is not None or whole.classes is not None):
+        together = tasks.check(settings, records, whole)
+        if not isinstance(together, Failed) and all(finding.holds for finding in together):
+            return tuple(Tally.of(finding, len(outcomes)) for finding in together), ()
+    findings, failed = [], []
+    for number, (at, outcome) in enumerate(zip(batch.parts, outcomes, strict=True), batch.first):
+        checked = tasks.check(settings, records.take(at), outcome)
+        if isinstance(checked, Failed):
+            failed.append((number, checked))
+        else:
+            findings.append(checked)
+    return tallied(findings), tuple(failed)
 
 
 def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple[Outcome, Outcome | None]:

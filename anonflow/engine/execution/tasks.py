@@ -27,7 +27,6 @@ __all__ = [
     "Failed",
     "Matched",
     "Measured",
-    "PartitionResult",
     "TaskSettings",
     "bug",
     "check",
@@ -35,7 +34,6 @@ __all__ = [
     "match",
     "measure",
     "ready",
-    "solve_partition",
 ]
 
 OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criterion.adds_up)
@@ -102,7 +100,7 @@ class Matched:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Information loss of a partition, added up over its records.
+    """Information loss of some records, added up.
 
     Attributes
     ----------
@@ -135,62 +133,9 @@ class Measured:
     members: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class PartitionResult:
-    """The result of a partition of a run.
-
-    Attributes
-    ----------
-    matched : Matched
-    findings : tuple of Finding
-    measured : Measured
-    seconds : dict
-        Step -> its seconds here; empty for results of an earlier run.
-    """
-
-    matched: Matched
-    findings: tuple[Finding, ...]
-    measured: Measured
-    seconds: dict[str, float] = field(default_factory=dict)
-
-
 def ready() -> bool:
     """Return whether a worker can run tasks: that this returns."""
     return True
-
-
-def solve_partition(settings: TaskSettings, records: Records, partition: int) -> PartitionResult | Failed:
-    """Match, verify and measure a partition.
-
-    Parameters
-    ----------
-    settings : TaskSettings
-    records : Records
-        The partition's.
-    partition : int
-        Its number.
-
-    Returns
-    -------
-    PartitionResult or Failed
-        What goes wrong is the result.
-    """
-    seconds: dict[str, float] = {}
-
-    def timed(step: str, work: Callable[[], Any]) -> Any:
-        begin = time.perf_counter()
-        result = work()
-        seconds[step] = time.perf_counter() - begin
-        return result
-
-    matched = timed("match", lambda: match(settings, records, partition))
-    if isinstance(matched, Failed):
-        return matched
-    findings = timed("verify", lambda: check(settings, records, matched))
-    if isinstance(findings, Failed):
-        return findings
-    measured = timed("measure", lambda: measure(records, matched))
-    return measured if isinstance(measured, Failed) else PartitionResult(matched, findings, measured, seconds)
 
 
 def match(settings: TaskSettings, records: Records, partition: int) -> Matched | Failed:
@@ -220,8 +165,8 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
     return Matched(outcome, time.perf_counter() - start)
 
 
-def check(settings: TaskSettings, records: Records, matched: Matched) -> tuple[Finding, ...] | Failed:
-    """Verify a partition: what holds in every partition holds in the table.
+def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[Finding, ...] | Failed:
+    """Verify a partition, or several as one: what holds in every partition holds in the table.
 
     Notes
     -----
@@ -229,13 +174,13 @@ def check(settings: TaskSettings, records: Records, matched: Matched) -> tuple[F
     """
     # a method may report that its options change its promise
     promised = algorithm_named(settings.algorithm).guarantee
-    guarantee = str(matched.outcome.facts.get("guarantee") or promised)
+    guarantee = str(outcome.facts.get("guarantee") or promised)
     criteria = read_criteria(settings.criteria, guarantee)
     local = [criterion for criterion in criteria if criterion.name not in OF_THE_WHOLE]
     if not local:
         return ()
     try:
-        subject = _PartitionSubject(matched.outcome, settings.k, guarantee)
+        subject = _PartitionSubject(outcome, settings.k, guarantee)
         return verify(_bare_table(records), subject, local, settings.k).findings
     except AnonflowError as error:
         return Failed(error, error.message)
@@ -243,49 +188,40 @@ def check(settings: TaskSettings, records: Records, matched: Matched) -> tuple[F
         return bug(error)
 
 
-def measure(records: Records, matched: Matched) -> Measured | Failed:
-    """Add up the information loss of a partition.
-
-    Notes
-    -----
-    What goes wrong is the result.
-    """
-    try:
-        outcome = matched.outcome
-        generalization = outcome.generalization.with_suppressed(outcome.suppressed)
-        costs = loss.cell_costs(generalization, "ncp")
-        aggregated = generalization.aggregated(records, outcome.classes, outcome.suppressed)
-        whole, hidden = aggregated.whole(), aggregated.hidden() | outcome.suppressed
-        exact = np.zeros(whole.shape, bool)
-        layout = generalization.layout
-        for t, a in enumerate(layout.ranges):
-            exact[a] = generalization.lo[t] == generalization.hi[t]
-        counts = generalization.counts()
-        for t, a in enumerate(layout.sets):
-            exact[a] = counts[t] == 1
-        lowest, highest = np.empty((2, len(layout.ranges)), np.int64)
-        members = np.zeros(len(generalization.bits), np.uint64)
-        for t, a in enumerate(layout.ranges):
-            seen = ~hidden[a] & (generalization.lo[t] <= generalization.hi[t])
-            lowest[t] = generalization.lo[t][seen].min(initial=records.domains[a].size)
-            highest[t] = generalization.hi[t][seen].max(initial=-1)
-        for t, a in enumerate(layout.sets):
-            words = slice(layout.offset[t], layout.offset[t + 1])
-            members[words] = np.bitwise_or.reduce(generalization.bits[words][:, ~hidden[a]], axis=1)
-        return Measured(
-            records.n,
-            costs.sum(axis=1),
-            exact.sum(axis=1),
-            (whole & ~exact).sum(axis=1),
-            hidden.sum(axis=1),
-            (exact & ~hidden).sum(axis=1),
-            np.where(hidden, 0.0, costs).sum(axis=1),
-            lowest,
-            highest,
-            members,
-        )
-    except Exception as error:  # any bug: its message may contain a cell
-        return bug(error)
+def measure(records: Records, outcome: Outcome) -> Measured:
+    """Add up the information loss of some records; their outcome is a partition's, or that of several."""
+    generalization = outcome.generalization.with_suppressed(outcome.suppressed)
+    costs = loss.cell_costs(generalization, "ncp")
+    aggregated = generalization.aggregated(records, outcome.classes, outcome.suppressed)
+    whole, hidden = aggregated.whole(), aggregated.hidden() | outcome.suppressed
+    exact = np.zeros(whole.shape, bool)
+    layout = generalization.layout
+    for t, a in enumerate(layout.ranges):
+        exact[a] = generalization.lo[t] == generalization.hi[t]
+    counts = generalization.counts()
+    for t, a in enumerate(layout.sets):
+        exact[a] = counts[t] == 1
+    lowest, highest = np.empty((2, len(layout.ranges)), np.int64)
+    members = np.zeros(len(generalization.bits), np.uint64)
+    for t, a in enumerate(layout.ranges):
+        seen = ~hidden[a] & (generalization.lo[t] <= generalization.hi[t])
+        lowest[t] = generalization.lo[t][seen].min(initial=records.domains[a].size)
+        highest[t] = generalization.hi[t][seen].max(initial=-1)
+    for t, a in enumerate(layout.sets):
+        words = slice(layout.offset[t], layout.offset[t + 1])
+        members[words] = np.bitwise_or.reduce(generalization.bits[words][:, ~hidden[a]], axis=1)
+    return Measured(
+        records.n,
+        costs.sum(axis=1),
+        exact.sum(axis=1),
+        (whole & ~exact).sum(axis=1),
+        hidden.sum(axis=1),
+        (exact & ~hidden).sum(axis=1),
+        np.where(hidden, 0.0, costs).sum(axis=1),
+        lowest,
+        highest,
+        members,
+    )
 
 
 class _PartitionSubject:

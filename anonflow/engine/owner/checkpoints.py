@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.algorithms.method import Outcome
-from anonflow.criteria.verification import Finding
-from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, TaskSettings
+from anonflow.engine.execution.tasks import Matched, TaskSettings
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
@@ -40,8 +39,7 @@ MOST = 1000
 MOST_BYTES = 1 << 30
 """The most bytes of these files."""
 
-_MEASURED = tuple(each.name for each in fields(Measured) if each.name != "records")
-_ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", *_MEASURED)
+_ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed")
 
 
 class Checkpoints:
@@ -63,7 +61,7 @@ class Checkpoints:
     def __init__(self, folder: Path, key: bytes) -> None:
         self.folder = folder
         self._key = key
-        self._waiting: dict[str, PartitionResult] = {}
+        self._waiting: dict[str, Matched] = {}
         self._work = 0.0
 
     def names(
@@ -105,11 +103,10 @@ class Checkpoints:
             names.append(digest.hexdigest())
         return names
 
-    def add(self, name: str, result: PartitionResult) -> None:
+    def add(self, name: str, result: Matched) -> None:
         """Take a result that :meth:`flush` will write."""
-        if isinstance(result.matched, Matched):
-            self._waiting[name] = result
-            self._work += result.matched.seconds
+        self._waiting[name] = result
+        self._work += result.seconds
 
     @property
     def due(self) -> bool:
@@ -129,7 +126,7 @@ class Checkpoints:
             self.write(self.folder / f"{next(iter(waiting))}.npz", waiting)
         self._work = 0.0
 
-    def write(self, path: Path, results: Mapping[str, PartitionResult]) -> None:
+    def write(self, path: Path, results: Mapping[str, Matched]) -> None:
         """Write results to a file of the folder, which is made if it is not there.
 
         Raises
@@ -143,7 +140,7 @@ class Checkpoints:
             raise AnonflowError(f"{self.folder}: cannot be made: {error.strerror}") from None
         write_whole(path, lambda part: _write(part, results), mode=0o600)
 
-    def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
+    def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Matched]:
         """Return the results of one file that are wanted.
 
         Notes
@@ -155,7 +152,7 @@ class Checkpoints:
         except Exception:  # archives, arrays and JSON have each their own ways to be damaged
             return {}
 
-    def find(self, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
+    def find(self, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Matched]:
         """Return the stored results.
 
         Parameters
@@ -172,7 +169,7 @@ class Checkpoints:
         -----
         Damaged results are computed again.
         """
-        results: dict[str, PartitionResult] = {}
+        results: dict[str, Matched] = {}
         for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
             results |= self.read(path, wanted)
         return results
@@ -212,13 +209,10 @@ def domains_digest(domains: Sequence[Domain]) -> bytes:
     return whole.digest()
 
 
-def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
+def _write(path: Path, results: Mapping[str, Matched]) -> None:
     arrays: dict[str, list[np.ndarray]] = {field: [] for field in _ARRAYS}
     headers = {}
-    for name, result in results.items():
-        matched, measured = result.matched, result.measured
-        assert isinstance(matched, Matched)
-        assert measured is not None
+    for name, matched in results.items():
         outcome = matched.outcome
         generalization = outcome.generalization
         values_of = dict(
@@ -226,7 +220,6 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
                 _ARRAYS,
                 (
                     generalization.lo, generalization.hi, generalization.bits, outcome.matches, outcome.classes, outcome.suppressed,
-                    *(getattr(measured, field) for field in _MEASURED),
                 ),
                 strict=True,
             )
@@ -235,8 +228,6 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
             "shapes": {field: None if value is None else value.shape for field, value in values_of.items()},
             "facts": outcome.facts,
             "seconds": matched.seconds,
-            "records": measured.records,
-            "findings": [asdict(finding) for finding in result.findings],
         }
         for field, value in values_of.items():
             if value is not None:
@@ -249,7 +240,7 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
     np.savez(path, header=np.frombuffer(header, np.uint8), **flat)  # type: ignore[arg-type]
 
 
-def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
+def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Matched]:
     results = {}
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
         headers = json.loads(bytes(file["header"]))
@@ -274,14 +265,7 @@ def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Parti
             suppressed=arrays["suppressed"],
             facts=header["facts"],
         )
-        results[name] = PartitionResult(
-            Matched(outcome, header["seconds"]),
-            tuple(
-                Finding(**{**finding, "positions": tuple(finding["positions"])})
-                for finding in header["findings"]
-            ),
-            Measured(header["records"], **{field: arrays[field] for field in _MEASURED}),
-        )
+        results[name] = Matched(outcome, header["seconds"])
     return results
 
 

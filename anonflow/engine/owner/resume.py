@@ -9,7 +9,7 @@ from typing import Any
 from anonflow import __version__
 from anonflow.algorithms.budget_choice import Choice
 from anonflow.engine.execution.budgets import choices_in, kept_choice
-from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
+from anonflow.engine.execution.tasks import Matched, TaskSettings
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
@@ -110,14 +110,14 @@ class ResumeStore:
         """Return the names of the results of a run's partitions, given with their domains as its method sees them."""
         return self._store.names(settings, domains_digest(domains), parts)
 
-    def find(self, names: Iterable[str], domains: Sequence[Domain]) -> dict[str, PartitionResult]:
+    def find(self, names: Iterable[str], domains: Sequence[Domain]) -> dict[str, Matched]:
         """Return the stored results by name; their generalized records are on these domains."""
         if self._fresh:
             self._store.tidy(0.0)
             return {}
         return self._store.find(dict.fromkeys(names, domains))
 
-    def add(self, name: str, result: PartitionResult, seed: int) -> None:
+    def add(self, name: str, result: Matched, seed: int) -> None:
         """Store a partition's result. A failure is reported once, and the run continues."""
         self._store.add(name, result)
         if self._store.due:

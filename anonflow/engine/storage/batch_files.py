@@ -12,7 +12,7 @@ import numpy as np
 
 from anonflow.algorithms.method import Outcome
 from anonflow.engine.execution.batches import Batch
-from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
+from anonflow.engine.execution.tasks import Matched, TaskSettings
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.storage.class_buckets import deal_classes
 from anonflow.engine.storage.spill import save
@@ -77,14 +77,14 @@ class BatchFiles:
     batch: Batch
     names: Sequence[str]
     file: Path
-    resumed: Mapping[int, PartitionResult]
+    resumed: Mapping[int, Matched]
 
-    def keep(self, results: Mapping[int, PartitionResult]) -> None:
+    def keep(self, results: Mapping[int, Matched]) -> None:
         """Write the results if there are new ones."""
         if results.keys() - self.resumed.keys():
             self.write(results)
 
-    def write(self, results: Mapping[int, PartitionResult]) -> None:
+    def write(self, results: Mapping[int, Matched]) -> None:
         """Write the results, replacing stored ones."""
         self.store.write(self.file, {self.names[p - self.batch.first]: each for p, each in results.items()})
 

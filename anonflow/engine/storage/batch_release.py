@@ -184,7 +184,7 @@ class StoredBatch:
         results = self.place.open(self.settings, self.batch, domains, parts).resumed
         if len(results) < len(parts):
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
-        outcomes = [results[p].matched.outcome for p in sorted(results)]
+        outcomes = [results[p].outcome for p in sorted(results)]
         return positions, records, joined(self.batch, records, outcomes)[0]
 
 

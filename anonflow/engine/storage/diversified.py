@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,11 +36,10 @@ from anonflow.algorithms.diversity.within_partition import (
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.context import Session
-from anonflow.engine.execution import tasks
-from anonflow.engine.execution.batches import Batch, BatchDone, Shared, batches_of, done_of
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, batches_of, done_of
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.schedulers import Call, Executor, raised
-from anonflow.engine.execution.tasks import Failed, Matched, PartitionResult, TaskSettings
+from anonflow.engine.execution.tasks import Failed, Matched, TaskSettings
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.storage.arrays import OrderedRows, OtherColumns
 from anonflow.engine.storage.scan import ValueCounts
@@ -201,7 +200,7 @@ class _Parts:
         free = own if self.settings.boundaries else unbounded(own)
         return Partition(free, measure_named(self.settings.loss), rng)
 
-    def results(self, files: BatchFiles) -> dict[int, PartitionResult]:
+    def results(self, files: BatchFiles) -> dict[int, Matched]:
         """Return the results of all partitions.
 
         Raises
@@ -258,7 +257,7 @@ def diverse_batch(
     if len(files.resumed) < len(parts.records):
         files.keep(_next_results(parts))
         files = parts.round()
-    each = [_diverse_of(result.matched.outcome) for result in parts.results(files).values()]
+    each = [_diverse_of(result.outcome) for result in parts.results(files).values()]
     hidden = np.bincount(
         parts.values[_suppressed(batch, each)].ravel(), minlength=context.targets.size
     ).astype(np.int64)
@@ -271,7 +270,7 @@ def diverse_batch(
     )
 
 
-def _next_results(parts: _Parts) -> dict[int, PartitionResult]:
+def _next_results(parts: _Parts) -> dict[int, Matched]:
     """Return a batch's diverse results, with the data that the whole table's figures need."""
     context, settings, batch = parts.context, parts.settings, parts.batch
     request = context.request(settings)
@@ -282,15 +281,12 @@ def _next_results(parts: _Parts) -> dict[int, PartitionResult]:
         rng = diversity_rng(settings.entropy, number, parts.records[p])
         part = parts.partition(number, rng)
         values = parts.values[batch.parts[p]]
-        outcome = parts.outcome(part, result.matched.outcome)
+        outcome = parts.outcome(part, result.outcome)
         diverse = diverse_partition(part, outcome, values, request)
-        seconds = result.matched.seconds + time.perf_counter() - begin
-        matched = Matched(_with_round(diverse), seconds)
-        results[number] = PartitionResult(matched, (), _done(tasks.measure(parts.records[p], matched)))
+        seconds = result.seconds + time.perf_counter() - begin
+        results[number] = Matched(_with_round(diverse), seconds)
     return results
 
-
-T = TypeVar("T")
 
 _ROUND = "diversify-round"
 """The fact of an outcome with the whole table's figures, for a run that resumes this one."""
@@ -352,27 +348,22 @@ def finish_batch(
     """
     parts = _Parts(context, settings, batch, rows)
     names = limited(parts.whole) if settings.boundaries else ()
-    results: dict[int, PartitionResult] = {}
+    results: dict[int, Matched] = {}
     beyond = 0
     for number, result in parts.results(parts.round()).items():
-        outcome, own = result.matched.outcome, parts.records[number - batch.first]
+        outcome, own = result.outcome, parts.records[number - batch.first]
         facts = {name: fact for name, fact in outcome.facts.items() if name != _ROUND}
-        matched = replace(result.matched, outcome=replace(outcome, facts=facts))
         if names:
             over = beyond_cells(own, outcome.generalization, outcome.suppressed)[list(names)]
             beyond += int(over.any(axis=0).sum())
-        findings = _done(tasks.check(settings, own, matched))
-        results[number] = PartitionResult(matched, findings, _done(tasks.measure(own, matched)))
+        results[number] = replace(result, outcome=replace(outcome, facts=facts))
     place = parts.open(context.results)
     place.write(results)
-    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, place, None)
+    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, place, keep=False)
+    if isinstance(done, BatchFailed):
+        ((_, failed), *_) = done.failed
+        raise failed.error or AnonflowError(failed.message)
     return done, beyond
-
-
-def _done(result: T | Failed) -> T:
-    if isinstance(result, Failed):
-        raise result.error or AnonflowError(result.message)
-    return result
 
 
 def target_of_table(

@@ -28,8 +28,6 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import (
     OF_THE_WHOLE,
     Matched,
-    Measured,
-    PartitionResult,
     TaskSettings,
     measure,
 )
@@ -61,7 +59,7 @@ class InHand:
         Partition of the batch -> its result from an earlier run.
     """
 
-    resumed: Mapping[int, PartitionResult]
+    resumed: Mapping[int, Matched]
 
     def open(
         self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
@@ -69,7 +67,7 @@ class InHand:
         """Return the results of the batch."""
         return self
 
-    def keep(self, results: Mapping[int, PartitionResult]) -> dict[int, PartitionResult]:
+    def keep(self, results: Mapping[int, Matched]) -> dict[int, Matched]:
         """Return those that are new."""
         return {number: result for number, result in results.items() if number not in self.resumed}
 
@@ -93,7 +91,7 @@ class InMemory:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._names: dict[tuple[int, int], str] = {}
-        self._results: dict[int, dict[int, PartitionResult]] = {}
+        self._results: dict[int, dict[int, Matched]] = {}
         self._classes: dict[int, dict[int, Mapping[str, list[Any]]]] = {}
 
     def __enter__(self) -> InMemory:
@@ -184,9 +182,7 @@ class InMemory:
             return result
         flow, table, run = self._session.flow, self.table, run_plan.run
         try:
-            anonymization = self._gathered(
-                run_plan, [results[p].matched.outcome for p in range(len(results))]
-            )
+            anonymization = self._gathered(run_plan, [results[p].outcome for p in range(len(results))])
             more = flow.spec.steps.diversify
             if more is not None:
                 begin = perf_counter()
@@ -311,8 +307,7 @@ def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureR
     whole = Outcome(
         anonymization.generalization, anonymization.matches, anonymization.classes, anonymization.suppressed
     )
-    measured = measure(anonymization.table.records, Matched(whole, 0.0))
-    assert isinstance(measured, Measured)
+    measured = measure(anonymization.table.records, whole)
     summary = summary_of(ready, anonymization.table.records, whole, anonymization.partitions)
     sums = [utility.class_sums(ready, summary.classes)]
     return said_of(result, ready, anonymization.table.domains, summary, measured, sums)

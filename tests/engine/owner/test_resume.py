@@ -153,8 +153,8 @@ def test_a_damaged_checkpoint_is_done_again(tmp_path: Path, counted: list[int], 
 def test_whatever_byte_is_damaged_is_as_if_it_were_not_there(tmp_path: Path) -> None:
     table = af.Table(af.datasets.census_like(20, seed=1), af.datasets.schema("census_like"))
     settings = tasks.TaskSettings(0, "greedy", 3, "ncp", {}, ("covers",), SEED)
-    result = tasks.solve_partition(settings, table.records, 0)
-    assert isinstance(result, tasks.PartitionResult)
+    result = tasks.match(settings, table.records, 0)
+    assert isinstance(result, tasks.Matched)
     store = checkpoints.Checkpoints(tmp_path / "kept", b"k" * 32)
     (name,) = store.names(settings, checkpoints.domains_digest(table.domains), [table.records])
     file = store.folder / f"{name}.npz"
@@ -283,7 +283,7 @@ def test_results_are_stored_together_after_a_second_of_work(
         checkpoints.Checkpoints, "write", lambda own, path, results: written.append([*results])
     )
     store = checkpoints.Checkpoints(tmp_path, b"key")
-    result: Any = SimpleNamespace(matched=tasks.Matched(Outcome.__new__(Outcome), 0.6))
+    result = tasks.Matched(Outcome.__new__(Outcome), 0.6)
     for name in ("a", "b", "c"):
         store.add(name, result)
         if name != "b":
