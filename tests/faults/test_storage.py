@@ -27,7 +27,7 @@ from anonflow.engine.execution import batches, schedulers, tasks
 from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner import checkpoints
-from anonflow.engine.storage import arrays, batch_release, pieces, scan
+from anonflow.engine.storage import arrays, batch_release, disk, pieces, scan
 from anonflow.errors import BUG, AnonflowError, DataError
 from anonflow.kernels import cache
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
@@ -41,7 +41,7 @@ STAGES = {
     "the source is rewritten": (pieces, "rewrite"),
     "a piece is looked at": (scan, "scan"),
     "a piece is coded": (scan, "code_piece"),
-    "codes are written": (scan, "write_rows"),
+    "codes are written": (disk, "write_rows"),
     "an order is written": (arrays, "write_rows"),
     "a partition is solved": (tasks, "solve"),
     "rows are dealt": (batch_release, "deal"),

@@ -17,7 +17,7 @@ import pyarrow as pa
 from anonflow.algorithms.anonymize import partition_rng
 from anonflow.engine.storage.spill import read_table
 from anonflow.partition import ordered, unbounded
-from anonflow.system import open_descriptor, take_space
+from anonflow.system import SYNCED, open_descriptor, take_space
 from anonflow.table import Domain, Records
 
 __all__ = [
@@ -69,7 +69,7 @@ def write_array(path: str, values: np.ndarray) -> np.memmap:
     return mapped(path)
 
 
-def write_rows(path: str, start: int, rows: np.ndarray) -> None:
+def write_rows(path: str, start: int, rows: np.ndarray, *, on_network: bool = False) -> None:
     """Write consecutive rows of an array in a file; tasks may write different rows at the same time.
 
     Parameters
@@ -80,6 +80,8 @@ def write_rows(path: str, start: int, rows: np.ndarray) -> None:
         The first row.
     rows : numpy.ndarray
         Of the array's type.
+    on_network : bool
+        Whether processes of other machines write rows of the same file.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def write_rows(path: str, start: int, rows: np.ndarray) -> None:
         raise ValueError(
             f"rows of {rows.dtype} and shape {rows.shape} are none of an array of {whole.dtype}, {whole.shape}"
         )
-    with os.fdopen(open_descriptor(path, os.O_WRONLY), "wb") as stream:
+    with os.fdopen(open_descriptor(path, os.O_WRONLY | (SYNCED if on_network else 0)), "wb") as stream:
         stream.seek(whole.offset + start * (whole.nbytes // max(len(whole), 1)))
         stream.write(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -39,7 +40,7 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.spec import UnitsSpec
 from anonflow.engine.storage import pieces, scan
-from anonflow.engine.storage.arrays import OtherColumns, TableOrder, create_array, mapped
+from anonflow.engine.storage.arrays import OtherColumns, TableOrder, create_array, mapped, write_rows
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
@@ -138,10 +139,12 @@ class OnDisk:
         named = any(table.schema[name].role != "quasi-identifier" for name in table.columns)
         files = [self._spill.file(f"others-{p}.arrow") for p in range(len(self._pieces))] if named else []
         self._others = OtherColumns(tuple(files), tuple(self._starts))
+        on_network = self._session.scheduler not in ("threads", "processes")
+        put_codes = partial(write_rows, file, on_network=on_network)
         calls = [
             Call(
                 scan.code_piece,
-                (piece, table.schema, table.columns, start, file, files[p] if named else None),
+                (piece, table.schema, table.columns, start, put_codes, files[p] if named else None),
                 "code",
             )
             for p, (piece, start) in enumerate(zip(self._pieces, self._starts, strict=True))

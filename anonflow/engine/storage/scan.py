@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.engine.flows.fingerprint import Fingerprint
-from anonflow.engine.storage.arrays import write_rows
 from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
 from anonflow.engine.storage.spill import write_batches
 from anonflow.errors import AnonflowError, DataError
@@ -427,7 +426,7 @@ def code_piece(
     schema: Schema,
     columns: Sequence[str],
     start: int,
-    codes: str,
+    put_codes: Callable[[int, np.ndarray], None],
     others: str | None,
 ) -> None:
     """Code the rows of a piece, and put them and their other columns into the table's files.
@@ -443,8 +442,8 @@ def code_piece(
         Those that are published.
     start : int
         Position in the table of the first row that is kept.
-    codes : str
-        The file of the table's codes.
+    put_codes : callable
+        Writes the codes of consecutive rows, and takes the position of the first.
     others : str, optional
         The file of the piece's other columns, if there are any.
 
@@ -461,7 +460,7 @@ def code_piece(
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame, table = frame[kept], table.filter(pa.array(kept))
-    write_rows(codes, start, np.concatenate([coder.code(frame[coder.name]) for coder in coders], axis=1))
+    put_codes(start, np.concatenate([coder.code(frame[coder.name]) for coder in coders], axis=1))
     if others is not None:
         beside = table.select([name for name in columns if name not in qis]).combine_chunks()
         write_batches(others, beside.to_batches() or [pa.RecordBatch.from_pylist([], schema=beside.schema)])
