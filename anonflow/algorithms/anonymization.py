@@ -55,7 +55,8 @@ class Anonymization:
     anonymize : callable or None
         The function that computed it, with the arguments of :func:`anonflow.anonymize`; :meth:`again` calls it again.
     replay : callable or None
-        Of a result that depends on sensitive values: what the same steps with the same seeds make of a table with other ones.
+        Of a diverse result: what the same step makes of the result before it, after a function has changed that; keywords change the
+        step's settings.
     """
 
     table: Table
@@ -70,7 +71,7 @@ class Anonymization:
     parameters: dict[str, Any]
     partitions: tuple[np.ndarray, ...] | None = None
     anonymize: Callable[..., Anonymization] | None = None
-    replay: Callable[[Table], Anonymization] | None = None
+    replay: Callable[..., Anonymization] | None = None
     _bounds: dict[tuple[str, float], float | None] = field(default_factory=dict, init=False)
 
     @property
@@ -188,7 +189,7 @@ class Anonymization:
         return assignments(self.matches)
 
     def again(self, seed: int | bytes | str | None = None) -> Anonymization:
-        """Return the same method with the same parameters on the same table, with another seed.
+        """Return the same method with the same parameters on the same table, with another seed; a diverse result is diverse again.
 
         Parameters
         ----------
@@ -201,6 +202,8 @@ class Anonymization:
         ParameterError
             If the result does not come from :func:`anonflow.anonymize`.
         """
+        if self.replay is not None:
+            return self.replay(lambda before: before.again(seed), seed=seed)
         if self.anonymize is None:
             raise ParameterError(
                 "this result does not say which method made it; call anonflow.anonymize again"
@@ -220,7 +223,9 @@ class Anonymization:
         InfeasibleError
             If this table does not have the diversity.
         """
-        return replace(self, table=table) if self.replay is None else self.replay(table)
+        if self.replay is None:
+            return replace(self, table=table)
+        return self.replay(lambda before: before.of_table(table))
 
     def release(
         self, seed: int | bytes | str | None = None, *, owner: str | PathLike[str] | None = None

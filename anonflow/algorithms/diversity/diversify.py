@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,7 +34,6 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
-from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
@@ -159,10 +158,14 @@ def diversify(
 
 
 def _replayed(
-    anon: Anonymization, criterion: str, settings: Mapping[str, Any], table: Table
+    anon: Anonymization,
+    criterion: str,
+    settings: Mapping[str, Any],
+    change: Callable[[Anonymization], Anonymization],
+    **others: Any,
 ) -> Anonymization:
-    """Return the step on a table with other sensitive values."""
-    return diversify(anon.of_table(table), criterion, **settings)
+    """Return the step on a changed result, with other settings where they are given."""
+    return diversify(change(anon), criterion, **{**settings, **others})
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
