@@ -344,7 +344,7 @@ class Schema(Mapping[str, Column]):
         Raises
         ------
         DataError
-            If the frame cannot be read, or names of columns are not text, missing or repeated.
+            If the frame cannot be read or has no rows, or names of columns are not text, missing or repeated.
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
@@ -375,7 +375,7 @@ class Schema(Mapping[str, Column]):
         Raises
         ------
         DataError
-            If the frame cannot be read, or names of columns are not text, missing or repeated.
+            If the frame cannot be read or has no rows, or names of columns are not text, missing or repeated.
         SchemaError
             If it is no frame.
         """
