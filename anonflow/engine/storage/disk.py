@@ -388,7 +388,8 @@ class OnDisk:
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
         """Return the result with the cost and promise of its diversity, and with criteria that need more than partitions."""
         flow = self._flow
-        findings, undrawn = result.findings, ()
+        findings = result.findings
+        undrawn: tuple[str, ...] = ()
         if result.problem is None and not flow.draws(run_plan.run):
             checked, undrawn = without_draw(flow.criteria, totals.guarantee, totals.kind == "matches")
             criteria = [each for each in checked if each.name in OF_THE_WHOLE]

@@ -203,7 +203,8 @@ class InMemory:
                 )
         except InfeasibleError as error:
             return infeasible(run, error.message, table.n)
-        findings, undrawn = result.findings, ()
+        findings = result.findings
+        undrawn: tuple[str, ...] = ()
         if not flow.draws(run):
             criteria, undrawn = without_draw(
                 flow.criteria, anonymization.guarantee, anonymization.matches is not None
