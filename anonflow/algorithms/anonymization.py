@@ -55,8 +55,9 @@ class Anonymization:
     anonymize : callable or None
         The function that computed it, with the arguments of :func:`anonflow.anonymize`; :meth:`again` calls it again.
     replay : callable or None
-        Of a diverse result: what the same step makes of the result before it, after a function has changed that; keywords change the
-        step's settings.
+        Of a result that depends on sensitive values: what the same steps with the same seeds make of a table with other ones.
+    rerun : callable or None
+        Of such a result: what the same steps make of the same table with another seed; :meth:`again` calls it.
     """
 
     table: Table
@@ -71,7 +72,8 @@ class Anonymization:
     parameters: dict[str, Any]
     partitions: tuple[np.ndarray, ...] | None = None
     anonymize: Callable[..., Anonymization] | None = None
-    replay: Callable[..., Anonymization] | None = None
+    replay: Callable[[Table], Anonymization] | None = None
+    rerun: Callable[[int | bytes | str | None], Anonymization] | None = None
     _bounds: dict[tuple[str, float], float | None] = field(default_factory=dict, init=False)
 
     @property
@@ -202,8 +204,8 @@ class Anonymization:
         ParameterError
             If the result does not come from :func:`anonflow.anonymize`.
         """
-        if self.replay is not None:
-            return self.replay(lambda before: before.again(seed), seed=seed)
+        if self.rerun is not None:
+            return self.rerun(seed)
         if self.anonymize is None:
             raise ParameterError(
                 "this result does not say which method made it; call anonflow.anonymize again"
@@ -223,9 +225,7 @@ class Anonymization:
         InfeasibleError
             If this table does not have the diversity.
         """
-        if self.replay is None:
-            return replace(self, table=table)
-        return self.replay(lambda before: before.of_table(table))
+        return replace(self, table=table) if self.replay is None else self.replay(table)
 
     def release(
         self, seed: int | bytes | str | None = None, *, owner: str | PathLike[str] | None = None

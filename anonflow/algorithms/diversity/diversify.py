@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,6 +34,7 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
+from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
@@ -154,18 +155,22 @@ def diversify(
     diverse.facts["diversity"] = criterion
     settings = {"column": name, "w": w, "risk": risk, "seed": step.entropy, "way": way, **parameters}
     diverse.replay = partial(_replayed, anon, criterion, settings)
+    diverse.rerun = partial(_rerun, anon, criterion, settings)
     return diverse
 
 
 def _replayed(
-    anon: Anonymization,
-    criterion: str,
-    settings: Mapping[str, Any],
-    change: Callable[[Anonymization], Anonymization],
-    **others: Any,
+    anon: Anonymization, criterion: str, settings: Mapping[str, Any], table: Table
 ) -> Anonymization:
-    """Return the step on a changed result, with other settings where they are given."""
-    return diversify(change(anon), criterion, **{**settings, **others})
+    """Return the step on a table with other sensitive values."""
+    return diversify(anon.of_table(table), criterion, **settings)
+
+
+def _rerun(
+    anon: Anonymization, criterion: str, settings: Mapping[str, Any], seed: int | bytes | str | None
+) -> Anonymization:
+    """Return the method and the step with another seed."""
+    return diversify(anon.again(seed), criterion, **{**settings, "seed": seed})
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
