@@ -13,14 +13,16 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral, Real
 from types import MappingProxyType, NoneType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["NEEDED", "Option", "is_finite", "options_of", "paragraphs"]
+from anonflow.errors import ParameterError
+
+__all__ = ["NEEDED", "Option", "check_text", "check_texts", "is_finite", "options_of", "paragraphs"]
 
 NEEDED: Any = inspect.Parameter.empty
 """The default of an option that must be given."""
@@ -32,6 +34,32 @@ def is_finite(value: Any) -> bool:
         return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def check_text(name: str, value: Any) -> None:
+    """Refuse a setting that is no text.
+
+    Raises
+    ------
+    ParameterError
+        With its name and type.
+    """
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} is a text, not a {type(value).__name__}")
+
+
+def check_texts(name: str, value: Any) -> None:
+    """Refuse a setting that is no list of texts; one text alone is none.
+
+    Raises
+    ------
+    ParameterError
+        With its name and type.
+    """
+    if isinstance(value, str) or not isinstance(value, Collection):
+        raise ParameterError(f"{name} is a list of texts, not a {type(value).__name__}")
+    for item in value:
+        check_text(f"an item of {name}", item)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from anonflow.errors import AnonflowError, DataError
+from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.system import open_descriptor, set_mode, wait_for_folder
 
 __all__ = [
     "OWNER_ONLY",
+    "as_path",
     "drafted",
     "failing_as",
     "locked",
@@ -30,6 +31,23 @@ OWNER_ONLY = 0o600
 """Permissions of what is the owner's."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def as_path(path: Any) -> Path:
+    """Return the path of a file.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    ParameterError
+        If it is something else.
+    """
+    if not isinstance(path, str | PathLike) or not isinstance(os.fspath(path), str):
+        raise ParameterError(f"a file is named by its path, not by a {type(path).__name__}")
+    return Path(path)
 
 
 def write_whole(
@@ -61,6 +79,8 @@ def write_whole(
 
     Raises
     ------
+    ParameterError
+        If it is no path.
     DataError
         If the path is not a folder, or may not be written to.
     AnonflowError
@@ -89,10 +109,10 @@ def drafted(
 
     Raises
     ------
-    DataError, AnonflowError
+    ParameterError, DataError, AnonflowError
         As :func:`write_whole`.
     """
-    target = Path(path)
+    target = as_path(path)
     beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
     missing = missing_folders(target.parent) if make_folders else []
 

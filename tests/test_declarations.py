@@ -11,9 +11,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 
+from anonflow import datasets
+from anonflow.algorithms import anonymize
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.drawing.method_mark import SHAPES
+from anonflow.errors import ParameterError
 from anonflow.option import NEEDED, Option, options_of, paragraphs
 from anonflow.utility import MEASURES
 from tests import ROOT
@@ -64,6 +67,25 @@ def test_options_are_read_off_the_function() -> None:
     assert options["whole"].default is NEEDED
     assert options["free"].kind is None
     assert options["bare"].kind is float
+
+
+CUT_BY_THE_TABLE = {"first", "candidates", "block", "q", "threads"}
+"""A larger number than the partition has records, or the machine processors, means the same."""
+
+
+def test_every_whole_number_of_a_method_has_an_end() -> None:
+    """``kicks=10**30`` ran until it was stopped, and other such numbers overflowed."""
+    endless = {
+        f"{method.name} {option.name}"
+        for method in REGISTRY.values()
+        for option in method.options.values()
+        if option.kind is int and option.name not in CUT_BY_THE_TABLE and not option.problem(10**30)
+    }
+    assert endless == set()
+    with pytest.raises(ParameterError, match="kicks must be a whole number of at least 0 and at most 10000"):
+        anonymize(
+            datasets.zip_example(), "two-phase", k=2, kicks=10**30, schema=datasets.schema("zip_example")
+        )
 
 
 JUDGED: list[tuple[str, list[Any], list[Any], str]] = [

@@ -56,6 +56,8 @@ class Anonymization:
         The function that computed it, with the arguments of :func:`anonflow.anonymize`; :meth:`again` calls it again.
     replay : callable or None
         Of a result that depends on sensitive values: what the same steps with the same seeds make of a table with other ones.
+    rerun : callable or None
+        Of such a result: what the same steps make of the same table with another seed; :meth:`again` calls it.
     """
 
     table: Table
@@ -71,6 +73,7 @@ class Anonymization:
     partitions: tuple[np.ndarray, ...] | None = None
     anonymize: Callable[..., Anonymization] | None = None
     replay: Callable[[Table], Anonymization] | None = None
+    rerun: Callable[[int | bytes | str | None], Anonymization] | None = None
     _bounds: dict[tuple[str, float], float | None] = field(default_factory=dict, init=False)
 
     @property
@@ -188,7 +191,7 @@ class Anonymization:
         return assignments(self.matches)
 
     def again(self, seed: int | bytes | str | None = None) -> Anonymization:
-        """Return the same method with the same parameters on the same table, with another seed.
+        """Return the same method with the same parameters on the same table, with another seed; a diverse result is diverse again.
 
         Parameters
         ----------
@@ -201,6 +204,8 @@ class Anonymization:
         ParameterError
             If the result does not come from :func:`anonflow.anonymize`.
         """
+        if self.rerun is not None:
+            return self.rerun(seed)
         if self.anonymize is None:
             raise ParameterError(
                 "this result does not say which method made it; call anonflow.anonymize again"

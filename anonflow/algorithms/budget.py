@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.method import Algorithm, Partition
+from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.option import is_finite
 from anonflow.partition import Cuts, bounded, cut_classes, ordered, sizes_kept_apart
@@ -64,9 +64,6 @@ CAUTION = 0.25
 
 STEEPEST = 4.0
 """Beyond the largest pilot, time is taken to grow with at most this power of the partition's size."""
-
-MOST_EFFORT = 10_000
-"""The greatest effort that is chosen: where effort takes no measurable time, it changes nothing either."""
 
 SHORT = 0.01
 """Seconds below which a pilot is timed again, up to three times; the least of them counts."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -236,7 +235,7 @@ class PlausibleTables:
             plain.attrs = {}
             plain.insert(0, NUMBER, number)
             numbered.append(plain)
-        write_table(pd.concat(numbered, ignore_index=True), Path(path))
+        write_table(pd.concat(numbered, ignore_index=True), path)
 
 
 def plausible(

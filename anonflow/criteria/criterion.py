@@ -46,6 +46,8 @@ class Criterion:
         Whether it counts units: the verifier then needs no request for a table with several rows a unit.
     of_covers : bool, optional
         Whether a method that guarantees it gives neither classes nor lists: whatever covers a person may be theirs.
+    of_release : bool, optional
+        Whether it needs drawn rows, of every method; of matches, diversity does, too.
     also : mapping, optional
         Its other names, each with the other names of its options there.
     """
@@ -63,6 +65,7 @@ class Criterion:
     each_row: bool = False
     of_units: bool = False
     of_covers: bool = False
+    of_release: bool = False
     also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -84,6 +87,10 @@ class Criterion:
     def of_distances(self) -> bool:
         """Whether it measures how far values are from each other: in their order, or along the column's hierarchy."""
         return "hierarchy" in self.options
+
+    def needs_draw(self, matches: bool) -> bool:
+        """Return whether it can be checked on drawn rows alone, of a result with or without matches."""
+        return self.of_release or (matches and self.of_a_column)
 
     @property
     def in_pieces(self) -> bool:

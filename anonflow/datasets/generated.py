@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
 from anonflow.table.text_columns import text_array
+from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,10 +168,11 @@ def write_random_normal(
 
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
         raise ParameterError("rows must be a whole number of at least 1")
+    file = as_path(path)
     blocks = _normal_blocks(n, q, sd, seed, rows)
     fields = pa.schema([(name, pa.int64()) for name in _normal_names(q)])
     try:
-        with pq.ParquetWriter(fspath(path), fields) as writer:
+        with pq.ParquetWriter(fspath(file), fields) as writer:
             for block in blocks:
                 writer.write_batch(pa.RecordBatch.from_arrays(list(block.T.copy()), schema=fields))
     except OSError as error:

@@ -17,7 +17,7 @@ from anonflow.hierarchy import sources
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import preorder
 from anonflow.hierarchy.wording import fail, plural, shorten
-from anonflow.whole_file import write_whole
+from anonflow.whole_file import as_path, write_whole
 
 __all__ = ["EMPTY", "Hierarchy"]
 
@@ -647,7 +647,7 @@ class Hierarchy:
             If the file cannot be written, labels hold what a text file cannot, the delimiter is not one character,
             or the tree is so deep that the file had more than 200 million cells.
         """
-        path = Path(path)
+        path = as_path(path)
         sources.check_delimiter(delimiter, path.name)
         levels = int(self.height[0]) + 1
         self._check_cells(levels)

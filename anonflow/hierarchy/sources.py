@@ -18,7 +18,8 @@ import numpy as np
 
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy.wording import fail, number_text, plural, shorten, some
-from anonflow.option import is_finite
+from anonflow.option import check_text, is_finite
+from anonflow.whole_file import as_path
 
 __all__ = [
     "MAX_BYTES",
@@ -161,9 +162,10 @@ def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
     HierarchyError
         If the file cannot be read, is too big, is not in `encoding` or is no tree (see `from_rows`).
     """
-    path = Path(path)
+    path = as_path(path)
     where = path.name
     check_delimiter(delimiter, where)
+    check_text("encoding", encoding)
     try:
         if not path.is_file():
             raise HierarchyError(f"{where}: no such hierarchy file; check the path")

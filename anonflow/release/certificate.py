@@ -18,7 +18,7 @@ from anonflow import __version__
 from anonflow.errors import DataError
 from anonflow.table.identification.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
-from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
+from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 __all__ = ["FORMAT", "Certificate", "versions"]
 
@@ -212,14 +212,17 @@ class Certificate:
 
         Raises
         ------
+        ParameterError
+            If it is no path.
         DataError
             If the file is missing, is not a certificate, has another format version, or is inconsistent.
         """
-        name = fspath(path)
-        if not Path(path).is_file():
+        file = as_path(path)
+        name = fspath(file)
+        if not file.is_file():
             raise DataError(f"{name}: does not exist; name the certificate in the owner's folder")
         try:
-            about, arrays = _read(path)
+            about, arrays = _read(file)
         except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, SyntaxError, RecursionError):
             about = None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
@@ -251,7 +254,7 @@ def versions() -> dict[str, str]:
     return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def _read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(path) as archive:
         # our files are stored plainly: nothing in them can be larger than the file itself
         if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):

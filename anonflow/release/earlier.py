@@ -20,7 +20,7 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_marks
-from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
+from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 if TYPE_CHECKING:
     from anonflow.release.published import Release
@@ -85,7 +85,7 @@ class Earlier:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
 
     def overlap(self, table: Table, release: Release | None = None) -> Overlap:
         """Return how many of a table's people are in earlier releases.

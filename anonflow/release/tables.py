@@ -21,7 +21,7 @@ from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.text_columns import text_type
-from anonflow.whole_file import drafted, failing_as, locked, streamed, write_whole
+from anonflow.whole_file import as_path, drafted, failing_as, locked, streamed, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +70,7 @@ def write_described(
     Two files cannot get their names at once. The old description goes first and the new one comes last, so that whatever
     interrupts this leaves a table without a description, never one with another's.
     """
-    target, kept = Path(path), []
+    target, kept = as_path(path), []
     place = metadata_path(target)
     with drafted(target, lambda draft: kept.append(write(draft)), make_folders=True) as name_table:
         about = kept[0]
@@ -161,7 +161,7 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     AnonflowError
         If the disk is full.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = as_path(path).suffix.lower()
     if suffix == _CSV:
         write_whole(
             path,

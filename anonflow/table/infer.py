@@ -131,7 +131,14 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     -------
     list of Advice
         In the frame's order. O(n) per column.
+
+    Raises
+    ------
+    DataError
+        If there are no rows: nothing says what a column is.
     """
+    if not len(frame):
+        raise DataError("the table has no rows")
     return [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
 
 

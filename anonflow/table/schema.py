@@ -18,6 +18,7 @@ from anonflow.table.domain import day_number, reads_as_number
 from anonflow.table.named_settings import MISSING_VALUE, UNDER_PREPARE, say_missing
 from anonflow.table.notation import RANGES, Notation
 from anonflow.table.prepare import Preparation
+from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -317,7 +318,7 @@ class Schema(Mapping[str, Column]):
         """
         from anonflow import strict_yaml
 
-        document = strict_yaml.read(path, error=SchemaError)
+        document = strict_yaml.read(as_path(path), error=SchemaError)
         data = document.data
         if (
             not isinstance(data, dict)
@@ -343,7 +344,7 @@ class Schema(Mapping[str, Column]):
         Raises
         ------
         DataError
-            If the frame cannot be read, or names of columns are not text, missing or repeated.
+            If the frame cannot be read or has no rows, or names of columns are not text, missing or repeated.
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
@@ -374,7 +375,7 @@ class Schema(Mapping[str, Column]):
         Raises
         ------
         DataError
-            If the frame cannot be read, or names of columns are not text, missing or repeated.
+            If the frame cannot be read or has no rows, or names of columns are not text, missing or repeated.
         SchemaError
             If it is no frame.
         """

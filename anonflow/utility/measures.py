@@ -649,7 +649,7 @@ def _queries_prepare(
     k: int | None,
     n: int,
     *,
-    queries: Annotated[int, Option("Number of queries", least=1)] = 200,
+    queries: Annotated[int, Option("Number of queries", least=1, most=100_000)] = 200,
     seed: Annotated[int, Option("Seed of the queries", least=0)] = 0,
 ) -> tuple[counting.Query, ...]:
     return counting.prepared(records, n, queries, seed)

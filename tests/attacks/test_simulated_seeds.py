@@ -21,6 +21,7 @@ from anonflow.algorithms.method import Partition, Progress
 from anonflow.engine.execution.events import Cancelled
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.checks import when_ready
+from tests.strategies import loop
 
 K = 5
 SCHEMA = {
@@ -89,6 +90,31 @@ def test_exchanged_rows_are_the_same_rows() -> None:
     pd.testing.assert_frame_equal(anonymization.frame(), again.frame())
     assert widths.min() >= 0
     assert not anonymization.again(2**91).frame().equals(anonymization.frame())
+
+
+@loop(
+    ("method", "way"),
+    [("k-concealment", "classes"), ("greedy", "blind"), ("k-member", "classes")],
+)
+def test_a_diverse_result_is_made_again(method: str, way: str) -> None:
+    """The same method and the same steps: the same seed makes the same cells again."""
+    people = table(30)
+    plain = af.anonymize(people, method, k=K, seed=2**90)
+    diverse = af.diversify(plain, "p-sensitivity", p=2, way=way, risk=0.5, seed=2**90)
+    twice = af.diversify(diverse, "l-diversity", l=1.5, way=way, risk=0.5, seed=2**90)
+    for result in (diverse, twice):
+        pd.testing.assert_frame_equal(result.frame(), result.again(2**90).frame())
+        other = result.again(2**91)
+        assert method != "k-concealment" or not other.frame().equals(result.frame())
+        assert other.parameters == result.parameters
+
+
+def test_the_simulator_attacks_a_diverse_result() -> None:
+    people = table(60)
+    plain = af.anonymize(people, "k-concealment", k=K, seed=2**90)
+    diverse = af.diversify(plain, "p-sensitivity", p=2, seed=2**90)
+    attacks = af.attack(people, diverse.release(seed=2**90), risk.Simulator(3, diverse), k=K)
+    assert 0 <= attacks["success"][0] < 0.6
 
 
 def test_what_the_simulator_needs() -> None:

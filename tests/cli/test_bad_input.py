@@ -430,6 +430,10 @@ for _bad, _says in (
         "bad.yaml", _bad, "compare", "@people.csv", "--schema", "@bad.yaml"
     ))  # fmt: skip
 case("schema: an empty CSV file", 2, "empty.csv: is empty", _written("empty.csv", "", "schema", "@empty.csv"))
+for _guess in ("schema", "init"):
+    case(f"{_guess}: a CSV file with a header alone", 2, "the table has no rows", _written(
+        "header.csv", "age,city\n", _guess, "@header.csv"
+    ))  # fmt: skip
 case("schema: an encoding that nobody knows", 2, "unknown encoding 'klingon'", _command(
     "schema", "@people.csv", "--encoding", "klingon"
 ))  # fmt: skip

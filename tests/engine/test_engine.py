@@ -537,6 +537,57 @@ def test_errors_of_the_table_reach_the_caller(tmp_path: Path) -> None:
         engine.run(write_flow(tmp_path, data=b"age,city,zip,income\n"))
 
 
+OF_DRAWN_ROWS = (
+    "  - verify: [guarantee, {linkable-columns: {threshold: 1}}, {l-diversity: {l: 1, column: income}}]\n"
+)
+
+
+@pytest.mark.parametrize("pieces", ["false", "40"])
+def test_what_drawn_rows_alone_show_is_checked_for_the_run_that_is_drawn(tmp_path: Path, pieces: str) -> None:
+    """The other runs say so; before, the whole flow ended with an error that asked for a draw."""
+    verify = (
+        OF_DRAWN_ROWS
+        if pieces == "false"
+        else OF_DRAWN_ROWS.replace("{linkable-columns: {threshold: 1}}, ", "")
+    )
+    flow = write_flow(
+        tmp_path,
+        source=f"{{csv: people.csv, pieces: {pieces}}}",
+        steps="  - draw: {}\n" + verify,
+        publish="{run: {anonymize.k: 3, anonymize.algorithm: greedy}, table: out/release.csv}",
+        more="matrix: {anonymize.k: [3, 4], anonymize.algorithm: [greedy, mondrian]}\n",
+    )
+    report = engine.run(flow, seed=SEED)
+    assert report.ok
+    names = {criterion for criterion in ("linkable-columns", "l-diversity") if criterion in verify}
+    for result in report.results:
+        checked = {finding.criterion for finding in result.findings}
+        assert checked | set(result.undrawn) >= names, result.name
+        assert checked.isdisjoint(result.undrawn), result.name
+        drawn, of_classes = result.name.startswith("greedy k=3"), "mondrian" in result.name
+        assert set(result.undrawn) == (set() if drawn else names - {"l-diversity"} if of_classes else names)
+    left_open = [line for line in report.remarks if "not drawn, so not checked for" in line]
+    assert len(left_open) == sum(bool(result.undrawn) for result in report.results)
+    assert left_open
+
+
+def test_what_drawn_rows_alone_show_is_refused_where_nothing_is_drawn(tmp_path: Path) -> None:
+    """Before anything is computed; classes have their diversity without a draw."""
+    matrix = "matrix: {anonymize.k: [3, 4]}\n"
+    for more in ("", matrix):
+        flow = write_flow(tmp_path, steps=OF_DRAWN_ROWS, publish="", more=more)
+        with pytest.raises(FlowError) as refused:
+            engine.load_flow(flow)
+        assert len(refused.value.problems) == 2
+        for name, problem in zip(("linkable-columns", "l-diversity"), refused.value.problems, strict=True):
+            assert f"{name} is checked on drawn rows: add '- draw: {{}}'" in problem
+    classes = write_flow(
+        tmp_path, steps=OF_DRAWN_ROWS.replace("{linkable-columns: {threshold: 1}}, ", ""), publish="",
+        anonymize="{algorithm: mondrian, k: 3}",
+    )  # fmt: skip
+    assert engine.run(classes, seed=SEED).ok
+
+
 def test_threads_that_code_at_once_get_the_same_codes() -> None:
     """pandas 2 builds an index's table of values at the first lookup, and lets another thread look into half of it."""
     values = np.random.default_rng(0).permutation(20_000)

@@ -14,6 +14,7 @@ import pytest
 from anonflow.algorithms import anonymize
 from anonflow.criteria import verify
 from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.hierarchy import Hierarchy
 from anonflow.release import Certificate, Release, publish, read_release, write_release
 from anonflow.table import Schema, Table
 from tests.cases.releases import SCHEMA, people, released_like
@@ -262,3 +263,29 @@ def test_words_about_a_release_hold_no_value() -> None:
     release = publish(released_like(people(12), matches=ring(12, 3)), seed=1)
     assert repr(release) == "Release(12 rows, 4 columns)"
     assert repr(release.certificate) == "Certificate(k-regular, k=3, 12 rows, greedy)"
+
+
+def test_what_is_no_path_is_refused_in_words(tmp_path: Path) -> None:
+    """Wherever a file or a folder is named."""
+    table = Table(people(20), SCHEMA)
+    anonymization = anonymize(table, "mondrian", k=2)
+    release = anonymization.release(seed=2**127)
+    assert release.certificate is not None
+    tree = Hierarchy.from_nested({"*": {"A": ["a", "b"]}})
+    for number in (5, b"release.csv", None):
+        for name, call in (
+            ("release", release.write),
+            ("reading", read_release),
+            ("certificate", release.certificate.save),
+            ("its reading", Certificate.load),
+            ("hierarchy", tree.to_csv),
+            ("its reading", Hierarchy.from_csv),
+            ("schema", Schema.read),
+            ("table", lambda path: Table.read(path, table.schema)),
+            ("owner", lambda path: anonymization.release(seed=2**127, owner=path or 5)),
+        ):
+            with pytest.raises(ParameterError) as refused:
+                call(number)  # type: ignore[operator]
+            assert str(refused.value).startswith("a file is named by its path, not by a "), name
+    with pytest.raises(ParameterError, match="encoding is a text, not a int"):
+        Hierarchy.from_csv(tmp_path / "no.csv", encoding=5)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from hypothesis import given
 import anonflow as af
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.storage.pieces import Piece, read_piece, rewrite
-from anonflow.errors import AnonflowError, DataError, HierarchyError, SchemaError
+from anonflow.errors import AnonflowError, DataError, HierarchyError, ParameterError, SchemaError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table
 from anonflow.table.files.read import read_frame
@@ -395,12 +395,17 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     for ending in (".csv", ".parquet", ".xlsx"):
         with pytest.raises(DataError, match="cannot be opened: "):
             read_frame("n" * 5_000 + ending)
-    with pytest.raises(DataError, match="named by its path, not by a int"):
-        read_frame(5)  # type: ignore[arg-type]
     (tmp_path / "a.csv").write_text("a\n1\n")
     for name in ("delimiter", "encoding"):
-        with pytest.raises(DataError, match=f"{name} is a text, not a int"):
+        with pytest.raises(ParameterError, match=f"{name} is a text, not a int"):
             read_frame(tmp_path / "a.csv", **{name: 5})
+    for missing, text in (
+        (5, "a list of texts, not a int"),
+        ("NA", "a list of texts, not a str"),
+        ([5], "a text, not a int"),
+    ):
+        with pytest.raises(ParameterError, match=f"missing is {text}"):
+            read_frame(tmp_path / "a.csv", missing=missing)  # type: ignore[arg-type]
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(DataError, match="is not a file"):
         read_frame(tmp_path / "d.csv")

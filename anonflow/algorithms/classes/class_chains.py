@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.algorithms.method import Outcome, Partition, Progress
+from anonflow.algorithms.method import MOST_EFFORT, Outcome, Partition, Progress
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
 from anonflow.kernels.classes.class_chains import (
@@ -54,6 +54,7 @@ Rounds = Annotated[
     Option(
         "Rounds of chains",
         least=1,
+        most=MOST_EFFORT,
         sentence="Rounds of chains; in each, classes exchange records with others that are near.",
     ),
 ]
@@ -62,6 +63,7 @@ Kicks = Annotated[
     Option(
         "Kicks for each class",
         least=0,
+        most=MOST_EFFORT,
         sentence="Kicks for each class: near classes are made again at random; this takes longer and loses less.",
     ),
 ]

@@ -155,6 +155,7 @@ def diversify(
     diverse.facts["diversity"] = criterion
     settings = {"column": name, "w": w, "risk": risk, "seed": step.entropy, "way": way, **parameters}
     diverse.replay = partial(_replayed, anon, criterion, settings)
+    diverse.rerun = partial(_rerun, anon, criterion, settings)
     return diverse
 
 
@@ -163,6 +164,13 @@ def _replayed(
 ) -> Anonymization:
     """Return the step on a table with other sensitive values."""
     return diversify(anon.of_table(table), criterion, **settings)
+
+
+def _rerun(
+    anon: Anonymization, criterion: str, settings: Mapping[str, Any], seed: int | bytes | str | None
+) -> Anonymization:
+    """Return the method and the step with another seed."""
+    return diversify(anon.again(seed), criterion, **{**settings, "seed": seed})
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:

@@ -25,7 +25,7 @@ from anonflow.algorithms.freeform.two_phase_candidates import (
     nearness,
     sparse_matches,
 )
-from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Outcome, Partition
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.algorithms.threads import run_each
 from anonflow.errors import ParameterError
@@ -74,13 +74,13 @@ def two_phase(
     candidates: Annotated[int, Option("Near records", least=1)] = 32,
     pairs: Annotated[Literal["all", "sorted"], Option("Near records among")] = "all",
     improve: Annotated[Literal["chains", "reassign", "cycles", "both"], Option("Second phase")] = "chains",
-    rounds: Annotated[int, Option("Rounds of chains", least=0)] = 8,
-    kicks: Annotated[int, Option("Kicks for each record", least=0)] = 10,
+    rounds: Annotated[int, Option("Rounds of chains", least=0, most=MOST_EFFORT)] = 8,
+    kicks: Annotated[int, Option("Kicks for each record", least=0, most=MOST_EFFORT)] = 10,
     block: Annotated[int, Option("Records per block", least=2)] = 256,
-    passes: Annotated[int, Option("Passes at most", least=0)] = 60,
-    t: Annotated[int, Option("Labels before a trace", least=1)] = 2,
-    p: Annotated[int | None, Option("Labels in all", least=0)] = None,
-    restarts: Annotated[int, Option("Restarts", least=0)] = 20,
+    passes: Annotated[int, Option("Passes at most", least=0, most=MOST_EFFORT)] = 60,
+    t: Annotated[int, Option("Labels before a trace", least=1, most=MOST_EFFORT)] = 2,
+    p: Annotated[int | None, Option("Labels in all", least=0, most=10**9)] = None,
+    restarts: Annotated[int, Option("Restarts", least=0, most=MOST_EFFORT)] = 20,
     reciprocal: Reciprocal = False,
     threads: Annotated[int | None, Option("Threads", least=1, in_form=False)] = None,
 ) -> Outcome:

@@ -93,6 +93,8 @@ class RunResult:
         The owner's.
     without_pattern : int
         How many records are suppressed and follow no pattern.
+    undrawn : tuple of str
+        Criteria that were not checked: they need drawn rows, and this run is not drawn.
     """
 
     number: int
@@ -115,6 +117,7 @@ class RunResult:
     kind: str = "none"
     anonymization: Anonymization | None = field(default=None, repr=False)
     without_pattern: int = 0
+    undrawn: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -241,7 +244,10 @@ class RunReport:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the runs' numbers must be read with, a line each: rows that follow no pattern, and the loss and promise of diversity."""
+        """What the runs' numbers must be read with, a line each.
+
+        Rows that follow no pattern, the loss and promise of diversity, and criteria that a run without a draw leaves open.
+        """
         patterns = (
             f"{result.name}: {plural(result.without_pattern, 'row')} "
             + (
@@ -255,6 +261,11 @@ class RunReport:
         return (
             *patterns,
             *(f"{result.name}: {'. '.join(result.said)}" for result in self.results if result.said),
+            *(
+                f"{result.name}: not drawn, so not checked for {', '.join(result.undrawn)}"
+                for result in self.results
+                if result.undrawn
+            ),
         )
 
     def _verdict(self) -> str:

@@ -16,7 +16,7 @@ from anonflow.algorithms.anonymize import partition_rng, solve, within
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.registry import CRITERIA
-from anonflow.criteria.request import read_criteria
+from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, unforeseen
@@ -34,10 +34,20 @@ __all__ = [
     "match",
     "measure",
     "ready",
+    "without_draw",
 ]
 
 OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criterion.adds_up)
 """Criteria that are checked on the whole release, not partition by partition."""
+
+
+def without_draw(
+    criteria: Any, guarantee: str, matches: bool
+) -> tuple[list[CriterionRequest], tuple[str, ...]]:
+    """Return the criteria that can be checked without a draw, and the names of the others."""
+    requests = read_criteria(criteria, guarantee)
+    checked = [each for each in requests if not each.declared.needs_draw(matches)]
+    return checked, tuple(dict.fromkeys(each.name for each in requests if each not in checked))
 
 
 @dataclass(frozen=True)

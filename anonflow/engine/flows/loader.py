@@ -177,12 +177,13 @@ class _Checker:
         goal.check_pick(runs, diversify)
         if schema is not None:
             self._columns(schema, runs)
-        steps.check_verify(list(dict.fromkeys(planned.anonymize.method.name for planned in runs)))
         steps.check_measure()
         published = None if goal.is_open else self._published(publish, runs, matrix.values)
         drawn = goal.is_open or (
             published is not None and ("draw" in steps.settings or publish.table is not None)
         )
+        methods = list(dict.fromkeys(planned.anonymize.method.name for planned in runs))
+        steps.check_verify(methods, drawn or not runs)
         steps.check_attack(drawn or not runs, schema, None if table is None else table.source)
         self._paths(publish, table, schema, steps.settings.get("attack") or ())
         if "flow" in self.data:

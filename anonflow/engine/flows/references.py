@@ -12,6 +12,7 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_parameters, sensitive_column
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.guarantee import promises_matches
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError, ParameterError
@@ -100,17 +101,31 @@ def loss_problems(measure: str) -> list[tuple[str, str]]:
     return []
 
 
-def criterion_problem(criterion: Any, algorithm: str) -> str | None:
-    """Return the problem of a criterion for the release of a method; None if there is none."""
+def criterion_problem(criterion: Any, algorithm: str, draws: bool, diverse: bool) -> str | None:
+    """Return the problem of a criterion for a method in a flow; None if there is none.
+
+    Parameters
+    ----------
+    criterion : object
+    algorithm : str
+    draws : bool
+        Whether the flow draws a release.
+    diverse : bool
+        Whether it makes results diverse, so that their diversity needs no check of the rows.
+    """
     method = REGISTRY.get(algorithm)
     if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
         near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
         if near is not None:
             return f"unknown criterion {strict_yaml.shorten(criterion)} (did you mean {near!r}?)"
     try:
-        read_criteria([criterion], "covers" if method is None else method.guarantee)
+        requests = read_criteria([criterion], "covers" if method is None else method.guarantee)
     except AnonflowError as error:
         return error.problems[0]
+    matches = method is not None and promises_matches(method.guarantee) and not diverse
+    for each in requests:
+        if not draws and each.declared.needs_draw(matches):
+            return f"{each.name} is checked on drawn rows: add '- draw: {{}}', and with a matrix pick a run to publish"
     return None
 
 

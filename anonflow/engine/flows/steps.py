@@ -91,11 +91,11 @@ class Steps:
                 )
                 read[name] = []
 
-    def check_verify(self, methods: Sequence[str]) -> None:
-        """Check the criteria, for every method that is run."""
+    def check_verify(self, methods: Sequence[str], draws: bool) -> None:
+        """Check the criteria, for every method that is run, and that there is a release for those that need it."""
         for i, criterion in enumerate(self.settings.get("verify") or ()):
             for method in methods or [""]:
-                text = criterion_problem(criterion, method)
+                text = criterion_problem(criterion, method, draws, "diversify" in self.settings)
                 if text is not None:
                     self.problems.add((*self.place("verify"), i), text, value=True)
                     break

@@ -17,7 +17,7 @@ from typing import Any
 from anonflow.engine.owner.lock import locked
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.system import open_descriptor
-from anonflow.whole_file import OWNER_ONLY, missing_folders, remove_empty, write_whole
+from anonflow.whole_file import OWNER_ONLY, as_path, missing_folders, remove_empty, write_whole
 
 __all__ = ["OwnerFolder", "read_seed_file"]
 
@@ -43,7 +43,7 @@ class OwnerFolder:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._new_key: bytes | None = None
 
     @property

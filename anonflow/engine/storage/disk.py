@@ -34,7 +34,7 @@ from anonflow.engine.execution.plan import (
 )
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import OF_THE_WHOLE
+from anonflow.engine.execution.tasks import OF_THE_WHOLE, without_draw
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
@@ -392,14 +392,10 @@ class OnDisk:
         """Return the result with the cost and promise of its diversity, and with criteria that need more than partitions."""
         flow = self._flow
         findings = result.findings
+        undrawn: tuple[str, ...] = ()
         if result.problem is None and not flow.draws(run_plan.run):
-            later = flow.spec.steps.diversify is not None and totals.kind == "matches"
-            criteria = [
-                each
-                for each in read_criteria(flow.criteria, totals.guarantee)
-                # the values on a k-regular result's rows are known only after the draw
-                if each.name in OF_THE_WHOLE and not (later and each.declared.of_a_column)
-            ]
+            checked, undrawn = without_draw(flow.criteria, totals.guarantee, totals.kind == "matches")
+            criteria = [each for each in checked if each.name in OF_THE_WHOLE]
             if criteria:
                 findings += check_made(
                     self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
@@ -410,7 +406,11 @@ class OnDisk:
             if name in measures and utility.MEASURES[name].of_covers and totals.kind != "classes":
                 measures[name] = self._pairs(run_plan)
         return replace(
-            result, findings=findings, measures=measures, said=self._remarks.get(result.number, ())
+            result,
+            findings=findings,
+            undrawn=undrawn,
+            measures=measures,
+            said=self._remarks.get(result.number, ()),
         )
 
     def _pairs(self, run_plan: RunPlan) -> int:

@@ -16,7 +16,6 @@ from anonflow.algorithms.anonymize import Anonymization, assemble
 from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
@@ -30,6 +29,7 @@ from anonflow.engine.execution.tasks import (
     Matched,
     TaskSettings,
     measure,
+    without_draw,
 )
 from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
@@ -200,14 +200,14 @@ class InMemory:
         except InfeasibleError as error:
             return infeasible(run, error.message, table.n)
         findings = result.findings
+        undrawn: tuple[str, ...] = ()
         if not flow.draws(run):
-            criteria = read_criteria(flow.criteria, anonymization.guarantee)
+            criteria, undrawn = without_draw(
+                flow.criteria, anonymization.guarantee, anonymization.matches is not None
+            )
             whole = [each for each in criteria if more is not None or each.name in OF_THE_WHOLE]
             if more is not None:
-                # check everything again; the values on a k-regular result's rows are known only after the draw
-                drawn = anonymization.matches is not None
-                whole = [each for each in whole if not (drawn and each.declared.of_a_column)]
-                findings = ()
+                findings = ()  # everything is checked again
             if whole:
                 findings += verify(table, anonymization, whole, run.anonymize.k).findings
         names = flow.measures
@@ -222,6 +222,7 @@ class InMemory:
             result,
             guarantee=anonymization.guarantee,
             findings=findings,
+            undrawn=undrawn,
             measures={
                 key: own for name in names for key, own in utility.numbers_of_measure(name, measures).items()
             },

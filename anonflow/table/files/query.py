@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow.errors import DataError
+from anonflow.option import check_text
 from anonflow.table.arrow import plain_table
 from anonflow.table.files.read import exact_frame
+from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +44,8 @@ def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
         If duckdb is not installed, the file is missing or no database, the query is no single SELECT, or it fails: the
         error then has the kind of the problem, never the database's message, which may contain a value.
     """
-    name = fspath(database)
+    name = fspath(as_path(database))
+    check_text("the query", sql)
     import pyarrow as pa
 
     try:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError, setting
+from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
 from anonflow.table.files.csv_form import AUTO, CsvForm, form_of
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS, read_workbook
+from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,10 +105,10 @@ def read_frame(
     ------
     DataError
         If the file does not exist or is not what its name says, or a package that reads it is not installed.
+    ParameterError
+        If the path, the delimiter, the encoding or the missing texts have another type.
     """
-    if not isinstance(path, str | PathLike):
-        raise DataError(f"a file is named by its path, not by a {type(path).__name__}")
-    file = Path(path)
+    file = as_path(path)
     if is_parquet(file):
         return read_parquet(file, named=named)
     if is_csv(file):
@@ -141,7 +143,7 @@ def column_names(
     DataError
         As :func:`read_frame`.
     """
-    file = Path(path)
+    file = as_path(path)
     if is_parquet(file):
         return list(parquet_fields(file).names)
     if is_csv(file):
@@ -434,11 +436,11 @@ def csv_batches(
     import pyarrow as pa
     from pyarrow import csv
 
+    _must_exist(as_path(path))
     name = fspath(path)
-    _must_exist(Path(path))
-    for setting_name, text in (("delimiter", delimiter), ("encoding", encoding)):
-        if not isinstance(text, str):
-            raise DataError(f"{name}: {setting_name} is a text, not a {type(text).__name__}")
+    check_text("delimiter", delimiter)
+    check_text("encoding", encoding)
+    check_texts("missing", missing)
     if re.fullmatch(DELIMITER, delimiter) is None:
         raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
     if AUTO in (delimiter, encoding):
@@ -549,7 +551,9 @@ def csv_form(
     """
     import pyarrow as pa
 
-    _must_exist(Path(path))
+    _must_exist(as_path(path))
+    check_text("delimiter", delimiter)
+    check_text("encoding", encoding)
     try:
         with _unpacked(path, opener) as stream:
             return form_of(stream, delimiter, encoding)
