@@ -7,7 +7,7 @@ import pytest
 
 from anonflow.criteria import graph, max_flow
 from anonflow.criteria.evidence import collect, subject_of
-from anonflow.criteria.graph import consistency_graph, covered_pairs, merge
+from anonflow.criteria.graph import consistency_graph, covered_pairs, covering, merge
 from anonflow.criteria.verify import verify
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
@@ -167,3 +167,13 @@ def test_a_perfect_matching_is_found_where_a_flow_finds_one() -> None:
         seen.add(perfect)
     assert seen == {True, False}
     assert not max_flow.matched_all(np.zeros(0, int), np.zeros(0, int), 2)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_rows_that_cover_a_record_are_counted_in_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "_BLOCK", block)
+    records = coded([("numeric", 6), ("categorical", 3)], 40, 5, missing=0.1)
+    rows = Generalization.join_of(records, np.random.default_rng(1).integers(0, 40, (23, 2)))
+    counts = covering(records, rows)
+    assert counts.tolist() == adjacency(records, rows).sum(axis=1).tolist()
+    assert counts.min() < counts.max()
