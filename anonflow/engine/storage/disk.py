@@ -49,7 +49,7 @@ from anonflow.engine.storage.outline import Outline
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
-from anonflow.engine.storage.unit_layers import Units
+from anonflow.engine.storage.unit_labels import Units
 from anonflow.engine.storage.unit_rows import needed_columns, rows_of_units
 from anonflow.errors import DataError
 from anonflow.release import Earlier

@@ -15,7 +15,7 @@ from anonflow.engine.flows.spec import UnitsSpec
 from anonflow.engine.storage.pieces import Piece, held_table, read_piece
 from anonflow.engine.storage.scan import owner_hashes
 from anonflow.engine.storage.spill import Spill, deal, read_batch, write_batches
-from anonflow.engine.storage.unit_layers import refuse_many_rows
+from anonflow.engine.storage.unit_labels import refuse_many_rows
 from anonflow.table.files.read import exact_frame, has_wide
 from anonflow.table.per_unit import (
     check_recipes,
