@@ -7,8 +7,11 @@ import os
 import stat
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,7 @@ import pytest
 import anonflow as af
 from anonflow import datasets, engine
 from anonflow.engine.context import Session
-from anonflow.engine.execution import events, plan, tasks
+from anonflow.engine.execution import batches, events, plan, tasks
 from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.memory import InMemory
 from anonflow.engine.storage.scan import Coder
@@ -323,6 +326,50 @@ def test_a_bug_in_a_task_names_the_partition_and_no_value(
     assert "KeyError" in str(caught.value)
     assert "Athens" not in str(caught.value)
     assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
+
+
+def verifier_that(breaks: Callable[[int], bool], how: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The verifier, but for calls that a function chooses by the number of records and of calls before."""
+    real, calls = tasks.verify, []
+
+    def verifier(table: Any, *arguments: Any, **settings: Any) -> Any:
+        calls.append(table.n)
+        result = real(table, *arguments, **settings)
+        return how(result) if breaks(len(calls)) else result
+
+    return verifier
+
+
+def test_a_batch_that_fails_its_check_is_checked_by_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three partitions are one batch: the first call is about all, and of those after it the second fails."""
+
+    def failed(result: Any) -> Any:
+        return SimpleNamespace(
+            findings=tuple(replace(each, holds=False, failed=1) for each in result.findings)
+        )
+
+    monkeypatch.setattr(batches, "SHARE", 1.0)
+    monkeypatch.setattr(tasks, "verify", verifier_that(lambda call: call in (1, 3), failed))
+    report = engine.run(write_flow(tmp_path, steps="  - verify: [covers]\n", publish=""))
+    assert [finding.detail for finding in report.results[0].findings] == ["2 of 3 partitions"]
+    assert not report.ok
+
+
+def test_a_bug_of_the_verifier_names_the_partition_and_no_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(result: Any) -> Any:
+        raise KeyError("Athens")
+
+    monkeypatch.setattr(batches, "SHARE", 1.0)
+    monkeypatch.setattr(tasks, "verify", verifier_that(lambda call: call in (1, 3), broken))
+    with pytest.raises(AnonflowError) as caught:
+        engine.run(write_flow(tmp_path, steps="  - verify: [covers]\n", publish=""))
+    assert "partition 1 of run 'greedy k=3'" in str(caught.value)
+    assert "KeyError" in str(caught.value)
+    assert "Athens" not in str(caught.value)
 
 
 # ---------------------------------------------------------------------------- owner, seeds, replay

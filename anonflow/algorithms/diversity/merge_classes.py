@@ -19,8 +19,8 @@ MOST_TOLD = 0.1
 """How much an undivided node with children of other sizes may add to the probability of somebody's value."""
 
 NEAR = 3
-"""How often near unions are paired. Larger ones are paired at random, except where presence of values is all that is asked for:
-near ones lack the same shares, but soon have a rare value."""
+"""How often near unions are paired; larger ones are paired at random, because near ones lack the same shares. A criterion that asks
+only which values are present has near unions throughout: they soon have a rare value."""
 
 _DEALS = 2_000
 """Random deals of a node's values that measure this."""
@@ -54,8 +54,8 @@ def united(plan: Plan, boxes: State, counts: np.ndarray, target: Targets) -> np.
     an attacker who runs the method again. Where sizes differ, the smaller child is the likelier one: a node whose values,
     dealt at random, would tell more than `MOST_TOLD` by staying whole stays whole in any case.
     """
-    always = all(each.of_presence for each in target.each)
-    members, below = _tree(plan, boxes, counts.sum(axis=1) // len(target.each), always)
+    of_presence = all(each.of_presence for each in target.each)
+    members, below = _tree(plan, boxes, counts.sum(axis=1) // len(target.each), of_presence)
     tallies = np.array([counts[each].sum(axis=0) for each in members])
     size = tallies.sum(axis=1) // len(target.each)
     diverse = target.gaps(tallies) == 0
@@ -111,11 +111,11 @@ def _deals(counts: np.ndarray, size: np.ndarray, target: Targets) -> list[np.nda
 
 
 def _tree(
-    plan: Plan, boxes: State, size: np.ndarray, always: bool
+    plan: Plan, boxes: State, size: np.ndarray, of_presence: bool
 ) -> tuple[list[np.ndarray], list[list[int]]]:
     """Return the classes of each node, and its children: b classes first, the root last.
 
-    Near unions are paired, `always` or in the first `NEAR` rounds.
+    Near unions are paired: in the first `NEAR` rounds, or in all where the target asks for the presence of values.
     """
     b = len(size)
     members = [np.array([at]) for at in range(b)]
@@ -124,7 +124,7 @@ def _tree(
     state = take(boxes, np.arange(b))
     height = 0
     while len(level) > 1:
-        groups = _pairs(plan, state, size, always or height < NEAR)
+        groups = _pairs(plan, state, size, of_presence or height < NEAR)
         following = []
         for first, *others in groups:
             children = [level[first], *(level[other] for other in others)]

@@ -1483,3 +1483,16 @@ def test_suppressed_rows_of_one_person_are_hidden_in_pieces(tmp_path: Path) -> N
     hidden = (cells[["age", "city", "zip", "job"]] == "*").all(axis=1)
     assert hidden.sum() == report.results[0].suppressed
     assert (cells[hidden] == "*").all(axis=None)
+
+
+@pytest.mark.parametrize("on_network", [False, True])
+def test_rows_are_written_into_an_array_in_any_order(tmp_path: Path, on_network: bool) -> None:
+    path, whole = str(tmp_path / "array.npy"), np.arange(12, dtype=np.int32).reshape(6, 2)
+    arrays.create_array(path, whole.shape, np.int32)
+    for start, stop in ((4, 6), (0, 1), (1, 1), (1, 4)):
+        arrays.write_rows(path, start, whole[start:stop], on_network=on_network)
+    np.testing.assert_array_equal(arrays.mapped(path), whole)
+    for wrong in (whole[:3].astype(np.int64), whole[:3, :1], np.zeros((7, 2), np.int32)):
+        with pytest.raises(ValueError, match="are none of an array"):
+            arrays.write_rows(path, 0, wrong, on_network=on_network)
+    np.testing.assert_array_equal(arrays.mapped(path), whole)
