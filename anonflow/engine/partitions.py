@@ -135,14 +135,16 @@ class Partitions:
                 self._finish(run_plan, at_once=False)
         combining += time.perf_counter() - start
         session.seconds["anonymize"], session.seconds["combine"] = seconds, combining
-        for step in STEPS:
-            session.seconds[step] = sum(totals.steps.get(step, 0.0) for totals in self.totals.values())
+        session.seconds |= dict.fromkeys(STEPS, 0.0)
+        for totals in self.totals.values():
+            for step, step_seconds in totals.steps.items():
+                session.seconds[step] = session.seconds.get(step, 0.0) + step_seconds
         return [self._results[run.number] for run in session.flow.runs]
 
     def _calls(self) -> Iterator[Call]:
         session = self._session
         settings = {
-            run_plan.run.number: settings_of(session.flow, run_plan.run, session.seed)
+            run_plan.run.number: settings_of(session.flow, run_plan, session.seed)
             for run_plan in self._plan.runs
         }
         if session.scheduler == "threads":
@@ -235,20 +237,18 @@ class Partitions:
             return
         if at_once and self._storage.needs_workers(run_plan):
             return
+        totals = self.totals[number]
         try:
-            self.totals[number] = self._storage.diversified(
-                self._executor, run_plan, self.totals[number], self._shared
-            )
+            sentences = totals.of_diversity(run_plan.diversity, self._table.domains)
         except InfeasibleError as error:
             self._tell(infeasible(run_plan.run, error.message, self._plan.n))
             return
-        totals = self.totals[number]
         calls = self._storage.class_calls(run_plan, self._by_class, totals.ready)
         if len(calls) == 1:
             sums = [calls[0].done(totals.ready)]  # in this process, if it needs no worker
         else:
             sums = self._executor.all(calls, totals.ready)
-        result = result_of(totals, self._table.domains, self._plan.n, sums)
+        result = replace(result_of(totals, self._table.domains, self._plan.n, sums), said=sentences)
         self._tell(self._storage.completed(run_plan, totals, result))
 
     def _tell(self, result: RunResult) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+from anonflow.algorithms.diversity.target import Targets
 from anonflow.engine import publish
 from anonflow.engine.context import Session
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
@@ -140,6 +141,7 @@ class _Runner:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.compiles = False
+        self.targets: Targets | None = None
 
     def run(self) -> RunReport:
         session = self.session
@@ -165,7 +167,7 @@ class _Runner:
         ):
             table = session.step("load", lambda: storage.load(executor))
             session.tell_about(table.unnamed, table.dropped, table.filtered)
-            storage.refuse_early()
+            self.targets = storage.refuse_early()
             if flow.spec.steps.attack:
                 with session.fingerprint.others_read():
                     check_registers(flow)
@@ -255,13 +257,13 @@ class _Runner:
     def _warm_up(self, table: Described, plan: FlowPlan) -> None:
         """Compile on a few records, so that the methods' seconds do not include compilation."""
         for settings, method_plan in first_of_each_method(self.session.flow, plan, self.session.seed):
-            _, few = method_plan.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
+            _, few, _ = method_plan.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
             match(settings, few, 0)
             self.session.events.check()
 
     def _plan(self, storage: Storage, table: Described) -> FlowPlan:
         """Return orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
-        plan = plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
+        plan = plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order, self.targets)
         named = self.session.flow.spec.run.memory
         allowed = "this machine has" if named is None else f"run: memory: {named} allows"
         refuse_large_partitions(plan, table.domains, self._memory, allowed)

@@ -106,9 +106,6 @@ class Simulated(OnDisk):
     def completed(self, item: Any, totals: Any, result: Any) -> Any:
         return result
 
-    def diversified(self, executor: Any, item: Any, totals: Any, shared: Any) -> Any:
-        return totals
-
     def class_calls(self, item: Any, names: Sequence[str], ready: Any) -> list[Call]:
         return [Call(utility.class_sums, ({name: [self.last.classes[name][0]] for name in names},))]
 

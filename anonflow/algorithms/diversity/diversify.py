@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import Anonymization, solve
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
@@ -39,15 +39,17 @@ from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
-    "blind_rows",
     "check_blind",
     "compared",
+    "diverse_part",
     "diversify",
     "diversity_rng",
     "promise_in_words",
+    "refuse_all_suppressed",
     "refuse_beyond",
     "refuse_suppressed",
     "suppressed_in_words",
+    "with_diverse_parts",
 ]
 
 STEP = 2
@@ -132,6 +134,38 @@ def diversify(
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"diversify takes an Anonymization, not a {type(anon).__name__}")
+    return with_diverse_parts(
+        anon, None, criterion, column=column, w=w, risk=risk, seed=seed, way=way, **parameters
+    )
+
+
+def with_diverse_parts(
+    anon: Anonymization,
+    parts: Sequence[Diverse] | None,
+    criterion: str,
+    *,
+    column: str | None,
+    w: float,
+    risk: float,
+    seed: int | None,
+    way: str,
+    **parameters: float | None,
+) -> Anonymization:
+    """Return :func:`diversify` where the outcome of every partition is there already.
+
+    Parameters
+    ----------
+    anon : Anonymization
+    parts : sequence of Diverse or None
+        Of :func:`diverse_part`, in the order of the partitions; None: they are computed here.
+    criterion, column, w, risk, seed, way, **parameters
+        As :func:`diversify` takes them.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`diversify`.
+    """
     for name, share in (("w", w), ("risk", risk)):
         good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
         if not good or (name == "risk" and share == 1):
@@ -148,7 +182,7 @@ def diversify(
     DIVERSITIES[criterion].target.check_k(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
     step = _TableDiversification(anon, [*earlier, mine], float(risk), seed, way)
-    diverse = step.run()
+    diverse = step.run(parts)
     _check_limits(anon, diverse)
     diverse.parameters["diversify"] = mine
     diverse.parameters["diversified"] = [*earlier, mine]
@@ -173,18 +207,49 @@ def _rerun(
     return diversify(anon.again(seed), criterion, **{**settings, "seed": seed})
 
 
-def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
-    """Return the generator for the diversification of one partition; it depends on its arguments alone.
+def diverse_part(
+    records: Records,
+    number: int,
+    outcome: Outcome,
+    values: np.ndarray,
+    request: Request,
+    entropy: int,
+) -> Diverse:
+    """Make a method's outcome of one partition diverse; all drivers call this function, here and on a cluster.
 
     Parameters
     ----------
+    records : Records
+        P records, as the method saw them: with their boundaries, or without.
+    number : int
+        Of the partition.
+    outcome, values, request
+        As :func:`~anonflow.algorithms.diversity.within_partition.diverse_partition` takes them.
     entropy : int
         The run's seed.
-    partition : int
-        The partition's number; -1 for steps on the whole table.
-    records : Records
-        Its records, which the stream depends on, too.
+
+    Raises
+    ------
+    InfeasibleError
+        As that function.
     """
+    generalization, matches = outcome.generalization, outcome.matches
+    if matches is not None:
+        width = max(1, int((matches >= 0).sum(axis=1).max(initial=1)))
+        matches = matches[:, :width].astype(np.int32)
+    plain = Generalization(records.domains, generalization.lo, generalization.hi, generalization.bits)
+    part = Partition(records, request.loss, diversity_rng(entropy, number, records))
+    in_form = replace(
+        outcome,
+        generalization=plain.with_suppressed(outcome.suppressed),
+        matches=matches,
+        facts={},
+    )
+    return diverse_partition(part, in_form, values, request)
+
+
+def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
+    """Return the generator for one partition, -1 for the whole table; it depends on its arguments alone."""
     own = derived_seed(derived_seed(entropy, "diversify"), f"records {records.fingerprint()}")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
@@ -213,47 +278,40 @@ def refuse_suppressed(hidden: np.ndarray, k: int, targets: Targets) -> None:
         )
 
 
-def blind_rows(targets: Targets, k: int, n: int, risk: float) -> int:
-    """Return how many rows list each person in the blind way.
+def refuse_all_suppressed(suppressed: int, n: int) -> None:
+    """Refuse a result in which every record is suppressed.
 
     Raises
     ------
-    ParameterError
-        If no risk is left.
     InfeasibleError
-        If no number of rows is enough.
+        If so many of n records are.
     """
-    if not risk:
-        raise ParameterError("the way blind always leaves a risk; set `risk` above 0", subject="diversify")
-    rows = targets.rows_needed(k, n, risk)
-    if rows is None:
+    if suppressed == n:
         raise InfeasibleError(
-            "no number of rows is enough with the way blind; do without blind, or ask for less diversity",
+            "every record would have to be suppressed; ask for less diversity, use larger partitions, "
+            "or allow wider generalizations",
             subject="diversify",
         )
-    return rows
 
 
-def check_blind(refused: np.ndarray, risk: float, rows: int) -> None:
-    """Refuse the blind way where too many throwaway draws of the whole table fail.
+def check_blind(refused: np.ndarray, request: Request) -> None:
+    """Refuse the way blind where too many throwaway draws of the whole table fail.
 
     Parameters
     ----------
     refused : numpy.ndarray, shape (draws,), bool
-    risk : float
-    rows : int
-        That list everybody.
+    request : Request
 
     Raises
     ------
     InfeasibleError
         If so many were refused that the risk is higher.
     """
-    if refusal_at_least(int(refused.sum()), len(refused)) <= risk:
+    if refusal_at_least(int(refused.sum()), len(refused)) <= request.risk:
         return
     raise InfeasibleError(
         f"{int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
-        f"{rows:,} rows for each person, because values follow the quasi-identifiers; "
+        f"{request.rows:,} rows for each person, because values follow the quasi-identifiers; "
         "use the way classes, or ask for less diversity",
         subject="diversify",
     )
@@ -387,44 +445,34 @@ class _TableDiversification:
         self.zones = kept_apart(self.records)
         self.loss = str(anon.parameters.get("loss", "ncp"))
         self.targets, self.values = targets_of(anon.table, requested)
-        rows = anon.k
-        if way == "blind":
-            if anon.matches is None and anon.classes is None:
-                raise ParameterError(
-                    "the way blind needs a method with matches or classes; use the way classes",
-                    subject="diversify",
-                )
-            rows = blind_rows(self.targets, anon.k, anon.n, risk)
-        options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
-
-        def rematch(part: Partition, k: int) -> Outcome:
-            return solve(
-                anon.algorithm, part.records, k, self.loss, part.rng, options, sensitive=part.sensitive
+        if way == "blind" and anon.matches is None and anon.classes is None:
+            raise ParameterError(
+                "the way blind needs a method with matches or classes; use the way classes",
+                subject="diversify",
             )
+        method = anon.algorithm.name, self.loss, anon.parameters
+        self.request = Request.of(self.targets, anon.n, anon.k, method, way, risk)
 
-        apart, again = anon.algorithm.hides, anon.algorithm.is_diverse(options)
-        self.request = Request(self.targets, anon.n, anon.k, risk, way, rows, rematch, apart, again)
-
-    def run(self) -> Anonymization:
+    def run(self, parts: Sequence[Diverse] | None) -> Anonymization:
         labels = self._labels()
         if self.anon.matches is None and labels is None:
             return self._of_covers()
         index = self._index()
-        parts = [
-            Partition(mine := self.records.take(at), self.loss, diversity_rng(self.entropy, number, mine))
-            for number, at in enumerate(index)
-        ]
-        values = [self.values[at] for at in index]
-        outcomes = [self._outcome(at, labels) for at in index]
-        diverse = [
-            diverse_partition(part, outcome, own, self.request)
-            for part, outcome, own in zip(parts, outcomes, values, strict=True)
-        ]
+        if parts is None:
+            parts = [
+                diverse_part(
+                    self.records.take(at),
+                    number,
+                    self._outcome(at, labels),
+                    self.values[at],
+                    self.request,
+                    self.entropy,
+                )
+                for number, at in enumerate(index)
+            ]
         if self.way == "blind":
-            check_blind(
-                np.logical_or.reduce([each.refused for each in diverse]), self.risk, self.request.rows
-            )
-        return self._assembled(index, diverse)
+            check_blind(np.logical_or.reduce([part.refused for part in parts]), self.request)
+        return self._assembled(index, parts)
 
     def _index(self) -> Sequence[np.ndarray]:
         if self.anon.partitions is not None and (
@@ -447,23 +495,13 @@ class _TableDiversification:
         """Return the method's outcome of a partition."""
         anon = self.anon
         generalization, suppressed = anon.generalization.take(at), anon.suppressed[at]
-        generalization = Generalization(
-            self.records.domains, generalization.lo, generalization.hi, generalization.bits
-        )
         if anon.matches is None:
             return Outcome(
                 generalization, classes=None if labels is None else labels[at], suppressed=suppressed
             )
-        place = np.full(anon.n, -1, np.int32)
+        place = np.full(anon.n + 1, -1, np.int32)  # the last one is that of -1, no match
         place[at] = np.arange(len(at), dtype=np.int32)
-        mine = anon.matches[at]
-        width = max(1, int((mine >= 0).sum(axis=1).max(initial=1)))
-        mine = mine[:, :width]
-        return Outcome(
-            generalization,
-            matches=np.where(mine >= 0, place[mine], -1).astype(np.int32),
-            suppressed=suppressed,
-        )
+        return Outcome(generalization, matches=place[anon.matches[at]], suppressed=suppressed)
 
     # ------------------------------------------------------------------------------------ refusals
 
@@ -496,12 +534,7 @@ class _TableDiversification:
             anon.k,
             self.targets,
         )
-        if suppressed.all():
-            raise InfeasibleError(
-                "every record would have to be suppressed; ask for less diversity, use larger partitions, "
-                "or allow wider generalizations",
-                subject="diversify",
-            )
+        refuse_all_suppressed(int(suppressed.sum()), n)
         if matches is not None:
             matches[suppressed] = -1
             matches[suppressed, 0] = np.flatnonzero(suppressed)

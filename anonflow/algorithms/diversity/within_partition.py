@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from anonflow.algorithms.anonymize import solve
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.merge_classes import united
 from anonflow.algorithms.diversity.refusal import draws_for, throwaway_draws
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets
-from anonflow.algorithms.method import Outcome, Partition
-from anonflow.errors import InfeasibleError
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import State, take
@@ -25,12 +29,10 @@ __all__ = ["WAYS", "Diverse", "Request", "diverse_partition"]
 WAYS = ("classes", "blind")
 """How a graph is made diverse: everybody becomes part of a class, or gets more rows."""
 
-Rematch = Callable[[Partition, int], Outcome]
-
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The request for every partition of a table.
+    """The request for every partition of a method's result.
 
     Attributes
     ----------
@@ -39,33 +41,97 @@ class Request:
     n : int
         Records of the whole table.
     k : int
-    risk : float
-        Of the blind way: that a draw from the whole table is refused.
+    algorithm, loss : str
+        The method, which may run again, and its measure.
+    options : mapping
+        Of the method; others are ignored.
     way : {"classes", "blind"}
+    risk : float
+        Of the way blind: that a draw from the whole table is refused.
     rows : int
-        Of the blind way: how many rows list each person.
-    rematch : callable
-        The method: ``rematch(partition, k)`` is its outcome.
-    keep_apart : bool
-        Whether classes may not be united (pattern-guided: a union might follow no pattern): those that lack diversity are suppressed.
-    again : bool
-        Whether the method keeps diversity itself: it runs again, with the sensitive values. What still lacks it is united.
+        Of the way blind: how many rows list each person; else k.
     """
 
     targets: Targets
     n: int
     k: int
-    risk: float
+    algorithm: str
+    loss: str
+    options: Mapping[str, Any]
     way: str
+    risk: float
     rows: int
-    rematch: Rematch
-    keep_apart: bool = False
-    again: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        targets: Targets,
+        n: int,
+        k: int,
+        method: tuple[str, str, Mapping[str, Any]],
+        way: str,
+        risk: float,
+    ) -> Request:
+        """Return the request with the number of rows that the way blind needs; `method` is a name, its loss and options.
+
+        Raises
+        ------
+        ParameterError, InfeasibleError
+            If the way blind is impossible.
+        """
+        return cls(
+            targets, n, k, *method, way, risk, _blind_rows(targets, k, n, risk) if way == "blind" else k
+        )
+
+    @cached_property
+    def method(self) -> Algorithm:
+        """The method."""
+        return algorithm_named(self.algorithm)
+
+    @cached_property
+    def own_options(self) -> dict[str, Any]:
+        """The options that the method has."""
+        return {name: self.options[name] for name in self.method.options if name in self.options}
+
+    @property
+    def keep_apart(self) -> bool:
+        """Whether classes may not be united (pattern-guided: a union might follow no pattern): those that lack diversity are suppressed."""
+        return self.method.hides
+
+    @property
+    def again(self) -> bool:
+        """Whether the method keeps diversity itself: it runs again, with the sensitive values. What still lacks it is united."""
+        return self.method.is_diverse(self.own_options)
+
+    def rematch(self, part: Partition, k: int) -> Outcome:
+        """Return the method's outcome of a partition with another k, or with sensitive values.
+
+        Raises
+        ------
+        InfeasibleError
+            If there is none.
+        """
+        return solve(
+            self.method, part.records, k, self.loss, part.rng, self.own_options, sensitive=part.sensitive
+        )
 
     @property
     def draws(self) -> int:
         """Throwaway draws that bound the refusal rate: if none fails, it is below the risk."""
         return draws_for(self.risk) if self.way == "blind" else 1
+
+
+def _blind_rows(targets: Targets, k: int, n: int, risk: float) -> int:
+    """Return how many rows list each person in the way blind."""
+    if not risk:
+        raise ParameterError("the way blind always leaves a risk; set `risk` above 0", subject="diversify")
+    rows = targets.rows_needed(k, n, risk)
+    if rows is None:
+        raise InfeasibleError(
+            "no number of rows is enough with the way blind; do without blind, or ask for less diversity",
+            subject="diversify",
+        )
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
+from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, TaskSettings
 from anonflow.loss import record_costs
 from anonflow.partition import Cuts
@@ -34,12 +35,12 @@ __all__ = [
     "Tally",
     "added",
     "batches_of",
-    "done_of",
     "folded",
     "joined",
     "solve_batch",
     "summary_of",
     "tallied",
+    "values_of_parts",
 ]
 
 ROWS = 1 << 16
@@ -108,8 +109,8 @@ def batches_of(cuts: Cuts, n: int) -> Iterator[Batch]:
 class Rows(Protocol):
     """Rows of an order, which a task loads: its part of a table."""
 
-    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Return their positions in the table, and the records.
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
+        """Return their positions in the table, the records, and their values that must be diverse, if any must.
 
         Raises
         ------
@@ -126,7 +127,7 @@ class Results(Protocol):
         """Partition -> its result from an earlier run."""
 
     def keep(self, results: Mapping[int, Matched]) -> Any:
-        """Store the results of partitions; return the key by which they are read again.
+        """Store the results of partitions, those that are not there yet; return the key by which they are read again.
 
         Raises
         ------
@@ -148,9 +149,14 @@ class Place(Protocol):
     """The store of the results of a run."""
 
     def open(
-        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+        self,
+        settings: TaskSettings,
+        batch: Batch,
+        domains: tuple[Domain, ...],
+        parts: Sequence[Records],
+        values: Sequence[np.ndarray] | None,
     ) -> Results:
-        """Return the results of a batch, whose partitions have these records."""
+        """Return the results of a batch, whose partitions have these records, and these values if they must be diverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,6 +289,8 @@ class BatchDone:
         The most bytes that the worker has used so far.
     without_pattern : int
         Suppressed records that follow no pattern, provided that at least k of the table are suppressed.
+    diverse : DiverseSums or None
+        Of partitions that were made diverse.
     """
 
     records: np.ndarray
@@ -299,6 +307,7 @@ class BatchDone:
     resumed: int
     memory: int
     without_pattern: int = 0
+    diverse: DiverseSums | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +331,7 @@ class BatchFailed:
 def solve_batch(
     shared: Shared, settings: TaskSettings, batch: Batch, rows: Rows, place: Place
 ) -> BatchDone | BatchFailed:
-    """Match, verify and measure the partitions of a batch, and keep the results.
+    """Match the partitions of a batch, make them diverse where that is asked for, verify and measure them, and keep the results.
 
     Parameters
     ----------
@@ -342,80 +351,84 @@ def solve_batch(
     AnonflowError, OSError
         If rows cannot be read, or results cannot be kept.
     """
-    positions, records = rows.load(shared.domains)
+    positions, records, values = rows.load(shared.domains)
     parts = [records.take(at) for at in batch.parts]
-    place_of_batch = place.open(settings, batch, shared.domains, parts)
+    part_values = values_of_parts(settings, batch, values)
+    place_of_batch = place.open(settings, batch, shared.domains, parts, part_values)
     resumed = place_of_batch.resumed
     results: dict[int, Matched] = {}
     failed: list[tuple[int, Failed]] = []
-    for number, part in enumerate(parts, batch.first):
+    for at, part in enumerate(parts):
+        number = batch.first + at
         result = resumed[number] if number in resumed else tasks.match(settings, part, number)
+        if isinstance(result, Matched) and part_values is not None and result.diverse is None:
+            results[number] = result
+            result = tasks.diversify(settings, part, part_values[at], number, result)
         if isinstance(result, Failed):
             failed.append((number, result))
         else:
             results[number] = result
     if failed:
         return BatchFailed(tuple(failed), place_of_batch.keep(results), peak_memory())
-    return done_of(shared, settings, batch, positions, records, results, place_of_batch, keep=True)
+    return _done(shared, settings, batch, positions, records, values, results, place_of_batch)
 
 
-def done_of(
+def values_of_parts(
+    settings: TaskSettings, batch: Batch, values: np.ndarray | None
+) -> list[np.ndarray] | None:
+    """Return the values of each partition's records that must be diverse; None if a run's partitions need not be."""
+    if settings.diversity is None or values is None:
+        return None
+    return [values[at] for at in batch.parts]
+
+
+def _done(
     shared: Shared,
     settings: TaskSettings,
     batch: Batch,
     positions: np.ndarray,
     records: Records,
+    values: np.ndarray | None,
     results: Mapping[int, Matched],
     place: Results,
-    *,
-    keep: bool,
 ) -> BatchDone | BatchFailed:
-    """Verify and measure a batch in which all partitions have a result; store everything that a release needs.
-
-    Parameters
-    ----------
-    shared : Shared
-    settings : TaskSettings
-    batch : Batch
-    positions : numpy.ndarray, shape (m,), int64
-        Of the batch's rows in the table.
-    records : Records
-        The batch's.
-    results : mapping
-        Partition -> its result, in order.
-    place : Results
-    keep : bool
-        Whether the results are to be stored, too.
-
-    Raises
-    ------
-    AnonflowError, OSError
-        If a part cannot be stored.
-    """
-    outcomes = [result.outcome for result in results.values()]
+    """Verify and measure a batch in which all partitions have a result; store everything that a release needs."""
+    matched = list(results.values())
+    outcomes = [result.last for result in matched]
     whole, left = joined(batch, records, outcomes)
     start = time.perf_counter()
     tallies, failed = _verified(settings, batch, records, whole, outcomes)
     if failed:
         broken = dict(failed)
         sound = {number: result for number, result in results.items() if number not in broken}
-        return BatchFailed(failed, place.keep(sound) if keep else None, peak_memory())
+        return BatchFailed(failed, place.keep(sound), peak_memory())
     verified = time.perf_counter()
-    kept = place.keep(results) if keep else None
+    kept = place.keep(results)
     measured = tasks.measure(records, whole)
     summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
     costs = record_costs(whole.generalization, "ncp")
-    seconds = np.array([result.seconds for result in results.values()])
-    new = np.array([number not in place.resumed for number in results])
-    steps = {
-        "match": float(seconds[new].sum()) if keep else 0.0,
-        "verify": verified - start,
-        "measure": time.perf_counter() - verified,
-    }
+    diverse = None
+    steps = {"match": sum(result.seconds for p, result in results.items() if p not in place.resumed)}
+    if settings.diversity is not None and values is not None:
+        steps["diversify"] = sum(
+            result.diversify_seconds
+            for p, result in results.items()
+            if p not in place.resumed or place.resumed[p].diverse is None
+        )
+        diverse = DiverseSums.of(
+            settings.diversity,
+            settings.boundaries,
+            records,
+            values,
+            [result.diverse for result in matched if result.diverse is not None],
+            joined(batch, records, [result.outcome for result in matched])[0],
+            whole,
+        )
+    steps |= {"verify": verified - start, "measure": time.perf_counter() - verified}
     count = algorithm_named(settings.algorithm).without_pattern
     return BatchDone(
         np.array([len(at) for at in batch.parts]),
-        seconds,
+        np.array([result.seconds + result.diversify_seconds for result in matched]),
         np.array([costs[at].mean() for at in batch.parts]),
         steps,
         tallies,
@@ -425,9 +438,10 @@ def done_of(
         0 if left is None else left.generalization.n,
         kept,
         place.put(positions, whole, summary.classes),
-        int((~new).sum()) if keep else 0,
+        sum(p in place.resumed for p in results),
         peak_memory(),
         0 if count is None else count(records, whole.suppressed, settings.options),
+        diverse,
     )
 
 

@@ -10,13 +10,16 @@ import numpy as np
 
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k
-from anonflow.algorithms.diversity.target import DIVERSITIES, check_diversity
+from anonflow.algorithms.diversity.target import DIVERSITIES, Targets, sensitive_column, targets_of
+from anonflow.algorithms.diversity.within_partition import Request
 from anonflow.criteria.classes import UNIQUENESS, check_uniqueness
+from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.engine.execution.batches import Batch, Rows, batches_of
 from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.loss import measure_named
 from anonflow.partition import Cuts
 from anonflow.table import Domain, Records, Table
 from anonflow.table.sampling_weights import WeightSummary
@@ -84,18 +87,21 @@ class BoundaryClasses:
 
 @dataclass(frozen=True, eq=False)
 class RunPlan:
-    """A run, the order that its partitions are cut along, and the cuts.
+    """A run, the order that its partitions are cut along, the cuts, and the diversity of each partition.
 
     Attributes
     ----------
     run : Run
     order : Order
     cuts : Cuts
+    diversity : Request or None
+        None where none is asked for, or where the whole table is made diverse at once: covers reach across partitions.
     """
 
     run: Run
     order: Order
     cuts: Cuts
+    diversity: Request | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +134,13 @@ class FlowPlan:
                 yield run_plan, batch
 
 
-def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str, bool], Order]) -> FlowPlan:
+def plan_flow(
+    flow: Flow,
+    n: int,
+    classes: BoundaryClasses,
+    order: Callable[[str, bool], Order],
+    targets: Targets | None = None,
+) -> FlowPlan:
     """Sort and cut the table: each order once, for all runs that use it.
 
     Parameters
@@ -139,11 +151,13 @@ def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str
     classes : BoundaryClasses
     order : callable
         Name, and whether boundary classes stand one after the other in it -> order.
+    targets : Targets, optional
+        Of the flow's diversity.
 
     Raises
     ------
     ParameterError
-        If a partition size does not go with a k.
+        If a partition size does not go with a k, or the way blind is impossible.
     InfeasibleError
         If the flow has a single run, and no partition can meet it.
     """
@@ -152,6 +166,7 @@ def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str
     for run in flow.runs:
         try:
             cuts = cuts_of(run, n, classes)
+            diversity = _diversity_of(flow, run, n, targets)
         except InfeasibleError as error:
             if len(flow.runs) == 1:
                 raise
@@ -160,8 +175,17 @@ def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str
         name = run.partition.order, run.anonymize.boundaries and bool(classes.names)
         if name not in orders:
             orders[name] = order(*name)
-        runs.append(RunPlan(run, orders[name], cuts))
+        runs.append(RunPlan(run, orders[name], cuts, diversity))
     return FlowPlan(n, tuple(runs), problems)
+
+
+def _diversity_of(flow: Flow, run: Run, n: int, targets: Targets | None) -> Request | None:
+    """Return the diversity of each partition of a run."""
+    step, spec = flow.spec.steps.diversify, run.anonymize
+    if step is None or targets is None or CRITERIA[spec.method.guarantee].of_covers:
+        return None
+    method = spec.algorithm, measure_named(spec.loss), spec.options
+    return Request.of(targets, n, spec.k, method, step.way, float(step.risk))
 
 
 def why_not(run: Run, records: Records) -> str | None:
@@ -207,8 +231,14 @@ def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
     return partitions.cut_classes(whole, (), size, k)
 
 
-def refuse_early(flow: Flow, table: Table) -> None:
+def refuse_early(flow: Flow, table: Table) -> tuple[Targets, np.ndarray] | None:
     """Refuse a diversity that not even the whole table has, and invalid weights, before any work.
+
+    Returns
+    -------
+    targets : Targets
+    values : numpy.ndarray, shape (n, 1), int64
+        As :func:`anonflow.algorithms.diversity.target.targets_of` gives them; None without diversity.
 
     Raises
     ------
@@ -222,9 +252,12 @@ def refuse_early(flow: Flow, table: Table) -> None:
     """
     check_weights(flow, None if table.weights is None else WeightSummary.of(table.weights))
     more = flow.spec.steps.diversify
-    if more is not None:
-        target = check_diversity(table, more.criterion, more.column, **more.needed)
-        refuse_many_values(flow, str(more.column or table.sensitive[0]), len(target.overall))
+    if more is None:
+        return None
+    column = sensitive_column(more.column, table.sensitive, table.other_columns)
+    targets, values = targets_of(table, [{"criterion": more.criterion, "column": column, **more.needed}])
+    refuse_many_values(flow, column, targets.size)
+    return targets, values
 
 
 def refuse_large_partitions(plan: FlowPlan, domains: Sequence[Domain], memory: int, allowed: str) -> None:
@@ -301,13 +334,14 @@ def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple
     first: dict[tuple[str, str], tuple[TaskSettings, RunPlan]] = {}
     for run_plan in plan.runs:
         key = (run_plan.run.anonymize.algorithm, run_plan.run.anonymize.loss)
-        first.setdefault(key, (settings_of(flow, run_plan.run, entropy), run_plan))
+        first.setdefault(key, (settings_of(flow, run_plan, entropy), run_plan))
     return list(first.values())
 
 
-def settings_of(flow: Flow, run: Run, entropy: int) -> TaskSettings:
+def settings_of(flow: Flow, run_plan: RunPlan, entropy: int) -> TaskSettings:
     """Return the settings of a run's tasks."""
-    spec = run.anonymize
+    spec = run_plan.run.anonymize
     return TaskSettings(
-        run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries
-    )
+        run_plan.run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy,
+        spec.boundaries, diversity=run_plan.diversity,
+    )  # fmt: skip

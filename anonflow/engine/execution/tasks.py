@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 
 from anonflow import loss
 from anonflow.algorithms.anonymize import partition_rng, solve, within
+from anonflow.algorithms.diversity.diversify import diverse_part
+from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.registry import CRITERIA
@@ -20,6 +22,7 @@ from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, unforeseen
+from anonflow.partition import unbounded
 from anonflow.table import Column, Records, Schema, Table
 
 __all__ = [
@@ -30,6 +33,7 @@ __all__ = [
     "TaskSettings",
     "bug",
     "check",
+    "diversify",
     "given_up",
     "match",
     "measure",
@@ -69,6 +73,8 @@ class TaskSettings:
     watch : callable, optional
         Called between the rounds of a method with the run, the partition, how many records it has, and how far it is. Only
         where tasks are threads of this process. If it raises, the partition ends.
+    diversity : Request or None
+        What the partitions must have besides; None where nothing is asked for, or the whole table is made diverse at once.
     """
 
     run: int
@@ -80,6 +86,7 @@ class TaskSettings:
     entropy: int = field(repr=False)
     boundaries: bool = True
     watch: Callable[[int, int, int, Progress], None] | None = field(default=None, repr=False, compare=False)
+    diversity: Request | None = None
 
 
 @dataclass(frozen=True)
@@ -102,10 +109,31 @@ class Failed:
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A method's outcome, and how long it took."""
+    """A method's outcome, and its diverse outcome where that is asked for.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        Of the method.
+    seconds : float
+        Of the method.
+    diverse : Diverse or None
+    diversify_seconds : float
+        What the step diversify took.
+    """
 
     outcome: Outcome
     seconds: float
+    diverse: Diverse | None = None
+    diversify_seconds: float = 0.0
+
+    @property
+    def last(self) -> Outcome:
+        """The outcome after all steps; its facts are also those of the method."""
+        if self.diverse is None:
+            return self.outcome
+        outcome = self.diverse.outcome
+        return replace(outcome, facts={**self.outcome.facts, **outcome.facts})
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +201,27 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
     except Exception as error:  # any bug: its message may contain a cell
         return bug(error)
     return Matched(outcome, time.perf_counter() - start)
+
+
+def diversify(
+    settings: TaskSettings, records: Records, values: np.ndarray, partition: int, matched: Matched
+) -> Matched | Failed:
+    """Make a method's outcome of a partition diverse.
+
+    Notes
+    -----
+    What goes wrong is the result.
+    """
+    start = time.perf_counter()
+    assert settings.diversity is not None
+    seen = records if settings.boundaries else unbounded(records)
+    try:
+        diverse = diverse_part(seen, partition, matched.outcome, values, settings.diversity, settings.entropy)
+    except AnonflowError as error:
+        return Failed(error, error.message)
+    except Exception as error:  # any bug: its message may contain a cell
+        return bug(error)
+    return replace(matched, diverse=diverse, diversify_seconds=time.perf_counter() - start)
 
 
 def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[Finding, ...] | Failed:

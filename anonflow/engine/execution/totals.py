@@ -10,8 +10,10 @@ import numpy as np
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import beyond_which, nothing_left
+from anonflow.algorithms.diversity.within_partition import Request
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, added, folded
+from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.execution.tasks import Measured
 from anonflow.engine.flows.flow import Run
@@ -44,6 +46,8 @@ class Totals:
     ----------
     partitions, resumed : int
         Partitions, and those that an earlier run had left.
+    diverse : DiverseSums or None
+        Of partitions that were made diverse.
     """
 
     def __init__(self, run: Run, ready: MeasureRequest) -> None:
@@ -55,6 +59,7 @@ class Totals:
         self.steps: dict[str, float] = {}
         self.findings: tuple[Tally, ...] = ()
         self.kind = "none"
+        self.diverse: DiverseSums | None = None
         self.sizes = self.spread = np.zeros(0, np.int64)
         self._measured: Measured | None = None
         self._measures: dict[str, list[Any]] = {}
@@ -68,12 +73,6 @@ class Totals:
         while self._next in self._waiting:
             self._add(*self._waiting.pop(self._next))
             self._next += 1
-
-    def follow(self, before: Totals) -> None:
-        """Copy the reports and seconds of the results that these were computed from."""
-        self._texts = dict(before._texts)
-        self.steps = dict(before.steps)
-        self.resumed = before.resumed
 
     def _add(self, batch: Batch, done: BatchDone) -> None:
         self.rows += batch.stop - batch.start
@@ -90,10 +89,24 @@ class Totals:
         self.suppressed += own.suppressed
         self.sizes, self.spread = _sum(self.sizes, own.sizes), _sum(self.spread, own.spread)
         self._measured = done.measured if self._measured is None else added([self._measured, done.measured])
+        if done.diverse is not None:
+            self.diverse = done.diverse if self.diverse is None else self.diverse.then(done.diverse)
         for name, chunks in own.measures.items():
             self._measures.setdefault(name, []).extend(chunks)
         for name, text in done.texts.items():
             self._texts[name] = text if self._texts.get(name, text) == text else None
+
+    def of_diversity(self, request: Request | None, domains: Sequence[Domain]) -> tuple[str, ...]:
+        """Return what the diversity of the run's partitions costs and promises, a sentence each; nothing without it.
+
+        Raises
+        ------
+        InfeasibleError
+            As :meth:`DiverseSums.sentences`.
+        """
+        if request is None or self.diverse is None:
+            return ()
+        return self.diverse.sentences(request, domains, self.measured.costs, self.kind, self.partitions)
 
     @property
     def texts(self) -> dict[str, str]:

@@ -312,13 +312,13 @@ class Flow:
         named = [run.name for run in self.runs]
         more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
         rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
+        if steps.diversify is not None:
+            rows.append(("diversify", f"each partition: {_named(steps.diversify.request)}"))
         criteria = ", ".join(_named(entry) for entry in steps.verify or ("covers", "guarantee"))
         rows += [
             ("verify", f"each partition: {criteria}"),
             ("measure", f"each partition: {', '.join(self.measures)}"),
         ]
-        if steps.diversify is not None:
-            rows.append(("diversify", f"each partition: {_named(steps.diversify.request)}"))
         picked = self.published
         if picked is not None and self.draws(picked):
             rows += [

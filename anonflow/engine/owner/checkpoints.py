@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from anonflow import __version__
+from anonflow.algorithms.diversity.within_partition import Request
 from anonflow.algorithms.method import Outcome
 from anonflow.engine.execution.tasks import Matched, TaskSettings
 from anonflow.errors import AnonflowError
@@ -65,9 +66,14 @@ class Checkpoints:
         self._work = 0.0
 
     def names(
-        self, settings: TaskSettings, domains: bytes, parts: Iterable[Records], first: int = 0
+        self,
+        settings: TaskSettings,
+        domains: bytes,
+        parts: Iterable[Records],
+        first: int = 0,
+        values: Sequence[np.ndarray] | None = None,
     ) -> list[str]:
-        """Return the name of each partition of a run.
+        """Return the name of the result of each partition of a run.
 
         Parameters
         ----------
@@ -79,6 +85,8 @@ class Checkpoints:
             The partitions in order; O(n q) time for all of them.
         first : int
             Number of the first.
+        values : sequence of numpy.ndarray, optional
+            The values of each partition that must be diverse: the names are those of the diverse results.
 
         Returns
         -------
@@ -95,11 +103,15 @@ class Checkpoints:
         start = hmac.new(self._key, b"partition 1", "sha256")
         for text in (__version__.encode(), domains, key.encode()):
             start.update(hashlib.sha256(text).digest())
+        if values is not None and settings.diversity is not None:
+            start.update(_request_digest(settings.diversity))
         names = []
-        for number, records in enumerate(parts, first):
+        for at, records in enumerate(parts):
             digest = start.copy()
-            digest.update(number.to_bytes(8, "big"))
+            digest.update((first + at).to_bytes(8, "big"))
             digest.update(hashlib.sha256(records.codes.tobytes()).digest())
+            if values is not None:
+                digest.update(hashlib.sha256(values[at].tobytes()).digest())
             names.append(digest.hexdigest())
         return names
 
@@ -206,6 +218,15 @@ def domains_digest(domains: Sequence[Domain]) -> bytes:
                 whole.update(value.tobytes())
             else:
                 whole.update(json.dumps([attribute.name, value], default=str).encode())
+    return whole.digest()
+
+
+def _request_digest(request: Request) -> bytes:
+    """Return a hash of everything that a diverse result depends on besides the method's settings, and the values."""
+    texts = [request.n, request.way, request.risk, request.rows, repr(request.targets)]
+    whole = hashlib.sha256(json.dumps(texts).encode())
+    for target in request.targets.each:
+        whole.update(target.overall.tobytes())
     return whole.digest()
 
 

@@ -142,15 +142,26 @@ class TableOrder:
     codes : numpy.ndarray, shape (n, q), int32
         In the table's order.
     positions : numpy.ndarray, shape (n,), int64
-        Of the records in this order. Both are in memory, or both are mapped.
+        Of the records in this order.
+    values : numpy.ndarray, shape (n, c), int64, or None
+        The values that must be diverse, in the table's order. All are in memory, or all are mapped.
     """
 
     codes: np.ndarray
     positions: np.ndarray
+    values: np.ndarray | None = None
 
     @classmethod
-    def of(cls, records: Records, name: str, seed: int, bounded: bool, path: str | None = None) -> TableOrder:
-        """TableOrder a table, as its partitions are cut.
+    def of(
+        cls,
+        records: Records,
+        name: str,
+        seed: int,
+        bounded: bool,
+        values: np.ndarray | None = None,
+        path: str | None = None,
+    ) -> TableOrder:
+        """Order a table, as its partitions are cut.
 
         Parameters
         ----------
@@ -161,6 +172,8 @@ class TableOrder:
             The run's.
         bounded : bool
             Whether boundary classes follow one another.
+        values : numpy.ndarray, shape (n, c), int64, optional
+            That must be diverse.
         path : str, optional
             The file that the positions are written to, where the codes are mapped.
 
@@ -173,7 +186,7 @@ class TableOrder:
         if records.units is not None and not bounded:  # layers are separate with and without boundaries
             records, bounded = unbounded(records), True
         positions = ordered(records, name, partition_rng(seed, -1), boundaries=bounded)
-        return cls(codes, positions if path is None else write_array(path, positions))
+        return cls(codes, positions if path is None else write_array(path, positions), values)
 
     def rows(self, start: int, stop: int) -> OrderedRows:
         """Return the rows of some consecutive places."""
@@ -199,17 +212,26 @@ class OrderedRows:
         """Their positions in the table, shape (m,), int64."""
         return np.array(self.order.positions[self.start : self.stop])
 
-    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Return their positions in the table, and the records."""
-        positions = self.positions
-        return positions, Records(domains, taken(self.order.codes, positions))
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
+        """Return their positions in the table, the records, and their values that must be diverse, if any must."""
+        rows = self._taken()
+        return rows.load(domains)
+
+    def _taken(self) -> TakenRows:
+        positions, values = self.positions, self.order.values
+        return TakenRows(
+            positions,
+            taken(self.order.codes, positions),
+            None if values is None else taken(values, positions),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        codes, order = self.order.codes, self.order.positions
-        if isinstance(codes, np.memmap) and isinstance(order, np.memmap):
-            return StoredRows, (str(codes.filename), str(order.filename), self.start, self.stop)
-        positions = self.positions
-        return TakenRows, (positions, codes[positions])
+        arrays = (self.order.codes, self.order.positions, self.order.values)
+        files = [str(array.filename) for array in arrays if isinstance(array, np.memmap)]
+        if len(files) >= 2:
+            return StoredRows, (tuple(files), self.start, self.stop)
+        rows = self._taken()
+        return TakenRows, (rows.positions, rows.codes, rows.values)
 
 
 @dataclass(frozen=True)
@@ -218,25 +240,24 @@ class StoredRows:
 
     Attributes
     ----------
-    codes, order : str
-        The files.
+    files : tuple of str
+        Of the codes, the positions, and the values if there are any.
     start, stop : int
     """
 
-    codes: str
-    order: str
+    files: tuple[str, ...]
     start: int
     stop: int
 
-    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Return their positions in the table, and the records.
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
+        """Return their positions in the table, the records, and their values that must be diverse, if any must.
 
         Raises
         ------
         OSError
             If a file cannot be read.
         """
-        return TableOrder(mapped(self.codes), mapped(self.order)).rows(self.start, self.stop).load(domains)
+        return TableOrder(*map(mapped, self.files)).rows(self.start, self.stop).load(domains)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,14 +268,16 @@ class TakenRows:
     ----------
     positions : numpy.ndarray, shape (m,), int64
     codes : numpy.ndarray, shape (m, q), int32
+    values : numpy.ndarray, shape (m, c), int64, or None
     """
 
     positions: np.ndarray
     codes: np.ndarray
+    values: np.ndarray | None
 
-    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        """Return their positions in the table, and the records."""
-        return self.positions, Records(domains, self.codes)
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
+        """Return their positions in the table, the records, and their values that must be diverse, if any must."""
+        return self.positions, Records(domains, self.codes), self.values
 
 
 @dataclass(frozen=True)

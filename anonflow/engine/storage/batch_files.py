@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from anonflow.algorithms.method import Outcome
 from anonflow.engine.execution.batches import Batch
+from anonflow.engine.execution.diversity import restored, storable
 from anonflow.engine.execution.tasks import Matched, TaskSettings
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.storage.class_buckets import deal_classes
@@ -45,15 +46,27 @@ class InFiles:
     buckets: int
 
     def open(
-        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+        self,
+        settings: TaskSettings,
+        batch: Batch,
+        domains: tuple[Domain, ...],
+        parts: Sequence[Records],
+        values: Sequence[np.ndarray] | None,
     ) -> BatchFiles:
-        """Return the results of a batch."""
-        store = Checkpoints(Path(self.folder), self.key)
-        names = store.names(settings, domains_digest(domains), parts, batch.first)
+        """Return the results of a batch, whose partitions have these records, and these values if they must be diverse."""
+        store, digest = Checkpoints(Path(self.folder), self.key), domains_digest(domains)
+        names = store.names(settings, digest, parts, batch.first)
         file = Path(self.folder) / f"{hashlib.sha256(''.join(names).encode()).hexdigest()}.npz"
-        there = {} if self.fresh else store.read(file, dict.fromkeys(names, domains))
-        matched = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
-        return BatchFiles(self, store, batch, names, file, matched)
+        diverse_names = [] if values is None else store.names(settings, digest, parts, batch.first, values)
+        there = {} if self.fresh else store.read(file, dict.fromkeys([*names, *diverse_names], domains))
+        resumed = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
+        for p, name in enumerate(diverse_names, batch.first):
+            if name in there and p in resumed:
+                step = there[name]
+                resumed[p] = replace(
+                    resumed[p], diverse=restored(step.outcome), diversify_seconds=step.seconds
+                )
+        return BatchFiles(self, store, batch, names, diverse_names, file, resumed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +78,8 @@ class BatchFiles:
     place : InFiles
     store : Checkpoints
     batch : Batch
-    names : sequence of str
-        Of each partition's result.
+    names, diverse_names : sequence of str
+        Of each partition's result, and of its diverse one where that is asked for.
     file : pathlib.Path
     resumed : mapping
         Partition -> what an earlier run left of it.
@@ -76,17 +89,23 @@ class BatchFiles:
     store: Checkpoints
     batch: Batch
     names: Sequence[str]
+    diverse_names: Sequence[str]
     file: Path
     resumed: Mapping[int, Matched]
 
     def keep(self, results: Mapping[int, Matched]) -> None:
         """Write the results if there are new ones."""
-        if results.keys() - self.resumed.keys():
-            self.write(results)
-
-    def write(self, results: Mapping[int, Matched]) -> None:
-        """Write the results, replacing stored ones."""
-        self.store.write(self.file, {self.names[p - self.batch.first]: each for p, each in results.items()})
+        if all(self.resumed.get(p) is matched for p, matched in results.items()):
+            return
+        content = {}
+        for p, matched in results.items():
+            at = p - self.batch.first
+            content[self.names[at]] = matched
+            if matched.diverse is not None:
+                content[self.diverse_names[at]] = Matched(
+                    storable(matched.diverse), matched.diversify_seconds
+                )
+        self.store.write(self.file, content)
 
     def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> bool:
         """Write the positions of suppressed records, and the classes; whether there are such records."""

@@ -18,7 +18,16 @@ from anonflow.criteria.request import CriterionRequest as Criterion
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import ROWS, Batch, Place, Tally, batches_of, joined, tallied
+from anonflow.engine.execution.batches import (
+    ROWS,
+    Batch,
+    Place,
+    Tally,
+    batches_of,
+    joined,
+    tallied,
+    values_of_parts,
+)
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.storage.arrays import OrderedRows, OtherColumns, TableOrder, mapped
@@ -179,12 +188,18 @@ class StoredBatch:
         AnonflowError
             If results are missing.
         """
-        positions, records = self.rows.load(domains)
+        positions, records, values = self.rows.load(domains)
         parts = [records.take(at) for at in self.batch.parts]
-        results = self.place.open(self.settings, self.batch, domains, parts).resumed
-        if len(results) < len(parts):
+        part_values = values_of_parts(self.settings, self.batch, values)
+        results = self.place.open(self.settings, self.batch, domains, parts, part_values).resumed
+        whole = [
+            matched
+            for _, matched in sorted(results.items())
+            if part_values is None or matched.diverse is not None
+        ]
+        if len(whole) < len(parts):
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
-        outcomes = [results[p].outcome for p in sorted(results)]
+        outcomes = [matched.last for matched in whole]
         return positions, records, joined(self.batch, records, outcomes)[0]
 
 
@@ -192,7 +207,7 @@ def stored_batches(session: Session, run_plan: RunPlan, n: int, place: Place) ->
     """Yield the batches of a run of n records in pieces."""
     order = run_plan.order
     assert isinstance(order, TableOrder)
-    settings = settings_of(session.flow, run_plan.run, session.seed)
+    settings = settings_of(session.flow, run_plan, session.seed)
     for batch in batches_of(run_plan.cuts, n):
         yield StoredBatch(settings, batch, order.rows(batch.start, batch.stop), place)
 

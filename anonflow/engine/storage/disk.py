@@ -21,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from anonflow import utility
+from anonflow.algorithms.diversity.target import Targets, sensitive_column, target_of_values
 from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed
 from anonflow.engine.execution.plan import (
     BoundaryClasses,
     FlowPlan,
@@ -44,7 +45,6 @@ from anonflow.engine.storage.arrays import OtherColumns, TableOrder, create_arra
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
-from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
 from anonflow.engine.storage.outline import Outline
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
@@ -95,8 +95,7 @@ class OnDisk:
         self._executor: Executor
         self._batches: dict[int, int] = {}
         self._hidden: dict[int, list[int]] = {}
-        self._remarks: dict[int, tuple[str, ...]] = {}
-        self._diverse: dict[int, InFiles] = {}
+        self._values: np.ndarray | None = None
         self._orders: dict[tuple[str, bool], TableOrder] = {}
         self._unit_file: str | None = None
 
@@ -139,8 +138,7 @@ class OnDisk:
         named = any(table.schema[name].role != "quasi-identifier" for name in table.columns)
         files = [self._spill.file(f"others-{p}.arrow") for p in range(len(self._pieces))] if named else []
         self._others = OtherColumns(tuple(files), tuple(self._starts))
-        on_network = self._session.scheduler not in ("threads", "processes")
-        put_codes = partial(write_rows, file, on_network=on_network)
+        put_codes = partial(write_rows, file, on_network=self._on_network)
         calls = [
             Call(
                 scan.code_piece,
@@ -151,6 +149,11 @@ class OnDisk:
         ]
         self._executor.all(calls, self._coders, self._session.fingerprint)
         return mapped(file)
+
+    @property
+    def _on_network(self) -> bool:
+        """Whether workers may be on other machines."""
+        return self._session.scheduler not in ("threads", "processes")
 
     def _scan(self, executor: Executor) -> Outline:
         """Scan the table piece by piece, and code the values of its columns."""
@@ -299,16 +302,32 @@ class OnDisk:
             wanted += sensitive if column is None else [column]
         return tuple(name for name in dict.fromkeys(wanted) if name in others)
 
-    def refuse_early(self) -> None:
-        """Refuse a diversity that not even the whole table has, and weights that none can be."""
+    def refuse_early(self) -> Targets | None:
+        """Refuse a diversity that not even the whole table has, and weights that none can be; return its targets."""
         check_weights(self._flow, self._scanned.weights)
         more = self._flow.spec.steps.diversify
-        if more is not None:
-            schema = self.outline.schema
-            others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
-            self._target = target_of_table(more, schema, others, self._scanned.sensitive)
-            column, values, _ = self._target
-            refuse_many_values(self._flow, column, len(values))
+        if more is None:
+            return None
+        schema = self.outline.schema
+        others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
+        sensitive = tuple(name for name in others if schema[name].role == "sensitive")
+        column = sensitive_column(more.column, sensitive, tuple(others))
+        counted = self._scanned.sensitive[column]
+        target, places = target_of_values(
+            more.criterion, more.needed, schema, column, counted.values, counted.counts
+        )
+        target.refuse(counted.counts[np.argsort(places)], column)
+        refuse_many_values(self._flow, column, len(places))
+        file = self._spill.file("values.npy")
+        Call(create_array, (file, (self.outline.n, 1), np.int64), "code").done()
+        put_values = partial(write_rows, file, on_network=self._on_network)
+        calls = [
+            Call(scan.code_values, (others_file, column, places, start, put_values), "code")
+            for others_file, start in zip(self._others.files, self._starts, strict=True)
+        ]
+        self._executor.all(calls, counted)
+        self._values = mapped(file)
+        return Targets((target,))
 
     def boundary_classes(self) -> BoundaryClasses:
         """Return the records that may be generalized together."""
@@ -318,7 +337,7 @@ class OnDisk:
         """Return the table in an order."""
         if (name, bounded) not in self._orders:
             file = self._spill.file(f"{name}{'-bounded' if bounded else ''}.npy")
-            arguments = self._records, name, self._session.seed, bounded, file
+            arguments = self._records, name, self._session.seed, bounded, self._values, file
             self._orders[name, bounded] = Call(TableOrder.of, arguments, "sort").done()
         return self._orders[name, bounded]
 
@@ -353,31 +372,10 @@ class OnDisk:
         """Return whether completing a run needs tasks."""
         flow = self._flow
         return (
-            flow.spec.steps.diversify is not None
-            or bucket_count(self.outline.n) > 1
+            bucket_count(self.outline.n) > 1
             or not flow.draws(run_plan.run)  # criteria of the whole are checked then
             or any(utility.MEASURES[name].of_covers for name in flow.measures)
         )
-
-    def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """Return the diverse results of the run, if the flow wants diversity, in separate files."""
-        more = self._flow.spec.steps.diversify
-        if more is None:
-            return totals
-        source = replace(self._place(run_plan.run), fresh=False)
-        diverse = replace(source, folder=self._spill.file(f"diverse-{run_plan.run.number}"))
-        context = context_of(
-            more, self._target, self._scanned.sensitive[self._target[0]], self.outline.domains, self.outline.n,
-            run_plan.run.anonymize.k, others=self._others, source=source, results=diverse,
-        )  # fmt: skip
-        number = run_plan.run.number
-        again, self._hidden[number], self._remarks[number] = self._session.step(
-            "diversify",
-            lambda: diversified(self._session, executor, run_plan, totals, shared, context),
-            number,
-        )
-        self._diverse[number] = diverse
-        return again
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """Return a call for each bucket of classes."""
@@ -389,7 +387,7 @@ class OnDisk:
         ]
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """Return the result with the cost and promise of its diversity, and with criteria that need more than partitions."""
+        """Return the result with criteria and measures that need more than partitions."""
         flow = self._flow
         findings = result.findings
         undrawn: tuple[str, ...] = ()
@@ -410,7 +408,6 @@ class OnDisk:
             findings=findings,
             undrawn=undrawn,
             measures=measures,
-            said=self._remarks.get(result.number, ()),
         )
 
     def _pairs(self, run_plan: RunPlan) -> int:
@@ -423,8 +420,8 @@ class OnDisk:
         return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
 
     def _results(self, run: Run) -> InFiles:
-        """Return the place of a run's results, the diverse ones if there are any."""
-        return self._diverse.get(run.number, replace(self._place(run), fresh=False))
+        """Return the place of a run's results."""
+        return replace(self._place(run), fresh=False)
 
     def draw(
         self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult

@@ -13,14 +13,15 @@ import numpy as np
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import Anonymization, assemble
-from anonflow.algorithms.diversity.diversify import diversify
+from anonflow.algorithms.diversity.diversify import with_diverse_parts
+from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, summary_of
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of
 from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_early, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -62,14 +63,21 @@ class InHand:
     resumed: Mapping[int, Matched]
 
     def open(
-        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+        self,
+        settings: TaskSettings,
+        batch: Batch,
+        domains: tuple[Domain, ...],
+        parts: Sequence[Records],
+        values: Sequence[np.ndarray] | None,
     ) -> InHand:
         """Return the results of the batch."""
         return self
 
     def keep(self, results: Mapping[int, Matched]) -> dict[int, Matched]:
-        """Return those that are new."""
-        return {number: result for number, result in results.items() if number not in self.resumed}
+        """Return those of which something is new."""
+        return {
+            number: result for number, result in results.items() if result is not self.resumed.get(number)
+        }
 
     def put(
         self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]
@@ -93,6 +101,7 @@ class InMemory:
         self._names: dict[tuple[int, int], str] = {}
         self._results: dict[int, dict[int, Matched]] = {}
         self._classes: dict[int, dict[int, Mapping[str, list[Any]]]] = {}
+        self._values: np.ndarray | None = None
 
     def __enter__(self) -> InMemory:
         return self
@@ -116,9 +125,13 @@ class InMemory:
         """Return the records at some positions."""
         return self.table.records.take(positions)
 
-    def refuse_early(self) -> None:
-        """Refuse a diversity that not even the whole table has."""
-        refuse_early(self._session.flow, self.table)
+    def refuse_early(self) -> Targets | None:
+        """Refuse a diversity that not even the whole table has; return its targets."""
+        diversity = refuse_early(self._session.flow, self.table)
+        if diversity is None:
+            return None
+        targets, self._values = diversity
+        return targets
 
     def boundary_classes(self) -> BoundaryClasses:
         """Return the records that may be generalized together."""
@@ -126,7 +139,7 @@ class InMemory:
 
     def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order."""
-        return TableOrder.of(self.table.records, name, self._session.seed, bounded)
+        return TableOrder.of(self.table.records, name, self._session.seed, bounded, self._values)
 
     def begin(self, plan: FlowPlan) -> None:
         """Read the results of an earlier run."""
@@ -137,7 +150,7 @@ class InMemory:
             return
         for run_plan in plan.runs:
             parts = (self.table.records.take(at) for at in _index(run_plan))
-            settings = settings_of(session.flow, run_plan.run, session.seed)
+            settings = settings_of(session.flow, run_plan, session.seed)
             for p, name in enumerate(session.resume_store.names(settings, self.table.domains, parts)):
                 self._names[run_plan.run.number, p] = name
         there = session.resume_store.find(self._names.values(), self.table.domains)
@@ -154,20 +167,17 @@ class InMemory:
     def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """Store the results that a task returned."""
         number = run_plan.run.number
+        new = done.kept.keys() - self._results[number].keys()
         self._results[number] |= done.kept
         if isinstance(done, BatchDone):
             self._classes[number][batch.number] = done.put
         if self._session.resume_store is not None:
-            for p, result in done.kept.items():
-                self._session.resume_store.add(self._names[number, p], result, self._session.seed)
+            for p in sorted(new):
+                self._session.resume_store.add(self._names[number, p], done.kept[p], self._session.seed)
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
         """Return False: completing a run needs no tasks."""
         return False
-
-    def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """Return the same totals: the run is made diverse when it is completed."""
-        return totals
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """Return one call: all classes are in memory."""
@@ -181,22 +191,15 @@ class InMemory:
         if result.problem is not None:
             return result
         flow, table, run = self._session.flow, self.table, run_plan.run
+        more = flow.spec.steps.diversify
+        at_once = more is not None and run_plan.diversity is None
         try:
             anonymization = self._gathered(run_plan, [results[p].outcome for p in range(len(results))])
-            more = flow.spec.steps.diversify
             if more is not None:
                 begin = perf_counter()
-                whole_run = anonymization
-                anonymization = self._session.step(
-                    "diversify",
-                    lambda: diversify(whole_run, more.criterion, **more.settings, seed=self._session.seed),
-                    run.number,
-                )
-                result = _said_again(
-                    replace(result, seconds=result.seconds + perf_counter() - begin),
-                    anonymization,
-                    totals.ready,
-                )
+                anonymization = self._diverse(run_plan, anonymization, results)
+                if at_once:
+                    result = replace(result, seconds=result.seconds + perf_counter() - begin)
         except InfeasibleError as error:
             return infeasible(run, error.message, table.n)
         findings = result.findings
@@ -205,11 +208,14 @@ class InMemory:
             criteria, undrawn = without_draw(
                 flow.criteria, anonymization.guarantee, anonymization.matches is not None
             )
-            whole = [each for each in criteria if more is not None or each.name in OF_THE_WHOLE]
-            if more is not None:
+            if at_once:
                 findings = ()  # everything is checked again
-            if whole:
-                findings += verify(table, anonymization, whole, run.anonymize.k).findings
+            else:
+                criteria = [criterion for criterion in criteria if criterion.name in OF_THE_WHOLE]
+            if criteria:
+                findings += verify(table, anonymization, criteria, run.anonymize.k).findings
+        if at_once:
+            result = _said_again(result, anonymization, totals.ready)
         names = flow.measures
         others = [
             {name: options}
@@ -226,14 +232,24 @@ class InMemory:
             measures={
                 key: own for name in names for key, own in utility.numbers_of_measure(name, measures).items()
             },
-            said=tuple(
-                str(anonymization.facts[name])
-                for name in ("compared", "promise")
-                if more is not None and name in anonymization.facts
-            ),
             anonymization=anonymization,
             without_pattern=int(anonymization.facts.get("rows_without_pattern", 0)),
         )
+
+    def _diverse(
+        self, run_plan: RunPlan, anonymization: Anonymization, results: Mapping[int, Matched]
+    ) -> Anonymization:
+        """Return a run with the diverse outcomes of its partitions, or made diverse at once."""
+        spec, session = self._session.flow.spec.steps.diversify, self._session
+        assert spec is not None
+        parts = [matched.diverse for _, matched in sorted(results.items()) if matched.diverse is not None]
+
+        def diversify() -> Anonymization:
+            return with_diverse_parts(
+                anonymization, parts or None, spec.criterion, **spec.settings, seed=session.seed
+            )
+
+        return diversify() if parts else session.step("diversify", diversify, run_plan.run.number)
 
     def _gathered(self, run_plan: RunPlan, outcomes: list[Outcome]) -> Anonymization:
         spec, cut = run_plan.run.anonymize, run_plan.run.partition
@@ -311,4 +327,7 @@ def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureR
     measured = measure(anonymization.table.records, whole)
     summary = summary_of(ready, anonymization.table.records, whole, anonymization.partitions)
     sums = [utility.class_sums(ready, summary.classes)]
-    return said_of(result, ready, anonymization.table.domains, summary, measured, sums)
+    return replace(
+        said_of(result, ready, anonymization.table.domains, summary, measured, sums),
+        said=tuple(str(anonymization.facts[name]) for name in ("compared", "promise")),
+    )

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
-from anonflow.engine.storage.spill import write_batches
+from anonflow.engine.storage.spill import read_table, write_batches
 from anonflow.errors import AnonflowError, DataError
 from anonflow.release.columns import telling
 from anonflow.table import Domain, Schema
@@ -30,6 +30,7 @@ __all__ = [
     "Sketch",
     "ValueCounts",
     "code_piece",
+    "code_values",
     "coders",
     "marks_of",
     "published_kind",
@@ -464,6 +465,39 @@ def code_piece(
     if others is not None:
         beside = table.select([name for name in columns if name not in qis]).combine_chunks()
         write_batches(others, beside.to_batches() or [pa.RecordBatch.from_pylist([], schema=beside.schema)])
+
+
+def code_values(
+    counted: ValueCounts,
+    others: str,
+    column: str,
+    places: np.ndarray,
+    start: int,
+    put_values: Callable[[int, np.ndarray], None],
+) -> None:
+    """Code the values of a piece that must be diverse, and put them into the table's file.
+
+    Parameters
+    ----------
+    counted : ValueCounts
+        Of the column.
+    others : str
+        The file of the piece's other columns.
+    column : str
+    places : numpy.ndarray, shape (V,), int64
+        The code of each value.
+    start : int
+        Position in the table of the piece's first row.
+    put_values : callable
+        Writes the codes of consecutive rows, and takes the position of the first.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read or written.
+    """
+    cells = exact_frame(read_table(others).select([column])).iloc[:, 0]
+    put_values(start, places[counted.codes(cells)][:, None])
 
 
 def marks_of(

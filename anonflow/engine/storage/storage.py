@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from anonflow.algorithms.diversity.target import Targets
 from anonflow.criteria.verification import Finding
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place, Shared
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
 from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, Order, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -106,8 +107,8 @@ class Storage(Protocol):
             If the source cannot be read, or has changed.
         """
 
-    def refuse_early(self) -> None:
-        """Refuse requirements that not even the whole table meets.
+    def refuse_early(self) -> Targets | None:
+        """Refuse requirements that not even the whole table meets; return what its diversity must be, if one is asked for.
 
         Raises
         ------
@@ -138,17 +139,6 @@ class Storage(Protocol):
 
     def needs_workers(self, run_plan: RunPlan) -> bool:
         """Return whether completing a run needs tasks, and so waits until the workers have no other tasks."""
-
-    def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
-        """Return what a run adds up to once its results are diverse, where that takes tasks.
-
-        Raises
-        ------
-        InfeasibleError
-            If they cannot be.
-        AnonflowError
-            If results are gone, or cannot be put aside.
-        """
 
     def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """Return calls that each compute the part of some classes in measures, as :func:`anonflow.utility.class_sums` does."""

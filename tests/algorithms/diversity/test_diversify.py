@@ -253,10 +253,11 @@ def test_partitions_are_made_diverse_one_by_one() -> None:
     assert anon.partitions is not None
     target = target_of("p-sensitivity", {"p": 2}, np.bincount(codes, minlength=values) / len(codes))
 
-    def never(part: Partition, k: int) -> Any:
-        raise AssertionError("nobody is matched anew where everything closes")
+    class Never(Request):
+        def rematch(self, part: Partition, k: int) -> Any:
+            raise AssertionError("nobody is matched anew where everything closes")
 
-    request = Request(Targets((target,)), table.n, 4, 0, "classes", 4, never)
+    request = Never(Targets((target,)), table.n, 4, "greedy", "ncp", {}, "classes", 0, 4)
     for number, at in enumerate(anon.partitions):
         place = np.full(table.n, -1, np.int32)
         place[at] = np.arange(len(at))

@@ -25,7 +25,7 @@ def test_the_plan_names_every_step_in_its_order(tmp_path: Path) -> None:
     first = heard[0]
     assert isinstance(first, events.FlowStarted)
     assert [step for step, _ in first.plan] == [
-        "load", "cut", "match", "verify", "measure", "diversify", "draw", "verify", "attack", "publish",
+        "load", "cut", "match", "diversify", "verify", "measure", "draw", "verify", "attack", "publish",
     ]  # fmt: skip
     plan = dict(first.plan)
     assert plan["load"] == "people.csv, in pieces of 30 rows"
@@ -38,7 +38,7 @@ def test_the_plan_names_every_step_in_its_order(tmp_path: Path) -> None:
         assert sentence in page
     # what was planned is what was done, and timed
     done = {event.step for event in heard if isinstance(event, events.StepDone)}
-    assert {"load", "cut", "diversify", "draw", "attack", "publish"} <= done
+    assert {"load", "cut", "anonymize", "draw", "attack", "publish"} <= done
 
 
 def test_the_plan_says_no_value_of_a_column(tmp_path: Path) -> None:

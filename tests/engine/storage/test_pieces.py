@@ -21,7 +21,8 @@ import pytest
 
 from anonflow import engine, utility
 from anonflow.criteria.verification import Finding
-from anonflow.engine.execution import batches
+from anonflow.engine import partitions
+from anonflow.engine.execution import batches, tasks
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
@@ -29,7 +30,6 @@ from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import (
     arrays,
     batch_release,
-    diversified,
     release,
     scan,
     shuffle_buckets,
@@ -630,9 +630,8 @@ def test_a_partition_without_diversity_refuses_the_table_as_in_memory(tmp_path: 
         partition="{size: 20}",
     )  # fmt: skip
     for flow in flows:
-        report = engine.run(flow, seed=SEED)
-        assert not report.ok
-        assert "a partition or boundary has less diversity" in str(report)
+        with pytest.raises(InfeasibleError, match="a partition or boundary has less diversity"):
+            engine.run(flow, seed=SEED)
         assert not (flow.parent / "out" / "release.parquet").exists()
 
 
@@ -666,18 +665,15 @@ def test_a_resumed_run_repeats_one_batch_of_diversify(
     done: list[str] = []
     stops_after = 1_000
 
-    def counting(name: str) -> None:
-        real = getattr(diversified, name)
+    real = tasks.diverse_part
 
-        def step(*args: Any) -> Any:
-            if len(done) >= stops_after:
-                raise AnonflowError("the power is out")
-            done.append(name)
-            return real(*args)
+    def step(*args: Any, **settings: Any) -> Any:
+        if len(done) >= stops_after:
+            raise AnonflowError("the power is out")
+        done.append("diversify")
+        return real(*args, **settings)
 
-        monkeypatch.setattr(diversified, name, step)
-
-    counting("diverse_partition")
+    monkeypatch.setattr(tasks, "diverse_part", step)
     steps = "  - diversify: {criterion: p-sensitivity, p: 2, risk: 0.3}\n  - draw: {}\n  - verify: [covers]\n"
     files = []
     for name in ("whole", "stopped"):
@@ -708,14 +704,14 @@ def test_diversify_is_the_same_where_tasks_are_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that ends after it wrote its results has its task done again by another one."""
-    for name in ("diverse_batch", "finish_batch"):
-        real = getattr(diversified, name)
+    real = partitions.solve_batch
 
-        def twice(*args: Any, real: Any = real) -> Any:
-            real(*args)
-            return real(*args)
+    @functools.wraps(real)
+    def twice(*args: Any) -> Any:
+        real(*args)
+        return real(*args)
 
-        monkeypatch.setattr(diversified, name, functools.wraps(real)(twice))
+    monkeypatch.setattr(partitions, "solve_batch", twice)
     steps = "  - diversify: {criterion: p-sensitivity, p: 2}\n  - draw: {}\n  - verify: [covers]\n"
     flows = written(
         tmp_path, 260, anonymize="{algorithm: greedy, k: 3}", steps=steps, publish=PARQUET,
@@ -948,7 +944,7 @@ def test_a_task_maps_a_part_of_the_codes_at_a_time(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(arrays, "TOGETHER", 16)
     monkeypatch.setattr(arrays, "mapped", Looked)
-    positions, records = order.rows(7, 90).load(())
+    positions, records, _ = order.rows(7, 90).load(())
     assert positions.tolist() == places[7:90].tolist()
     assert records.codes.tolist() == codes[places[7:90]].tolist()
     assert [len(at) for at in looks] == [16, 16, 16, 16, 16, 3]
