@@ -26,9 +26,9 @@ from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor, raised
 from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.totals import Totals, infeasible, result_of
-from anonflow.engine.report.report import Described
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import AnonflowError, InfeasibleError
+from anonflow.table import Table
 
 __all__ = ["Partitions"]
 
@@ -42,7 +42,7 @@ class Partitions:
     storage : Storage
     executor : Executor
     plan : FlowPlan
-    table : Described
+    table : Table
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Partitions:
     """
 
     def __init__(
-        self, session: Session, storage: Storage, executor: Executor, plan: FlowPlan, table: Described
+        self, session: Session, storage: Storage, executor: Executor, plan: FlowPlan, table: Table
     ) -> None:
         self._session = session
         self._storage = storage
@@ -64,14 +64,14 @@ class Partitions:
         self._table = table
         measures = session.flow.measures
         known = (*utility.measures_by_record(), *utility.measures_by_class())
-        sample = storage.sample()
+        sample = table.records
         ready = {
             k: utility.asked(
                 sample,
                 [{name: options} for name, options in measures.items() if name in known],
                 k,
                 n=table.n,
-                take=storage.take,
+                take=sample.take,
             )
             for k in dict.fromkeys(run_plan.run.anonymize.k for run_plan in plan.runs)
         }

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from anonflow.criteria.verification import Finding
     from anonflow.engine.report.card import ReleaseCard
-    from anonflow.engine.report.report import Described
     from anonflow.engine.storage.storage import DrawnRelease
     from anonflow.risk import Answer
 
@@ -252,13 +251,13 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
     return replace(report, answers=tuple(answers))
 
 
-def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:
+def page_of(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
     """Return the report of a flow as an HTML page, in the form that the flow names.
 
     Parameters
     ----------
     flow : Flow
-    table : Table, or what describes one
+    table : Table
     report : RunReport
     seconds : float
         What the run took.
@@ -284,9 +283,7 @@ def listed_sizes(result: RunResult, unit_rows: int = 1) -> list[tuple[int, int]]
     return sorted((rows, people) for rows, people in counts.items() if people > 0)
 
 
-def write_all(
-    session: Session, table: Described, report: RunReport, release: DrawnRelease | None
-) -> RunReport:
+def write_all(session: Session, table: Table, report: RunReport, release: DrawnRelease | None) -> RunReport:
     """Write the owner's files, then the published ones: each appears completely, by rename.
 
     The large files, the release and its certificate, are written under other names first. Then the files of the flow
@@ -295,7 +292,7 @@ def write_all(
     Parameters
     ----------
     session : Session
-    table : Table, or what describes one
+    table : Table
     report : RunReport
     release : DrawnRelease or None
         The release; None if there was no draw.

@@ -15,7 +15,13 @@ from anonflow.engine import publish
 from anonflow.engine.context import Session
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
-from anonflow.engine.execution.plan import FlowPlan, first_of_each_method, plan_flow, refuse_large_partitions
+from anonflow.engine.execution.plan import (
+    BoundaryClasses,
+    FlowPlan,
+    first_of_each_method,
+    plan_flow,
+    refuse_large_partitions,
+)
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
@@ -26,7 +32,6 @@ from anonflow.engine.flows.registers import check_registers
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
-from anonflow.engine.report.report import Described
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
@@ -35,6 +40,7 @@ from anonflow.errors import FlowError
 from anonflow.kernels import jit
 from anonflow.release.tables import check_package
 from anonflow.system import total_memory
+from anonflow.table import Table
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.files.read import csv_form
@@ -195,7 +201,7 @@ class _Runner:
         results[number] = with_findings(results[number], findings)
         return drawn if results[number].ok else None
 
-    def _publish(self, table: Described, results: list[RunResult], drawn: DrawnRelease | None) -> RunReport:
+    def _publish(self, table: Table, results: list[RunResult], drawn: DrawnRelease | None) -> RunReport:
         """Publish only if every check passed; otherwise there is no release."""
         session = self.session
         report = RunReport(
@@ -254,16 +260,18 @@ class _Runner:
         self.compiles = True
         self.session.events.log("compiling kernels: the first run takes some seconds more")
 
-    def _warm_up(self, table: Described, plan: FlowPlan) -> None:
+    def _warm_up(self, table: Table, plan: FlowPlan) -> None:
         """Compile on a few records, so that the methods' seconds do not include compilation."""
         for settings, method_plan in first_of_each_method(self.session.flow, plan, self.session.seed):
             _, few, _ = method_plan.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
             match(settings, few, 0)
             self.session.events.check()
 
-    def _plan(self, storage: Storage, table: Described) -> FlowPlan:
+    def _plan(self, storage: Storage, table: Table) -> FlowPlan:
         """Return orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
-        plan = plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order, self.targets)
+        plan = plan_flow(
+            self.session.flow, table.n, BoundaryClasses.of(table.records), storage.order, self.targets
+        )
         named = self.session.flow.spec.run.memory
         allowed = "this machine has" if named is None else f"run: memory: {named} allows"
         refuse_large_partitions(plan, table.domains, self._memory, allowed)
@@ -274,14 +282,14 @@ class _Runner:
         """Return the bytes that a worker may use."""
         return self.session.flow.spec.run.memory_bytes or total_memory()
 
-    def _fit(self, storage: Storage, table: Described) -> None:
+    def _fit(self, storage: Storage, table: Table) -> None:
         """Replace budgets by numbers, and store these for a run that resumes this one."""
         session = self.session
         session.flow, session.choices, fitted = fit_flow(
             session.flow,
             table.domains,
             table.n,
-            storage.boundary_classes(),
+            BoundaryClasses.of(table.records),
             storage.order,
             session.workers,
             session.earlier,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anonflow.release.published import Release
     from anonflow.table import Table
 
-__all__ = ["covering", "linked_in_sample", "stands_in_order", "telling", "told_by_columns", "unique_together"]
+__all__ = ["covering", "linked_in_sample", "stands_in_order", "told_by_columns", "told_by_values"]
 
 _OWN_VALUE = 0.2
 """Share of records with a unique value from which a column is reported."""
@@ -63,14 +63,22 @@ def told_by_columns(
         Nearly unique or sorted columns, combinations that are nearly unique, and columns that follow from
         quasi-identifiers. O(n log n) for each column.
     """
-    names = list(table.other_columns)
-    named = [(name, _told_by_column(name, table.frame[name])) for name in names]
-    sentences = [sentence for _, sentence in named if sentence]
-    quiet = [name for name, sentence in named if not sentence]
-    sentences += _told_together(table.frame, quiet)
+    sentences, names = told_by_values(table), list(table.other_columns)
     if names:
         sentences += _told_by_linkage(table, names, np.asarray(shown), candidates, k)
     return sentences
+
+
+def told_by_values(table: Table) -> list[str]:
+    """Return warnings about other columns, and combinations of them, that are nearly unique or sorted, a sentence each."""
+    sentences, quiet = [], []
+    for name in table.other_columns:
+        sentence = _told_by_column(name, table.frame[name])
+        if sentence:
+            sentences.append(sentence)
+        else:
+            quiet.append(name)
+    return sentences + _told_together(table.frame, quiet)
 
 
 def linked_in_sample(table: Table, release: Release, k: int, hidden: np.ndarray) -> list[str]:
@@ -110,39 +118,23 @@ def _told_by_column(name: str, cells: pd.Series) -> str | None:
         return None  # refused when the column is rebuilt
     counts = np.bincount(at[at >= 0], minlength=len(distinct))
     filled = at[at >= 0]
-    runs = int((filled[1:] != filled[:-1]).sum()) + 1
-    return telling(name, counts, runs - len(counts))
-
-
-def telling(name: str, counts: np.ndarray, extra_runs: int, share: int = 1) -> str | None:
-    """Return a warning about a column that is not a quasi-identifier; None if it reveals nothing.
-
-    Parameters
-    ----------
-    name : str
-    counts : numpy.ndarray, shape (v,), int64
-        How often each of its values occurs.
-    extra_runs : int
-        Runs of equal values in the table, less v: 0 where every value stands in one run.
-    share : int
-        One of so many values was examined.
-    """
-    own = int((counts == 1).sum())
-    if len(counts) > 1 and own >= _OWN_VALUE * counts.sum():
+    extra_runs = int((filled[1:] != filled[:-1]).sum()) + 1 - len(counts)
+    alone = int((counts == 1).sum())
+    if len(counts) > 1 and alone >= _OWN_VALUE * counts.sum():
         return (
-            f"column {name!r} is nearly unique: {'about ' if share > 1 else ''}{own * share} records have a value "
+            f"column {name!r} is nearly unique: {alone} records have a value "
             "that nobody else has, which undoes the shuffle; leave it out or make it coarser"
         )
-    if len(counts) > 1 and stands_in_order(counts, extra_runs, share):
-        but = f", but for {extra_runs * share} breaks" if extra_runs else ""
+    if len(counts) > 1 and stands_in_order(counts, extra_runs):
+        breaks = f", but for {extra_runs} breaks" if extra_runs else ""
         return (
-            f"column {name!r} is monotone: its {len(counts) * share} values stand in the table's order{but}, "
+            f"column {name!r} is monotone: its {len(counts)} values stand in the table's order{breaks}, "
             "which undoes the shuffle; leave it out or put the table in another order"
         )
     return None
 
 
-def stands_in_order(counts: np.ndarray, extra_runs: int, share: int = 1) -> bool:
+def stands_in_order(counts: np.ndarray, extra_runs: int) -> bool:
     """Return whether a column's values, all but a few, are in the table's order, and not by chance.
 
     Notes
@@ -151,7 +143,7 @@ def stands_in_order(counts: np.ndarray, extra_runs: int, share: int = 1) -> bool
     At most C(n - v, e) (v + e)! of the n! / prod c! orders have e runs more than the v values.
     """
     n, v = int(counts.sum()), len(counts)
-    usual = float((counts * (n * share - counts + 1) / (n * share)).sum()) - v
+    usual = float((counts * (n - counts + 1) / n).sum()) - v
     if extra_runs > max(4.0, _MISPLACED * usual) or extra_runs > n - v:
         return False
     orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
@@ -169,31 +161,13 @@ def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
         unique = unique_as_added(frame, names)
     except TypeError:
         return []
-    return unique_together(names, unique, n)
-
-
-def unique_together(names: Sequence[str], unique: Sequence[int], n: int, about: bool = False) -> list[str]:
-    """Return the warning about columns whose combination is unique.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Those with the most values first.
-    unique : sequence of int
-        Records that stand alone with the first of them, with the first two, and so on.
-    n : int
-        Records.
-    about : bool, optional
-        Whether these numbers are estimates.
-    """
     if unique[-1] < _OWN_COMBINATION * n:
         return []
     needed = next(at for at, count in enumerate(unique) if count >= _OWN_COMBINATION * n) + 1
     listed = ", ".join(map(repr, names[:needed]))
-    about_words = "about " if about else ""
     return [
-        f"columns {listed} together are nearly unique: {about_words}{unique[needed - 1]} of {n} records have a combination that "
-        f"nobody else has ({about_words}{unique[-1]} with all other columns); whoever knows these values of a person finds the "
+        f"columns {listed} together are nearly unique: {unique[needed - 1]} of {n} records have a combination that "
+        f"nobody else has ({unique[-1]} with all other columns); whoever knows these values of a person finds the "
         "row: leave some out or make them coarser"
     ]
 

@@ -228,14 +228,15 @@ class Table:
         """
         import pandas as pd
 
-        nothing = np.full(records.n, np.nan)
+        nothing = np.broadcast_to(np.nan, records.n)
         cells = {name: others.get(name, nothing) for name in columns}
-        part = cls(pd.DataFrame(cells, index=pd.RangeIndex(records.n)), schema, _records=records)
+        frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n), copy=False)
+        part = cls(frame, schema, _records=records)
         if units is not None:
             owners = {part.schema.unit_column: units}
             if households is not None:
                 owners[part.schema.household_column] = households
-            part.identifiers = pd.DataFrame(owners)
+            part.identifiers = pd.DataFrame(owners, copy=False)
         return part
 
     def _coded(self) -> Records:

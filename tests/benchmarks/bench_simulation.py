@@ -44,7 +44,7 @@ from anonflow.engine.storage.shuffle_buckets import Bucket
 from anonflow.generalization import Generalization
 from anonflow.release.draw import bucket_count
 from anonflow.system import peak_memory
-from anonflow.table import Records, Table
+from anonflow.table import Table
 from tests.benchmarks.measuring import row
 
 SIZE = 250
@@ -72,18 +72,9 @@ class Simulated(OnDisk):
 
     def __init__(self, session: Session, table: Table, n: int, folder: Path) -> None:
         self.table, self.n, self.batches = table, n, 0
-        self.outline: Any = SimpleNamespace(
-            n=n, domains=table.domains, schema=table.schema, columns=tuple(table.frame.columns)
-        )
         self._session = session
         codes = write_array(str(folder / "codes.npy"), table.codes[:1])
         self.ordered = TableOrder(codes, write_array(str(folder / "order.npy"), np.zeros(1, np.int64)))
-
-    def sample(self) -> Records:
-        return self.table.records
-
-    def boundary_classes(self) -> BoundaryClasses:
-        return BoundaryClasses((), np.array([self.n], np.int64))
 
     def order(self, name: str, bounded: bool) -> TableOrder:
         return self.ordered
@@ -96,9 +87,6 @@ class Simulated(OnDisk):
 
     def arrived(self, item: Any, batch: Batch, done: BatchDone | BatchFailed) -> None:
         self.batches += 1
-
-    def take(self, positions: np.ndarray) -> Records:
-        return self.table.records.take(positions % self.table.n)
 
     def needs_workers(self, item: Any) -> bool:
         return False
@@ -264,11 +252,11 @@ def run(small: bool) -> list[dict[str, Any]]:
         stack.enter_context(mock.patch.object(Executor, "stream", streaming))
         executor = stack.enter_context(Executor(session.scheduler, 2, events))
         before = peak()
-        plan = plan_flow(flow, n, storage.boundary_classes(), storage.order)
+        plan = plan_flow(flow, n, BoundaryClasses((), np.array([n], np.int64)), storage.order)
         (result,) = timed("solve", lambda: Partitions(session, storage, executor, plan, table).compute())
         assert result.ok
         context = ReleaseContext(
-            table.schema, table.domains, storage.outline.columns, {}, 10, "k-regular", "greedy", (), n, 0, bytes(16), "", "",
+            table.schema, table.domains, tuple(table.frame.columns), {}, 10, "k-regular", "greedy", (), n, 0, bytes(16), "", "",
             OtherColumns((), ()),
         )  # fmt: skip
         offsets, tallies = timed(

@@ -181,7 +181,7 @@ def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
 def planned(flow: engine.Flow, table: af.Table) -> plan.FlowPlan:
     storage = InMemory(Session(flow, engine.EventStream(), seed=SEED))
     storage.table = table
-    return plan.plan_flow(flow, table.n, storage.boundary_classes(), storage.order)
+    return plan.plan_flow(flow, table.n, plan.BoundaryClasses.of(table.records), storage.order)
 
 
 def test_planning_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
@@ -24,20 +24,18 @@ from anonflow.drawing.heat_map import heat_map
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
-from anonflow.table import Domain, Schema
 from anonflow.utility.analyses.association import associations_of
 from anonflow.utility.frontier import frontier
 
 if TYPE_CHECKING:
-    import pandas as pd
     from jinja2 import Template
 
     from anonflow.criteria.verification import Finding
     from anonflow.engine.report.card import ReleaseCard
+    from anonflow.table import Table
 
 __all__ = [
     "LIMITS",
-    "Described",
     "columns_of",
     "comparison",
     "detail_of",
@@ -82,45 +80,13 @@ OWNERS = ("no release below", "usefulness")
 """Columns of the table of runs that are counted on values which no published cell shows: on the owner's page alone."""
 
 
-class Described(Protocol):
-    """The description of a table for a report: a table, or the outline of one that is not in memory."""
-
-    @property
-    def n(self) -> int:
-        """Records."""
-
-    @property
-    def dropped(self) -> int:
-        """Records left out for a missing value."""
-
-    @property
-    def filtered(self) -> int:
-        """Rows that a step before left out."""
-
-    @property
-    def unnamed(self) -> Sequence[str]:
-        """Columns of the source that the schema does not name."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """Its published columns; rows are not looked at."""
-
-    @property
-    def schema(self) -> Schema:
-        """The schema."""
-
-    @property
-    def domains(self) -> tuple[Domain, ...]:
-        """The domains of the coded QIs."""
-
-
-def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:
+def render(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
     """Return the report of a flow as an HTML page.
 
     Parameters
     ----------
     flow : Flow
-    table : Table, or what describes one
+    table : Table
     report : RunReport
     seconds : float
         What the run took.
@@ -148,7 +114,7 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     )
 
 
-def comparison(table: Described, report: RunReport) -> str:
+def comparison(table: Table, report: RunReport) -> str:
     """Return the page of a comparison: runs, checks, GCP against k, the risk-utility frontier, and losses of analyses.
 
     It belongs to the owner: the loss of an analysis is measured against the originals.
@@ -485,7 +451,7 @@ def risk_and_gcp(runs: Sequence[RunResult]) -> tuple[Markup, list[str]]:
     return picture, [points[at][1] for at in best]
 
 
-def left_out_of(table: Described) -> tuple[str, ...]:
+def left_out_of(table: Table) -> tuple[str, ...]:
     """Return the reasons why rows of the source are not in the table, a sentence each."""
     sentences = (
         (table.dropped, "records with a missing value were left out."),
@@ -494,13 +460,13 @@ def left_out_of(table: Described) -> tuple[str, ...]:
     return tuple(f"{count:,} {words}" for count, words in sentences if count)
 
 
-def of_means(table: Described) -> tuple[str, ...]:
+def of_means(table: Table) -> tuple[str, ...]:
     """Return the remark about columns that are published as means or medians, a sentence or none."""
     names = [name for name, column in table.schema.columns.items() if column.aggregate is not None]
     return (MEANS.format(", ".join(names)),) if names else ()
 
 
-def columns_of(table: Described) -> list[tuple[str, str, str]]:
+def columns_of(table: Table) -> list[tuple[str, str, str]]:
     """Return name, role and kind of every published column."""
     columns = []
     for name in table.frame.columns:

@@ -16,7 +16,6 @@ from anonflow.criteria.registry import promise_of
 from anonflow.engine.report.attacks import publishable
 from anonflow.engine.report.card import smallest_k
 from anonflow.engine.report.report import (
-    Described,
     detail_of,
     how_of,
     left_out_of,
@@ -30,7 +29,7 @@ from anonflow.risk.three_questions import QUESTIONS
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport, RunResult
     from anonflow.engine.flows.flow import Flow
-    from anonflow.table import Schema
+    from anonflow.table import Schema, Table
 
 __all__ = ["FIELDS", "SECTIONS", "SIGNERS", "filled_in", "review"]
 
@@ -97,7 +96,7 @@ _TREATMENT = {
 
 def review(
     flow: Flow,
-    table: Described,
+    table: Table,
     report: RunReport,
     result: RunResult,
 ) -> str:
@@ -106,7 +105,7 @@ def review(
     Parameters
     ----------
     flow : Flow
-    table : Table, or what describes one
+    table : Table
     report : RunReport
         With its card, and the answers to the three questions.
     result : RunResult

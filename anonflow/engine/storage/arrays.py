@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from anonflow.algorithms.anonymize import partition_rng
@@ -19,6 +20,7 @@ from anonflow.engine.storage.spill import read_table
 from anonflow.partition import ordered, unbounded
 from anonflow.system import SYNCED, open_descriptor, take_space
 from anonflow.table import Domain, Records
+from anonflow.table.files.read import exact_frame
 
 __all__ = [
     "OrderedRows",
@@ -294,6 +296,16 @@ class OtherColumns:
 
     files: tuple[str, ...]
     starts: tuple[int, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """Return all rows: texts stay in the files, numbers are copied, 8 bytes each.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        return exact_frame(pa.concat_tables([read_table(file) for file in self.files]))
 
     def take(self, names: Sequence[str], positions: np.ndarray) -> pa.Table:
         """Return some columns of the rows at some positions, in their order; only the rows are read.

@@ -31,7 +31,6 @@ from anonflow.engine.execution.batches import (
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.storage.arrays import OrderedRows, OtherColumns, TableOrder, mapped
-from anonflow.engine.storage.scan import Sketch
 from anonflow.engine.storage.spill import deal, save
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
@@ -104,8 +103,6 @@ class ReleaseContext:
         Column whose diversity is asked for -> how often each text occurs in the table.
     drawn : bool
         Whether the subject of the checks is a release; otherwise it is the method's outcome.
-    together : tuple of str
-        Other columns that may be unique together, those with the most values first.
     units : str or None
         The file with the unit and the household of each position, if people have several rows.
     unit_rows : int
@@ -128,7 +125,6 @@ class ReleaseContext:
     others: OtherColumns
     overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     drawn: bool = True
-    together: tuple[str, ...] = ()
     units: str | None = None
     unit_rows: int = 1
 
@@ -224,8 +220,6 @@ class BatchDrawn:
     memory : int
     hidden : dict
         Column whose diversity is asked for -> how often suppressed records have each text.
-    together : sequence of Sketch
-        Of the first of the columns that may be unique together, of the first two, and so on.
     hidden_units : numpy.ndarray, int64
         The units of the suppressed records, if people have several rows.
     """
@@ -234,7 +228,6 @@ class BatchDrawn:
     lists: int
     memory: int
     hidden: dict[str, dict[str, int]] = field(default_factory=dict)
-    together: Sequence[Sketch] = ()
     hidden_units: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
@@ -310,10 +303,6 @@ class AttackedRows:
 
     Attributes
     ----------
-    codes : numpy.ndarray, shape (m, q), int32
-        Of the originals.
-    others : dict
-        Other column -> the originals' cells.
     shown : pandas.DataFrame, m rows
         The published rows.
     origin : numpy.ndarray, shape (m,), int64
@@ -326,8 +315,6 @@ class AttackedRows:
         Rows whose candidates are all suppressed originals of the table.
     """
 
-    codes: np.ndarray
-    others: dict[str, pd.Series]
     shown: pd.DataFrame
     origin: np.ndarray
     candidates: Candidates | None
@@ -451,18 +438,11 @@ class _DrawnBatch:
             columns[CLASS] = pa.array(np.where(self.whole.suppressed, np.int32(-1), np.int32(0)))
         bucket = np.memmap(context.dealt, np.uint16, "r", shape=(context.n,))[place]
         deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{number}.arrow")
-        together = (
-            Sketch.of_rows([self._cells(name) for name in context.together]) if context.together else ()
-        )
-        return BatchDrawn(
-            findings, labels, peak_memory(), self._hidden_values(), together, self._hidden_units()
-        )
+        return BatchDrawn(findings, labels, peak_memory(), self._hidden_values(), self._hidden_units())
 
     def checked(self) -> BatchDrawn:
         """Return the verifier's findings without a draw."""
-        return BatchDrawn(
-            self._verified(None), 0, peak_memory(), self._hidden_values(), (), self._hidden_units()
-        )
+        return BatchDrawn(self._verified(None), 0, peak_memory(), self._hidden_values(), self._hidden_units())
 
     def of_partitions(self, partitions: np.ndarray) -> np.ndarray:
         """Return the rows of some partitions that are not suppressed."""
@@ -477,8 +457,6 @@ class _DrawnBatch:
         rank = np.full(len(self.positions), -1, np.int64)
         rank[at] = np.arange(len(at))
         return AttackedRows(
-            np.ascontiguousarray(self.records.codes[at]),
-            {name: self._cells(name).iloc[at] for name in self.context.kinds},
             self._shown(origin).iloc[at].reset_index(drop=True),
             rank[origin[at]],
             self._candidates(self.whole.take(at)),

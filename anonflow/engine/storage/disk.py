@@ -18,20 +18,18 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from anonflow import utility
-from anonflow.algorithms.diversity.target import Targets, sensitive_column, target_of_values
-from anonflow.criteria.request import read_criteria
+from anonflow.algorithms.diversity.target import Targets
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed
 from anonflow.engine.execution.plan import (
-    BoundaryClasses,
     FlowPlan,
     RunPlan,
-    check_weights,
-    refuse_many_values,
+    refuse_early,
 )
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -41,11 +39,17 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.spec import UnitsSpec
 from anonflow.engine.storage import pieces, scan
-from anonflow.engine.storage.arrays import OtherColumns, TableOrder, create_array, mapped, write_rows
+from anonflow.engine.storage.arrays import (
+    OtherColumns,
+    TableOrder,
+    create_array,
+    mapped,
+    write_array,
+    write_rows,
+)
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
-from anonflow.engine.storage.outline import Outline
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
@@ -54,7 +58,7 @@ from anonflow.engine.storage.unit_rows import needed_columns, rows_of_units
 from anonflow.errors import DataError
 from anonflow.release import Earlier
 from anonflow.release.draw import bucket_count
-from anonflow.table import Records, Schema
+from anonflow.table import Records, Schema, Table
 from anonflow.table.frame import check_columns
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.prepare import Preparation
@@ -78,7 +82,7 @@ class OnDisk:
         Of a piece.
     """
 
-    outline: Outline
+    table: Table
 
     def __init__(self, session: Session, rows: int) -> None:
         self._own: TemporaryDirectory[str] | None = None
@@ -112,8 +116,8 @@ class OnDisk:
 
     # ------------------------------------------------------------------------------- load and sort
 
-    def load(self, executor: Executor) -> Outline:
-        """Read the source once: its domains, and what its other columns would reveal.
+    def load(self, executor: Executor) -> Table:
+        """Read the source: its domains, its codes, and its other columns, which are mapped.
 
         Raises
         ------
@@ -122,41 +126,50 @@ class OnDisk:
         """
         self._executor = executor
         with source.problems_name_the_file(self._flow, self._session.fingerprint):
-            self.outline = self._scan(executor)
+            schema, columns, counts = self._scan(executor)
             units = None
-            if self.outline.schema.unit_column is not None:
-                units = self._read_units()
+            if schema.unit_column is not None:
+                units = self._read_units(schema)
                 self._unit_file = Call(units.write, (self._spill.file("units.npy"),), "units").done()
-            codes = self._code()
-        self._records = Records(self.outline.domains, codes, None if units is None else units.unit)
-        return self.outline
+            self.table = self._coded(schema, columns, units)
+        self.table.dropped, self.table.filtered, self.table.unnamed = counts
+        return self.table
 
-    def _code(self) -> np.ndarray:
-        """Code the pieces, and put their other columns into files."""
-        table, file = self.outline, self._spill.file("codes.npy")
-        Call(create_array, (file, (table.n, len(table.domains)), np.int32), "code").done()
-        named = any(table.schema[name].role != "quasi-identifier" for name in table.columns)
-        files = [self._spill.file(f"others-{p}.arrow") for p in range(len(self._pieces))] if named else []
+    def _coded(self, schema: Schema, columns: Sequence[str], units: Units | None) -> Table:
+        """Code the pieces, and put their other columns into files; return the table of both."""
+        n, file = self._scanned.kept, self._spill.file("codes.npy")
+        Call(create_array, (file, (n, len(self._domains)), np.int32), "code").done()
+        others = [name for name in columns if schema[name].role != "quasi-identifier"]
+        files = [self._spill.file(f"others-{p}.arrow") for p in range(len(self._pieces))] if others else []
         self._others = OtherColumns(tuple(files), tuple(self._starts))
         put_codes = partial(write_rows, file, on_network=self._on_network)
         calls = [
             Call(
                 scan.code_piece,
-                (piece, table.schema, table.columns, start, put_codes, files[p] if named else None),
+                (piece, schema, columns, start, put_codes, files[p] if others else None),
                 "code",
             )
             for p, (piece, start) in enumerate(zip(self._pieces, self._starts, strict=True))
         ]
         self._executor.all(calls, self._coders, self._session.fingerprint)
-        return mapped(file)
+        unit, household = (None, None) if units is None else (units.unit, units.household)
+        cells = self._others.frame() if others else pd.DataFrame()
+        return Table.coded(
+            Records(self._domains, mapped(file), unit),
+            schema,
+            columns,
+            {name: cells[name].array for name in others},
+            unit,
+            household,
+        )
 
     @property
     def _on_network(self) -> bool:
         """Whether workers may be on other machines."""
         return self._session.scheduler not in ("threads", "processes")
 
-    def _scan(self, executor: Executor) -> Outline:
-        """Scan the table piece by piece, and code the values of its columns."""
+    def _scan(self, executor: Executor) -> tuple[Schema, tuple[str, ...], tuple[int, int, tuple[str, ...]]]:
+        """Scan the table piece by piece; return its schema and columns, and what is left out: rows, filtered rows, columns."""
         flow = self._flow
         schema, path = flow.schema, flow.source_path
         fingerprint = self._session.fingerprint
@@ -186,15 +199,13 @@ class OnDisk:
         )
         # identifiers are read to recognize people in a later release; they are never published
         self._read = tuple(name for name in fields.names if name in schema)
-        self._fields = {name: fields.field(name).type for name in columns}
         if held is not None:
             self._pieces = pieces.put_aside(held.select(self._read), self._rows, self._spill.file("source-"))
         else:
             assert path is not None
             self._pieces, read = self._cut_source(path, self._read, of_units)
-        sensitive = self._diverse_columns(schema, columns)
         looks = executor.all(
-            [Call(scan.scan, (piece, schema, columns, sensitive), "scan") for piece in self._pieces],
+            [Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces],
             fingerprint,
         )
         if not looks:
@@ -210,22 +221,17 @@ class OnDisk:
             raise DataError(NO_ROW_KEPT)
         self._scanned: scan.Scanned = whole
         with fingerprint.others_read():
-            self._coders, domains = scan.coders(whole, schema)
+            self._coders, self._domains = scan.coders(whole, schema)
         unnamed = tuple(name for name in fields.names if name not in schema)
         dropped = whole.rows - whole.kept
         if flow.table is not None:  # it has reported the rows that it left out
             unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
         filtered = max(0, read - whole.rows) if flow.table is None else flow.table.filtered
-        return Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
+        return schema.prepared(), columns, (dropped, filtered, unnamed)
 
-    @property
-    def _unit_rows(self) -> int:
-        """Rows of the unit that has most of them; 1 if each row counts as a person."""
-        return 1 if self._records.units is None else int(np.bincount(self._records.units).max())
-
-    def _read_units(self) -> Units:
+    def _read_units(self, schema: Schema) -> Units:
         """Return the unit of each row."""
-        schema, held = self.outline.schema, self._flow.table
+        held = self._flow.table
         if held is not None:
             assert held.unit is not None
             return Units.checked(schema, held.unit, held.household)
@@ -279,65 +285,20 @@ class OnDisk:
         ((written, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
         return written, read
 
-    def sample(self) -> Records:
-        """Return all records."""
-        return self._records
-
-    def take(self, positions: np.ndarray) -> Records:
-        """Return the records at some positions."""
-        return self._records.take(positions)
-
-    def _diverse_columns(self, schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns whose diversity is asked for; those that are not published are named later."""
-        flow = self._flow
-        others = [name for name in columns if schema[name].role != "quasi-identifier"]
-        sensitive = [name for name in others if schema[name].role == "sensitive"]
-        wanted: list[str] = []
-        for criterion in read_criteria(flow.criteria, "covers"):
-            if criterion.declared.of_a_column:
-                column = criterion.parameters.get("column")
-                wanted += sensitive if column is None else [str(column)]
-        if flow.spec.steps.diversify is not None:
-            column = flow.spec.steps.diversify.column
-            wanted += sensitive if column is None else [column]
-        return tuple(name for name in dict.fromkeys(wanted) if name in others)
-
     def refuse_early(self) -> Targets | None:
         """Refuse a diversity that not even the whole table has, and weights that none can be; return its targets."""
-        check_weights(self._flow, self._scanned.weights)
-        more = self._flow.spec.steps.diversify
-        if more is None:
+        diversity = refuse_early(self._flow, self.table)
+        if diversity is None:
             return None
-        schema = self.outline.schema
-        others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
-        sensitive = tuple(name for name in others if schema[name].role == "sensitive")
-        column = sensitive_column(more.column, sensitive, tuple(others))
-        counted = self._scanned.sensitive[column]
-        target, places = target_of_values(
-            more.criterion, more.needed, schema, column, counted.values, counted.counts
-        )
-        target.refuse(counted.counts[np.argsort(places)], column)
-        refuse_many_values(self._flow, column, len(places))
-        file = self._spill.file("values.npy")
-        Call(create_array, (file, (self.outline.n, 1), np.int64), "code").done()
-        put_values = partial(write_rows, file, on_network=self._on_network)
-        calls = [
-            Call(scan.code_values, (others_file, column, places, start, put_values), "code")
-            for others_file, start in zip(self._others.files, self._starts, strict=True)
-        ]
-        self._executor.all(calls, counted)
-        self._values = mapped(file)
-        return Targets((target,))
-
-    def boundary_classes(self) -> BoundaryClasses:
-        """Return the records that may be generalized together."""
-        return BoundaryClasses.of(self._records)
+        targets, values = diversity
+        self._values = Call(write_array, (self._spill.file("values.npy"), values), "code").done()
+        return targets
 
     def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order."""
         if (name, bounded) not in self._orders:
             file = self._spill.file(f"{name}{'-bounded' if bounded else ''}.npy")
-            arguments = self._records, name, self._session.seed, bounded, self._values, file
+            arguments = self.table.records, name, self._session.seed, bounded, self._values, file
             self._orders[name, bounded] = Call(TableOrder.of, arguments, "sort").done()
         return self._orders[name, bounded]
 
@@ -360,7 +321,7 @@ class OnDisk:
 
     def _place(self, run: Run) -> InFiles:
         folder, key, fresh = self._kept
-        return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), bucket_count(self.outline.n))
+        return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), bucket_count(self.table.n))
 
     def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """Count the batch, and note whether it has suppressed records."""
@@ -372,7 +333,7 @@ class OnDisk:
         """Return whether completing a run needs tasks."""
         flow = self._flow
         return (
-            bucket_count(self.outline.n) > 1
+            bucket_count(self.table.n) > 1
             or not flow.draws(run_plan.run)  # criteria of the whole are checked then
             or any(utility.MEASURES[name].of_covers for name in flow.measures)
         )
@@ -396,8 +357,8 @@ class OnDisk:
             criteria = [each for each in checked if each.name in OF_THE_WHOLE]
             if criteria:
                 findings += check_made(
-                    self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
-                    self._scanned, criteria, others=self._others, units=self._unit_file, unit_rows=self._unit_rows,
+                    self._session, self._executor, run_plan, totals, self.table, self._results(run_plan.run),
+                    criteria, others=self._others, units=self._unit_file,
                 )  # fmt: skip
         measures = dict(result.measures)
         for name in flow.measures:
@@ -415,9 +376,9 @@ class OnDisk:
         place, codes = self._results(run_plan.run), self._spill.file("codes.npy")
         calls = (
             Call(pairs_of_batch, (stored, codes), "measure", stored.batch.number)
-            for stored in stored_batches(self._session, run_plan, self.outline.n, place)
+            for stored in stored_batches(self._session, run_plan, self.table.n, place)
         )
-        return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
+        return sum(count for _, count in self._executor.answers(calls, self.table.domains))
 
     def _results(self, run: Run) -> InFiles:
         """Return the place of a run's results."""
@@ -430,9 +391,9 @@ class OnDisk:
         (run_plan,) = (run_plan for run_plan in plan.runs if run_plan.run.number == result.number)
         hidden = sorted(self._hidden[result.number])
         findings, buckets = draw(
-            self._session, executor, run_plan, totals, result, self.outline,
-            place=self._results(run_plan.run), hidden=hidden, fields=self._fields, scanned=self._scanned,
-            others=self._others, units=self._unit_file, unit_rows=self._unit_rows,
+            self._session, executor, run_plan, totals, result, self.table,
+            place=self._results(run_plan.run), hidden=hidden, content=self._scanned.content,
+            others=self._others, units=self._unit_file,
         )  # fmt: skip
         session = self._session
         if session.owner is not None and not session.replayed and all(each.holds for each in findings):
@@ -441,7 +402,7 @@ class OnDisk:
 
     def _remembered(self, earlier: Earlier, buckets: Buckets) -> Buckets:
         """Return the release, which will be remembered when it is published; warn if people were in an earlier one."""
-        table = self.outline
+        table = self.table
         if table.n > REMEMBERED:
             self._session.warn(
                 f"anonflow keeps no marks of the people in this release: it has more than {REMEMBERED:,} people; check "

@@ -22,7 +22,7 @@ from anonflow.criteria.verify import verify
 from anonflow.engine import publish
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of
-from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_early, settings_of
+from anonflow.engine.execution.plan import FlowPlan, RunPlan, refuse_early, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import (
@@ -117,14 +117,6 @@ class InMemory:
         self.table = source.read(self._session.flow, self._session.fingerprint, self._session.seed)
         return self.table
 
-    def sample(self) -> Records:
-        """Return all records."""
-        return self.table.records
-
-    def take(self, positions: np.ndarray) -> Records:
-        """Return the records at some positions."""
-        return self.table.records.take(positions)
-
     def refuse_early(self) -> Targets | None:
         """Refuse a diversity that not even the whole table has; return its targets."""
         diversity = refuse_early(self._session.flow, self.table)
@@ -132,10 +124,6 @@ class InMemory:
             return None
         targets, self._values = diversity
         return targets
-
-    def boundary_classes(self) -> BoundaryClasses:
-        """Return the records that may be generalized together."""
-        return BoundaryClasses.of(self.table.records)
 
     def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.criteria.diversity import DiversityCriterion, of_one_class
@@ -43,11 +42,11 @@ from anonflow.engine.storage.batch_release import (
     named_batch,
     stored_batches,
 )
-from anonflow.engine.storage.scan import Scanned, Sketch, published_kind, sketched
+from anonflow.engine.storage.scan import published_kind
 from anonflow.engine.storage.shuffle_buckets import Bucket, Buckets, shuffle_bucket
 from anonflow.generalization import Generalization
 from anonflow.release import RandomWords, Release
-from anonflow.release.columns import linked_in_sample, unique_together
+from anonflow.release.columns import linked_in_sample, told_by_values
 from anonflow.release.draw import bucket_count
 from anonflow.release.randomness import seed_of_table
 from anonflow.risk.attacker import Success
@@ -55,20 +54,18 @@ from anonflow.risk.attackers.people import people_named
 from anonflow.table import Records, Table
 from anonflow.table.frame import WholeOwners
 from anonflow.table.identification.linkage import Candidates
-from anonflow.table.row_marks import KEY_LENGTH
+from anonflow.table.row_marks import KEY_LENGTH, Content, joint_codes
 from anonflow.table.spreadsheets import formula_cells, formula_sentence
 
 if TYPE_CHECKING:
     from anonflow.engine.storage.batch_files import InFiles
-    from anonflow.engine.storage.outline import Outline
 
 __all__ = ["check_made", "draw"]
 
 
 def draw(
-    session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Outline,
-    *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], scanned: Scanned,
-    others: OtherColumns, units: str | None = None, unit_rows: int = 1,
+    session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Table,
+    *, place: InFiles, hidden: Sequence[int], content: Content, others: OtherColumns, units: str | None = None,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
     """Draw and verify batch by batch, distribute the rows to buckets, and shuffle these.
 
@@ -79,19 +76,16 @@ def draw(
     run_plan : RunPlan
     totals : Totals
     result : RunResult
-    table : Outline
+    table : Table
     place : InFiles
         Where the results of batches are.
     hidden : sequence of int
         Batches with suppressed records.
-    fields : mapping
-        Published column -> its type in the source.
-    scanned : Scanned
+    content : Content
+        Of the table.
     others : OtherColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
-    unit_rows : int
-        Rows of the person who has most of them.
 
     Returns
     -------
@@ -110,18 +104,16 @@ def draw(
         result,
         table,
         place,
-        fields,
-        scanned,
+        content,
         others=others,
         units=units,
-        unit_rows=unit_rows,
         options=run_plan.run.anonymize.options,
     )
     offsets, tallies = session.step(
         "draw", lambda: _draw(session, executor, run_plan, context, place, hidden), result.number
     )
     findings = tuple(tally.finding() for tally in tallies)
-    sample = _sample(session, executor, run_plan, context, place)
+    sample = _sample(session, executor, run_plan, context, table, place)
     if sample is not None:
         hidden_rows = sample.suppressed & context.blanks
         for sentence in linked_in_sample(sample.table, sample.release, context.k, hidden_rows):
@@ -246,7 +238,12 @@ class _Sample:
 
 
 def _sample(
-    session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
+    session: Session,
+    executor: Executor,
+    run_plan: RunPlan,
+    context: ReleaseContext,
+    table: Table,
+    place: Place,
 ) -> _Sample | None:
     """Return all published rows, or those of some partitions; None if a partition is too large."""
     whole = context.n <= MOST
@@ -260,26 +257,19 @@ def _sample(
     else:
         calls = _sample_calls(session, run_plan, context, place, attack_batch, False)
     by_batch = dict(executor.answers(calls, context))
-    parts = [by_batch[number] for number in sorted(by_batch) if len(by_batch[number].codes)]
-    return _put_together(context, parts, session.seed, whole) if parts else None
+    parts = [by_batch[number] for number in sorted(by_batch) if len(by_batch[number].shown)]
+    return _put_together(context, table, parts, session.seed, whole) if parts else None
 
 
-def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: int, whole: bool) -> _Sample:
+def _put_together(
+    context: ReleaseContext, table: Table, parts: Sequence[AttackedRows], seed: int, whole: bool
+) -> _Sample:
     """Return the rows of batches as a table and its release, in random order."""
-    starts = np.cumsum([0, *(len(each.codes) for each in parts)])[:-1].tolist()
-    owners = None
+    starts = np.cumsum([0, *(len(each.shown) for each in parts)])[:-1].tolist()
     at = np.concatenate([each.positions for each in parts])
-    if context.units is not None:
-        owners = np.load(context.units, mmap_mode="r")
-    own = (None, None) if owners is None else (owners[0][at], owners[1][at] if len(owners) > 1 else None)
-    records = Records(context.domains, np.concatenate([each.codes for each in parts]), own[0])
-    others = {
-        name: pd.concat([each.others[name] for each in parts], ignore_index=True).array
-        for name in context.kinds
-    }
-    table = Table.coded(records, context.schema, context.columns, others, *own)
-    if owners is not None and not whole:
-        table.whole_owners = WholeOwners.of(owners[0], owners[1] if len(owners) > 1 else None, at)
+    few = table.take(at)
+    if table.unit is not None and not whole:
+        few.whole_owners = WholeOwners.of(table.unit, table.household, at)
     shown = pd.concat([each.shown for each in parts], ignore_index=True)
     truth = np.concatenate([each.origin + start for each, start in zip(parts, starts, strict=True)])
     suppressed = np.concatenate([each.suppressed for each in parts])
@@ -291,34 +281,43 @@ def _put_together(context: ReleaseContext, parts: Sequence[AttackedRows], seed: 
         candidates = candidates.with_class(suppressed, np.flatnonzero(suppressed))
         proof = context.certificate(candidates.take(order))
     release = Release(shown.iloc[order].reset_index(drop=True), proof, truth[order])
-    return _Sample(table, release, suppressed[order], whole)
+    return _Sample(few, release, suppressed[order], whole)
 
 
 def _context(
-    session: Session, totals: Totals, result: RunResult, table: Outline, place: InFiles,
-    fields: Mapping[str, pa.DataType], scanned: Scanned, *, others: OtherColumns, units: str | None, unit_rows: int,
-    options: Mapping[str, Any],
+    session: Session, totals: Totals, result: RunResult, table: Table, place: InFiles, content: Content,
+    *, others: OtherColumns, units: str | None, options: Mapping[str, Any],
 ) -> ReleaseContext:  # fmt: skip
-    schema = table.schema
-    sentences, quiet = sketched(scanned)
-    for sentence in sentences:
+    for sentence in told_by_values(table):
         session.warn(sentence)
     weak = totals.texts.get("warning")
     if weak:
         session.warn(weak)
-    kinds = {
-        name: published_kind(name, fields[name], scanned, 0 < totals.suppressed < result.k * unit_rows)
-        for name in table.columns
-        if schema[name].role != "quasi-identifier"
-    }
-    seed = seed_of_table(session.seed, scanned.content.to_bytes())
+    blanks = 0 < totals.suppressed < result.k * table.unit_rows
+    kinds = {name: published_kind(table.frame[name], blanks) for name in table.other_columns}
+    seed = seed_of_table(session.seed, content.to_bytes())
     key = RandomWords(seed).lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
+    criteria = tuple(with_patterns(read_criteria(session.flow.criteria, totals.guarantee), options))
     return ReleaseContext(
-        schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
-        tuple(with_patterns(read_criteria(session.flow.criteria, totals.guarantee), options)), table.n, totals.suppressed,
-        seed, key, place.spill, others, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (), units=units,
-        unit_rows=unit_rows,
+        table.schema, table.domains, tuple(table.frame.columns), kinds, result.k, totals.guarantee, result.algorithm,
+        criteria, table.n, totals.suppressed, seed, key, place.spill, others, _overall(table, criteria), units=units,
+        unit_rows=table.unit_rows,
     )  # fmt: skip
+
+
+def _overall(table: Table, criteria: Sequence[Criterion]) -> dict[str, dict[str, int]]:
+    """Return column whose diversity is asked for -> how often the table has each text, as the verifier reads cells."""
+    names: list[str] = []
+    for criterion in criteria:
+        if criterion.declared.of_a_column:
+            column = criterion.parameters.get("column")
+            names += table.sensitive if column is None else [str(column)]
+    overall = {}
+    for name in dict.fromkeys(names):
+        if name in table.other_columns:
+            texts, codes, _ = joint_codes(table.frame[name], table.frame[name].iloc[:0])
+            overall[name] = dict(zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True))
+    return overall
 
 
 def _draw(
@@ -339,24 +338,16 @@ def _draw(
         for stored in stored_batches(session, run_plan, context.n, place)
     )
     drawn: dict[int, BatchDrawn] = {}
-    together: list[Sketch] = []
     for number, done in executor.answers(calls, context):
         session.used(done.memory)
-        both = zip(together, done.together, strict=True)
-        together = [run_plan.then(other) for run_plan, other in both] if together else list(done.together)
-        drawn[number] = replace(done, together=())
-    if together:
-        unique, about = [run_plan.alone for run_plan in together], together[-1].level > 0
-        for sentence in unique_together(context.together, unique, context.n, about):
-            session.warn(sentence)
+        drawn[number] = done
     in_order = [drawn[number] for number in range(len(drawn))]
     return [0, *accumulate(done.lists for done in in_order)][:-1], _with_hidden(context, in_order)
 
 
 def check_made(
-    session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Outline, place: InFiles,
-    scanned: Scanned, criteria: Sequence[Criterion], *, others: OtherColumns, units: str | None = None,
-    unit_rows: int = 1,
+    session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Table, place: InFiles,
+    criteria: Sequence[Criterion], *, others: OtherColumns, units: str | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Check criteria that need more than a partition's quasi-identifiers, for a run without a draw.
 
@@ -366,16 +357,13 @@ def check_made(
     executor : Executor
     run_plan : RunPlan
     totals : Totals
-    table : Outline
+    table : Table
     place : InFiles
         Where the results of batches are.
-    scanned : Scanned
     criteria : sequence of CriterionRequest
     others : OtherColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
-    unit_rows : int
-        Rows of the person who has most of them.
 
     Raises
     ------
@@ -384,11 +372,11 @@ def check_made(
     AnonflowError
         If results are gone.
     """
-    kinds = {name: "" for name in table.columns if table.schema[name].role != "quasi-identifier"}
+    kinds = dict.fromkeys(table.other_columns, "")
     context = ReleaseContext(
-        table.schema, table.domains, table.columns, kinds, run_plan.run.anonymize.k, totals.guarantee,
+        table.schema, table.domains, tuple(table.frame.columns), kinds, run_plan.run.anonymize.k, totals.guarantee,
         run_plan.run.anonymize.algorithm, tuple(criteria), table.n, totals.suppressed, b"", "", place.spill, others,
-        scanned.texts(), False, units=units, unit_rows=unit_rows,
+        _overall(table, criteria), False, units=units, unit_rows=table.unit_rows,
     )  # fmt: skip
     calls = (
         Call(check_batch, (stored,), "verify", stored.batch.number)

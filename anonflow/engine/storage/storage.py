@@ -7,17 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
-from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, Order, RunPlan
+from anonflow.engine.execution.plan import FlowPlan, Order, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.totals import Totals
-from anonflow.engine.report.report import Described
-from anonflow.table import Records
+from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
 
 if TYPE_CHECKING:
@@ -86,25 +83,13 @@ class Storage(Protocol):
     ) -> None:
         """Remove the temporary files of the run."""
 
-    def load(self, executor: Executor) -> Described:
+    def load(self, executor: Executor) -> Table:
         """Read the source: its records, domains and columns.
 
         Raises
         ------
         DataError, SchemaError, HierarchyError
             If it cannot be read, or does not go with its columns.
-        """
-
-    def sample(self) -> Records:
-        """Return records with every value of the table, for the preparation of measures and budgets."""
-
-    def take(self, positions: np.ndarray) -> Records:
-        """Return the records at some positions of the table, as many as fit in memory.
-
-        Raises
-        ------
-        DataError
-            If the source cannot be read, or has changed.
         """
 
     def refuse_early(self) -> Targets | None:
@@ -115,9 +100,6 @@ class Storage(Protocol):
         InfeasibleError, ParameterError
             If the flow has such a requirement.
         """
-
-    def boundary_classes(self) -> BoundaryClasses:
-        """Return the records that may be generalized together."""
 
     def order(self, name: str, bounded: bool) -> Order:
         """Return the table in an order; if requested, boundary classes follow one another."""

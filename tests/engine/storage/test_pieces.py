@@ -1140,26 +1140,6 @@ def test_columns_that_follow_from_quasi_identifiers_are_named(tmp_path: Path) ->
     )
 
 
-def test_a_sketch_of_rows_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "JOINT", 500)
-    rng = np.random.default_rng(5)
-    frame = pd.DataFrame(
-        {"a": rng.integers(0, 200, 20_000), "b": [f"v{i}" for i in rng.integers(0, 150, 20_000)]}
-    )
-    both = None
-    for start in range(0, 20_000, 3_000):
-        part = frame[start : start + 3_000]
-        item = scan.Sketch.of_rows([part["a"], part["b"]])[1]
-        both = item if both is None else both.then(item)
-    assert both is not None
-    assert len(both.values) <= 500
-    alone = int((frame.value_counts() == 1).sum())
-    assert both.alone == pytest.approx(alone, rel=0.15)
-    first, second = scan.Sketch.of_rows([frame["a"][:300], frame["b"][:300]])
-    assert first.alone == int((frame["a"][:300].value_counts() == 1).sum())
-    assert second.alone == int((frame[:300].value_counts() == 1).sum())
-
-
 @pytest.mark.parametrize("form", ["parquet", pytest.param("csv", marks=SLOW)])
 def test_people_of_an_earlier_release_are_recognized(tmp_path: Path, form: str) -> None:
     """By their identifiers, whether either release was made in memory or in pieces; the same one again is the same."""
@@ -1185,22 +1165,6 @@ def test_cells_that_begin_like_a_formula_are_counted(tmp_path: Path) -> None:
     frame["income"] = ["=1+1" if i % 10 == 0 else "rich" for i in range(150)]
     report = compared(*written(tmp_path, form="csv", frame=frame), table="release.csv")
     assert any(warning.startswith("15 cells begin like a formula") for warning in report.warnings)
-
-
-def test_a_sketch_of_many_values_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "SKETCH", 500)
-    rng = np.random.default_rng(3)
-    cells = pd.Series(rng.permutation(np.repeat(np.arange(20_000), rng.integers(1, 4, 20_000))))
-    sketch = scan.Sketch.of(cells[:7000])
-    for start in range(7000, len(cells), 7000):
-        sketch = sketch.then(scan.Sketch.of(cells[start : start + 7000]))
-    assert len(sketch.values) <= 500
-    counts = np.bincount(cells)
-    assert (sketch.counts == 1).mean() == pytest.approx((counts == 1).mean(), abs=0.1)
-    whole = scan.Sketch.of(cells)
-    np.testing.assert_array_equal(whole.values, sketch.values)
-    np.testing.assert_array_equal(whole.counts, sketch.counts)
-    np.testing.assert_array_equal(whole.runs, sketch.runs)
 
 
 def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
