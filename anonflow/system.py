@@ -39,7 +39,6 @@ except ImportError:
 __all__ = [
     "NO_FOLLOW",
     "RENAMES_OPEN",
-    "SYNCED",
     "block_interrupt",
     "is_owners_alone",
     "is_root",
@@ -62,9 +61,6 @@ Result = TypeVar("Result")
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 """A flag of :func:`open_descriptor`: a link is no file. Where there is no such flag, making links needs a right of its own."""
-
-SYNCED: int = getattr(os, "O_DSYNC", 0)
-"""A flag of :func:`open_descriptor`: on a network file system, what is written are the bytes alone, never the rest of their page."""
 
 RENAMES_OPEN = hasattr(os, "fchmod")
 """Whether a folder can be renamed while a file in it is open."""

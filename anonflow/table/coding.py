@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -72,7 +71,7 @@ def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:
     return ["" if text is None else text for text in texts], np.bincount(codes, minlength=len(texts))
 
 
-def code_column(cells: pd.Series, column: Column, folder: Path, often: np.ndarray | None = None) -> Coded:
+def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
     """Code a quasi-identifier's cells.
 
     Parameters
@@ -82,8 +81,6 @@ def code_column(cells: pd.Series, column: Column, folder: Path, often: np.ndarra
     column : Column
     folder : pathlib.Path
         The folder of relative paths of hierarchy files.
-    often : numpy.ndarray, shape (n,), int64, optional
-        How many cells of the table have each value, where `cells` are its distinct ones; for messages.
 
     Returns
     -------
@@ -103,7 +100,7 @@ def code_column(cells: pd.Series, column: Column, folder: Path, often: np.ndarra
     missing = missing_cells(cells)
     check_missing(column, int(missing.sum()))
     coders: dict[str | None, Callable[[pd.Series, np.ndarray, Column, Path], Coded]] = {
-        "numeric": partial(_numeric, often=often),
+        "numeric": _numeric,
         "categorical": _categorical,
         "suppression": _categorical,
         "hierarchy": _hierarchy,
@@ -209,13 +206,11 @@ def _float(text: str) -> float | None:
         return None
 
 
-def _numeric(
-    cells: pd.Series, missing: np.ndarray, column: Column, folder: Path, often: np.ndarray | None = None
-) -> Coded:
+def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
     if column.has_codes:
-        coded = _numeric_with_codes(cells, missing, column, folder, often)
+        coded = _numeric_with_codes(cells, missing, column, folder)
         return replace(coded, domains=[replace(domain, values_decide=True) for domain in coded.domains])
-    values, dates = numbers_of(cells[~missing], column.name, None if often is None else often[~missing])
+    values, dates = numbers_of(cells[~missing], column.name)
     distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     codes = np.full(len(cells), -1, np.int32)
     codes[~missing] = inverse
@@ -258,9 +253,7 @@ def _numeric(
     return Coded([domain], [codes])
 
 
-def _numeric_with_codes(
-    cells: pd.Series, missing: np.ndarray, column: Column, folder: Path, often: np.ndarray | None
-) -> Coded:
+def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
     """Return numbers, and which cells are a number, a code or blank; only numbers if there are no codes and blanks."""
     import pandas as pd
 
@@ -281,8 +274,7 @@ def _numeric_with_codes(
     numbers = cells[has_number]
     if pd.api.types.is_object_dtype(numbers.dtype):
         numbers = numbers.infer_objects()
-    own = None if often is None else often[has_number]
-    coded = _numeric(numbers, np.zeros(len(numbers), bool), plain, folder, own)
+    coded = _numeric(numbers, np.zeros(len(numbers), bool), plain, folder)
     if has_number.all():
         return coded
     codes = np.full(len(cells), -1, np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
@@ -82,6 +82,7 @@ class Table:
         schema: Schema | Mapping[str, Any] | str | PathLike[str],
         *,
         _records: Records | None = None,
+        _matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray] | None = None,
     ) -> None:
         import pandas as pd
 
@@ -121,7 +122,7 @@ class Table:
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
         identifying = [n for n in frame.columns if n in columns and columns[n].role in UNPUBLISHED]
         self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
-        self.records = self._coded()
+        self.records = self._coded(_matrix or _matrix_of)
 
     @classmethod
     def of(
@@ -239,7 +240,7 @@ class Table:
             part.identifiers = pd.DataFrame(owners, copy=False)
         return part
 
-    def _coded(self) -> Records:
+    def _coded(self, matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray]) -> Records:
         domains: list[Domain] = []
         codes: list[np.ndarray] = []
         errors: list[AnonflowError] = []
@@ -254,11 +255,8 @@ class Table:
         if errors:
             problems = [problem for error in errors for problem in error.problems]
             raise type(errors[0]).collected("the table does not match its schema", problems)
-        matrix = np.empty((self.n, len(codes)), np.int32)
-        for a, column in enumerate(codes):
-            matrix[:, a] = column
         check_units(self.schema, self.unit, self.household)
-        return Records(tuple(domains), matrix, self.unit)
+        return Records(tuple(domains), matrix(self.n, codes), self.unit)
 
     @property
     def n(self) -> int:
@@ -425,6 +423,14 @@ class Table:
             distinct = " / ".join(f"{size:,}" for size in sizes)
             rows.append((name, column.role, column.kind or "", distinct, column.details))
         return table_view(numbers, rows, self.frame)
+
+
+def _matrix_of(n: int, codes: Sequence[np.ndarray]) -> np.ndarray:
+    """Return columns of codes as one array, shape (n, q), int32."""
+    matrix = np.empty((n, len(codes)), np.int32)
+    for a, column in enumerate(codes):
+        matrix[:, a] = column
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)

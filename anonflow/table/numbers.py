@@ -25,7 +25,7 @@ _HUGE = 2.0**900
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
 
-def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> tuple[np.ndarray, str | None]:
+def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     """Return values as int64, float64 or datetime64 (in microseconds; in nanoseconds if needed), and the kind of dates.
 
     Parameters
@@ -34,8 +34,6 @@ def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> 
         None missing. Text is read where all of it is numbers, or all of it ISO dates.
     name : str
         The column, for messages.
-    often : numpy.ndarray, shape (n,), int64, optional
-        How many cells of the table have each value, for messages; 1 without it.
 
     Returns
     -------
@@ -49,7 +47,6 @@ def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> 
     """
     import pandas as pd
 
-    often = np.ones(len(cells), np.int64) if often is None else often
     if pd.api.types.is_bool_dtype(cells.dtype):
         raise DataError(f"column {name!r}: truth values are not numeric; use kind categorical")
     if isinstance(cells.dtype, pd.CategoricalDtype):
@@ -57,7 +54,7 @@ def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> 
     if pd.api.types.is_datetime64_any_dtype(cells.dtype) or _is_arrow_date(cells):
         return _dates(cells, name)
     if not pd.api.types.is_numeric_dtype(cells.dtype):
-        return _read_numbers(cells, name, often)
+        return _read_numbers(cells, name)
     if pd.api.types.is_complex_dtype(cells.dtype):
         raise DataError(
             f"column {name!r}: complex numbers have no order; leave it out of the quasi-identifiers"
@@ -68,7 +65,7 @@ def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> 
             raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
         return cells.to_numpy(dtype=np.int64), None
     values = cells.to_numpy(dtype=np.float64)
-    infinite = int(often[np.isinf(values)].sum())
+    infinite = int(np.isinf(values).sum())
     if infinite:
         raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
     return values + 0.0, None  # -0.0 becomes 0.0
@@ -98,7 +95,7 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
     return values, "date" if midnight and sort == "time" else sort
 
 
-def _read_numbers(cells: pd.Series, name: str, often: np.ndarray) -> tuple[np.ndarray, str | None]:
+def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     """Return numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
     import pandas as pd
 
@@ -134,7 +131,7 @@ def _read_numbers(cells: pd.Series, name: str, often: np.ndarray) -> tuple[np.nd
         else:
             wrong[len(numbers)] = True
             numbers.append(0)
-    bad = int(often[wrong[at]].sum())
+    bad = int(wrong[at].sum())
     if bad:
         raise DataError(
             f"column {name!r}: {bad} values are not numbers; use kind categorical, or " + NAME_MISSING
@@ -145,7 +142,7 @@ def _read_numbers(cells: pd.Series, name: str, often: np.ndarray) -> tuple[np.nd
     if any(isinstance(number, int) and not -_LARGEST <= number < _LARGEST for number in numbers):
         raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
     array = np.array(numbers, np.int64 if all(isinstance(number, int) for number in numbers) else np.float64)
-    infinite = 0 if array.dtype == np.int64 else int(often[np.isinf(array)[at]].sum())
+    infinite = 0 if array.dtype == np.int64 else int(np.isinf(array)[at].sum())
     if infinite:
         raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
     return array[at] + 0, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -22,14 +22,8 @@ __all__ = [
     "capped_rows",
     "check_recipes",
     "check_unit_column",
-    "combined_rows",
     "first_labels",
-    "joint_number_type",
-    "kept_by_cap",
-    "number_type",
     "one_row_per_unit",
-    "refuse_blank_units",
-    "refuse_several",
 ]
 
 Recipe = Literal[
@@ -77,10 +71,21 @@ def one_row_per_unit(
     """
     check_recipes(list(frame.columns), unit, recipes, rows)
     label = first_labels(frame[unit], unit)
-    numbers = {name: number_type(frame[name]) for name in recipes if name != unit}
-    combined, several = combined_rows(frame, label, unit, recipes, rows, numbers)
-    refuse_several(several)
-    return combined
+    first = np.unique(label, return_index=True)[1]
+    columns: dict[str, Any] = {unit: frame[unit].iloc[first].array}
+    for name, recipe in recipes.items():
+        if name == unit:
+            continue
+        cells = _Cells(frame[name], label, len(first))
+        columns[name] = cells.combined(recipe)
+        several = int((cells.distinct() > 1).sum()) if recipe == "same" else 0
+        if several:
+            raise DataError(
+                f"column {name!r}: {several:,} units have several values, and the recipe is same; take another one"
+            )
+    if rows is not None:
+        columns[rows] = np.bincount(label, minlength=len(first))
+    return pd.DataFrame(columns)
 
 
 def check_recipes(
@@ -118,11 +123,8 @@ def check_recipes(
         )
 
 
-def number_type(cells: pd.Series) -> str | None:
-    """Return the number type of a column's texts: ``int64``, ``float64``, or None if they are not numbers.
-
-    :func:`joint_number_type` combines those of a column's parts.
-    """
+def _number_type(cells: pd.Series) -> str | None:
+    """Return the number type of a column's texts: ``int64``, ``float64``, or None if they are not numbers."""
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return None
     if not len(cells):
@@ -139,70 +141,6 @@ def number_type(cells: pd.Series) -> str | None:
     if dates is not None:
         return None
     return "int64" if len(present) == len(cells) and values.dtype == np.int64 else "float64"
-
-
-def joint_number_type(types: Iterable[str | None]) -> str | None:
-    """Return :func:`number_type` of a column from those of its parts."""
-    parts = set(types)
-    if None in parts:
-        return None
-    return "float64" if "float64" in parts else "int64"
-
-
-def combined_rows(
-    frame: pd.DataFrame,
-    label: np.ndarray,
-    unit: str,
-    recipes: Mapping[str, str],
-    rows: str | None,
-    numbers: Mapping[str, str | None],
-) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return one row for each unit, and of columns with the recipe ``same`` how many units have several values.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        n rows: all that its units have.
-    label : numpy.ndarray, shape (n,), int64
-        The unit of each row: 0.. in the order in which units first appear.
-    unit, recipes, rows
-        As :func:`one_row_per_unit` takes them.
-    numbers : mapping
-        Column -> :func:`number_type` of the whole column.
-
-    Raises
-    ------
-    DataError
-        If a column's values do not go with its recipe.
-    """
-    first = np.unique(label, return_index=True)[1]
-    columns: dict[str, Any] = {unit: frame[unit].iloc[first].array}
-    several = {}
-    for name, recipe in recipes.items():
-        if name == unit:
-            continue
-        cells = _Cells(frame[name], label, len(first), numbers[name])
-        columns[name] = cells.combined(recipe)
-        if recipe == "same":
-            several[name] = int((cells.distinct() > 1).sum())
-    if rows is not None:
-        columns[rows] = np.bincount(label, minlength=len(first))
-    return pd.DataFrame(columns), several
-
-
-def refuse_several(several: Mapping[str, int]) -> None:
-    """Refuse units with several values where the recipe is ``same``.
-
-    Raises
-    ------
-    DataError
-        If there are some.
-    """
-    for name, count in several.items():
-        if count:
-            raise DataError(
-                f"column {name!r}: {count:,} units have several values, and the recipe is same; take another one"
-            )
 
 
 def capped_rows(frame: pd.DataFrame, unit: str, most: int, *, seed: int | None = None) -> pd.DataFrame:
@@ -231,32 +169,15 @@ def capped_rows(frame: pd.DataFrame, unit: str, most: int, *, seed: int | None =
         If `most` is not a whole number of at least 1.
     """
     check_unit_column(list(frame.columns), unit)
-    return frame.loc[kept_by_cap(first_labels(frame[unit], unit), most, seed)]
-
-
-def kept_by_cap(label: np.ndarray, most: int, seed: int | None) -> np.ndarray:
-    """Return which rows :func:`capped_rows` keeps, shape (n,), bool.
-
-    Parameters
-    ----------
-    label : numpy.ndarray, shape (n,), int64
-        The unit of each row, 0.. .
-    most : int
-    seed : int, optional
-
-    Raises
-    ------
-    ParameterError
-        If `most` is not such a number.
-    """
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ParameterError("a cap is a number of rows of at least 1")
+    label = first_labels(frame[unit], unit)
     drawn = np.random.default_rng(seed).permutation(len(label))
     order = np.lexsort([drawn, label])
     start = np.concatenate([[0], np.cumsum(np.bincount(label))[:-1]])
     rank = np.empty(len(label), np.int64)
     rank[order] = np.arange(len(label)) - start[label[order]]
-    return rank < most
+    return frame.loc[rank < most]
 
 
 def check_unit_column(names: Sequence[Any], unit: str) -> None:
@@ -282,22 +203,12 @@ def first_labels(cells: Any, unit: str) -> np.ndarray:
         If a unit is blank.
     """
     label = np.asarray(pd.factorize(cells)[0], np.int64)
-    refuse_blank_units(unit, int(np.count_nonzero(label < 0)))
-    return label
-
-
-def refuse_blank_units(unit: str, blank: int) -> None:
-    """Refuse rows without a unit.
-
-    Raises
-    ------
-    DataError
-        If there are some.
-    """
+    blank = int(np.count_nonzero(label < 0))
     if blank:
         raise DataError(
             f"column {unit!r}: {blank:,} rows have no unit; every row needs one: fill them in, or leave these rows out"
         )
+    return label
 
 
 class _Cells:
@@ -308,16 +219,15 @@ class _Cells:
     cells : pandas.Series, n cells
     label : numpy.ndarray, shape (n,), int64
     units : int
-    numbers : str or None
-        As which numbers texts are read.
     """
 
-    def __init__(self, cells: pd.Series, label: np.ndarray, units: int, numbers: str | None) -> None:
+    def __init__(self, cells: pd.Series, label: np.ndarray, units: int) -> None:
         self._cells = cells.reset_index(drop=True)
         self._label = label
         self._units = units
         self._present = np.flatnonzero(self._cells.notna().to_numpy())
         self._numbers = None
+        numbers = _number_type(cells)  # as which texts are read
         if numbers is not None:
             read = np.full(len(cells), np.nan) if numbers == "float64" else np.zeros(len(cells), np.int64)
             if len(self._present):

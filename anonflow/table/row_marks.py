@@ -42,6 +42,8 @@ _RANGE = re.compile(r"[+-]?[0-9.]+-|[{*\[]")
 _CONTENT = "anonflow content"
 _TURN = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
+_BLOCK = 1 << 18
+"""Rows whose texts are hashed together."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,16 @@ class Content:
 
     @classmethod
     def of(cls, frame: pd.DataFrame, names: Sequence[str]) -> Content:
-        """Return the marks of some columns of a frame; O(n) for each."""
-        n = len(frame)
-        turns = np.full(n, _TURN, np.uint64)
-        turns[:1] = 1
-        marks = _sums(frame, names, _CONTENT) | np.uint64(1)
-        return cls(n, int((marks * np.cumprod(turns, dtype=np.uint64)).sum(dtype=np.uint64)))
+        """Return the marks of some columns of a frame; O(n) for each, and some memory for a block of rows."""
+        whole = cls(0, 0)
+        for start in range(0, len(frame), _BLOCK):
+            block = frame.iloc[start : start + _BLOCK]
+            turns = np.full(len(block), _TURN, np.uint64)
+            turns[0] = 1
+            marks = _sums(block, names, _CONTENT) | np.uint64(1)
+            total = int((marks * np.cumprod(turns, dtype=np.uint64)).sum(dtype=np.uint64))
+            whole = whole.then(cls(len(block), total))
+        return whole
 
     def then(self, other: Content) -> Content:
         """Return the marks of these rows followed by others."""

@@ -24,6 +24,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
 from distributed.protocol.pickle import dumps
 
 from anonflow import datasets, engine, utility
@@ -37,9 +38,10 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import TaskSettings, measure
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.storage import release
-from anonflow.engine.storage.arrays import OtherColumns, TableOrder, write_array
+from anonflow.engine.storage.arrays import TableOrder, write_array
 from anonflow.engine.storage.batch_release import BatchDrawn, ReleaseContext
 from anonflow.engine.storage.disk import OnDisk
+from anonflow.engine.storage.mapped_columns import MappedColumns
 from anonflow.engine.storage.shuffle_buckets import Bucket
 from anonflow.generalization import Generalization
 from anonflow.release.draw import bucket_count
@@ -257,7 +259,7 @@ def run(small: bool) -> list[dict[str, Any]]:
         assert result.ok
         context = ReleaseContext(
             table.schema, table.domains, tuple(table.frame.columns), {}, 10, "k-regular", "greedy", (), n, 0, bytes(16), "", "",
-            OtherColumns((), ()),
+            MappedColumns("", pa.schema([]), n),
         )  # fmt: skip
         offsets, tallies = timed(
             "draw", lambda: release._draw(session, executor, plan.runs[0], context, NOWHERE, ())

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +21,6 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution import batches, events, plan, tasks
 from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.memory import InMemory
-from anonflow.engine.storage.scan import Coder
 from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from anonflow.whole_file import write_whole
@@ -633,25 +629,3 @@ def test_what_drawn_rows_alone_show_is_refused_where_nothing_is_drawn(tmp_path: 
         anonymize="{algorithm: mondrian, k: 3}",
     )  # fmt: skip
     assert engine.run(classes, seed=SEED).ok
-
-
-def test_threads_that_code_at_once_get_the_same_codes() -> None:
-    """pandas 2 builds an index's table of values at the first lookup, and lets another thread look into half of it."""
-    values = np.random.default_rng(0).permutation(20_000)
-    cells = pd.Series(values[:500])
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for _ in range(10):
-            coder = Coder("a", pd.Index(values), np.arange(20_001, dtype=np.int32)[:, None])
-            gate = threading.Barrier(4)
-
-            def code(gate: threading.Barrier, coder: Coder) -> np.ndarray:
-                gate.wait()
-                return coder.code(cells)
-
-            with ThreadPoolExecutor(4) as pool:
-                waiting = [pool.submit(code, gate, coder) for _ in range(4)]
-                assert all((each.result()[:, 0] == np.arange(500)).all() for each in waiting)
-    finally:
-        sys.setswitchinterval(interval)

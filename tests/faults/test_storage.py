@@ -27,7 +27,7 @@ from anonflow.engine.execution import batches, schedulers, tasks
 from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner import checkpoints
-from anonflow.engine.storage import arrays, batch_release, disk, pieces, scan
+from anonflow.engine.storage import arrays, batch_release, load
 from anonflow.errors import BUG, AnonflowError, DataError
 from anonflow.kernels import cache
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
@@ -38,10 +38,8 @@ from tests.faults.processes import EVERYTHING, environment, published
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
 STAGES = {
-    "the source is rewritten": (pieces, "rewrite"),
-    "a piece is looked at": (scan, "scan"),
-    "a piece is coded": (scan, "code_piece"),
-    "codes are written": (disk, "write_rows"),
+    "columns are written": (load, "written_columns"),
+    "codes are written": (load, "write_rows"),
     "an order is written": (arrays, "write_rows"),
     "a partition is solved": (tasks, "solve"),
     "rows are dealt": (batch_release, "deal"),
@@ -85,7 +83,7 @@ def test_faults_inside_a_worker_in_pieces(
 
         def broken(*args: Any, error: Any = error, calls: list[int] = calls, **named: Any) -> Any:
             calls.append(1)
-            if len(calls) >= (1 if name == "rewrite" or home is arrays else 2):
+            if len(calls) >= (1 if home in (load, arrays) else 2):
                 raise error()
             return real(*args, **named)
 

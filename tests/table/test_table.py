@@ -16,8 +16,6 @@ import pytest
 from hypothesis import given
 
 import anonflow as af
-from anonflow.engine.flows.spec import SourceSpec
-from anonflow.engine.storage.pieces import Piece, read_piece, rewrite
 from anonflow.errors import AnonflowError, DataError, HierarchyError, ParameterError, SchemaError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table
@@ -382,11 +380,6 @@ def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1, 2], "b": torn}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match=r"not a readable Parquet file \(ArrowInvalid\)"):
         read_frame(tmp_path / "t.parquet")
-    piece = Piece(str(tmp_path / "t.parquet"), (0,), 2)
-    with pytest.raises(DataError, match=r"is not a readable Parquet file \(ArrowInvalid\)"):
-        read_piece(piece, ["a", "b"])
-    with pytest.raises(DataError, match=r"is not a readable Parquet file \(ArrowInvalid\)"):
-        rewrite(piece.path, SourceSpec(parquet="t.parquet"), ["b"], 10, str(tmp_path / "piece"))
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

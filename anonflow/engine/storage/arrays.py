@@ -7,24 +7,18 @@ a task loads them, so that a table has one copy of its codes for all its orders.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 from anonflow.algorithms.anonymize import partition_rng
-from anonflow.engine.storage.spill import read_table
 from anonflow.partition import ordered, unbounded
-from anonflow.system import SYNCED, open_descriptor, take_space
+from anonflow.system import open_descriptor, take_space
 from anonflow.table import Domain, Records
-from anonflow.table.files.read import exact_frame
 
 __all__ = [
     "OrderedRows",
-    "OtherColumns",
     "TableOrder",
     "create_array",
     "mapped",
@@ -71,8 +65,8 @@ def write_array(path: str, values: np.ndarray) -> np.memmap:
     return mapped(path)
 
 
-def write_rows(path: str, start: int, rows: np.ndarray, *, on_network: bool = False) -> None:
-    """Write consecutive rows of an array in a file; tasks may write different rows at the same time.
+def write_rows(path: str, start: int, rows: np.ndarray) -> None:
+    """Write consecutive rows of an array in a file.
 
     Parameters
     ----------
@@ -82,8 +76,6 @@ def write_rows(path: str, start: int, rows: np.ndarray, *, on_network: bool = Fa
         The first row.
     rows : numpy.ndarray
         Of the array's type.
-    on_network : bool
-        Whether processes of other machines write rows of the same file.
 
     Raises
     ------
@@ -97,7 +89,7 @@ def write_rows(path: str, start: int, rows: np.ndarray, *, on_network: bool = Fa
         raise ValueError(
             f"rows of {rows.dtype} and shape {rows.shape} are none of an array of {whole.dtype}, {whole.shape}"
         )
-    with os.fdopen(open_descriptor(path, os.O_WRONLY | (SYNCED if on_network else 0)), "wb") as stream:
+    with os.fdopen(open_descriptor(path, os.O_WRONLY), "wb") as stream:
         stream.seek(whole.offset + start * (whole.nbytes // max(len(whole), 1)))
         stream.write(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
 
@@ -280,52 +272,3 @@ class TakenRows:
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
         """Return their positions in the table, the records, and their values that must be diverse, if any must."""
         return self.positions, Records(domains, self.codes), self.values
-
-
-@dataclass(frozen=True)
-class OtherColumns:
-    """The columns of a table that are published beside its quasi-identifiers, in files that are mapped.
-
-    Attributes
-    ----------
-    files : tuple of str
-        Arrow files, in the table's order.
-    starts : tuple of int
-        Position of each file's first row.
-    """
-
-    files: tuple[str, ...]
-    starts: tuple[int, ...]
-
-    def frame(self) -> pd.DataFrame:
-        """Return all rows: texts stay in the files, numbers are copied, 8 bytes each.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be read.
-        """
-        return exact_frame(pa.concat_tables([read_table(file) for file in self.files]))
-
-    def take(self, names: Sequence[str], positions: np.ndarray) -> pa.Table:
-        """Return some columns of the rows at some positions, in their order; only the rows are read.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be read.
-        """
-        order = np.argsort(positions, kind="stable")
-        ascending = positions[order]
-        ends = np.searchsorted(ascending, [*self.starts[1:], np.iinfo(np.int64).max]).tolist()
-        parts: list[pa.Table] = []
-        begin = 0
-        for file, start, end in zip(self.files, self.starts, ends, strict=True):
-            if end > begin or not parts:
-                parts.append(
-                    read_table(file).select(list(names)).take(pa.array(ascending[begin:end] - start))
-                )
-            begin = end
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        return pa.concat_tables(parts).combine_chunks().take(pa.array(place))

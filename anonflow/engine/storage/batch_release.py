@@ -30,7 +30,8 @@ from anonflow.engine.execution.batches import (
 )
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.tasks import TaskSettings
-from anonflow.engine.storage.arrays import OrderedRows, OtherColumns, TableOrder, mapped
+from anonflow.engine.storage.arrays import OrderedRows, TableOrder, mapped
+from anonflow.engine.storage.mapped_columns import MappedColumns
 from anonflow.engine.storage.spill import deal, save
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
@@ -98,7 +99,7 @@ class ReleaseContext:
         Of the marks.
     spill : str
         Beginning of the names of files that are gone with the run.
-    others : OtherColumns
+    others : MappedColumns
     overall : mapping
         Column whose diversity is asked for -> how often each text occurs in the table.
     drawn : bool
@@ -122,7 +123,7 @@ class ReleaseContext:
     seed: bytes = field(repr=False)
     key: str = field(repr=False)
     spill: str
-    others: OtherColumns
+    others: MappedColumns
     overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     drawn: bool = True
     units: str | None = None

@@ -1,9 +1,9 @@
-"""A table in pieces on disk: it is read and coded piece by piece, and its results are in files, too.
+"""A table on disk: its columns, codes and orders are files that are mapped into memory, and its results are in files, too.
 
-The source is read piece by piece (:mod:`pieces`, :mod:`scan`); codes and orders are arrays in files that are mapped into
-memory (:mod:`arrays`), results are kept in a file for each batch, and published rows are distributed to shuffle buckets and
-shuffled there (:mod:`release`). No task holds more than a piece, a batch or a bucket; the client holds an order while it
-sorts. Temporary files are in the owner's folder (:mod:`spill`), which all workers must reach, and are
+The source is read batch by batch (:mod:`load`) into columns (:mod:`mapped_columns`) and codes (:mod:`arrays`); results are kept in
+a file for each batch of partitions, and published rows are distributed to shuffle buckets and shuffled there
+(:mod:`release`). No task holds more than a batch or a bucket; the client holds a column while it is coded, and an order
+while it sorts. Temporary files are in the owner's folder (:mod:`spill`), which all workers must reach, and are
 deleted afterwards.
 """
 
@@ -12,14 +12,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 
 from anonflow import utility
 from anonflow.algorithms.diversity.target import Targets
@@ -35,35 +32,22 @@ from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import OF_THE_WHOLE, without_draw
 from anonflow.engine.execution.totals import Totals
-from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.flows.spec import UnitsSpec
-from anonflow.engine.storage import pieces, scan
 from anonflow.engine.storage.arrays import (
-    OtherColumns,
     TableOrder,
-    create_array,
-    mapped,
     write_array,
-    write_rows,
 )
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
+from anonflow.engine.storage.load import load
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
-from anonflow.engine.storage.unit_labels import Units
-from anonflow.engine.storage.unit_rows import needed_columns, rows_of_units
-from anonflow.errors import DataError
 from anonflow.release import Earlier
 from anonflow.release.draw import bucket_count
-from anonflow.table import Records, Schema, Table
-from anonflow.table.frame import check_columns
-from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
-from anonflow.table.prepare import Preparation
+from anonflow.table import Table
 from anonflow.table.row_marks import unit_marks
-from anonflow.table.schema import UNPUBLISHED
 from anonflow.utility.measures import MeasureRequest
 
 __all__ = ["OnDisk"]
@@ -117,173 +101,22 @@ class OnDisk:
     # ------------------------------------------------------------------------------- load and sort
 
     def load(self, executor: Executor) -> Table:
-        """Read the source: its domains, its codes, and its other columns, which are mapped.
+        """Read the source batch by batch into files.
 
         Raises
         ------
-        DataError
-            If it cannot be read or has changed, or no record is left.
+        DataError, SchemaError, HierarchyError
+            If it cannot be read, has changed, or does not go with its columns.
+        AnonflowError
+            If a file cannot be written.
         """
         self._executor = executor
-        with source.problems_name_the_file(self._flow, self._session.fingerprint):
-            schema, columns, counts = self._scan(executor)
-            units = None
-            if schema.unit_column is not None:
-                units = self._read_units(schema)
-                self._unit_file = Call(units.write, (self._spill.file("units.npy"),), "units").done()
-            self.table = self._coded(schema, columns, units)
-        self.table.dropped, self.table.filtered, self.table.unnamed = counts
+        self.table, self._columns = Call(load, (self._session, self._spill, self._rows), "load").done()
+        if self.table.unit is not None:
+            owners = [side for side in (self.table.unit, self.table.household) if side is not None]
+            arguments = self._spill.file("units.npy"), np.stack(owners)
+            self._unit_file = str(Call(write_array, arguments, "load").done().filename)
         return self.table
-
-    def _coded(self, schema: Schema, columns: Sequence[str], units: Units | None) -> Table:
-        """Code the pieces, and put their other columns into files; return the table of both."""
-        n, file = self._scanned.kept, self._spill.file("codes.npy")
-        Call(create_array, (file, (n, len(self._domains)), np.int32), "code").done()
-        others = [name for name in columns if schema[name].role != "quasi-identifier"]
-        files = [self._spill.file(f"others-{p}.arrow") for p in range(len(self._pieces))] if others else []
-        self._others = OtherColumns(tuple(files), tuple(self._starts))
-        put_codes = partial(write_rows, file, on_network=self._on_network)
-        calls = [
-            Call(
-                scan.code_piece,
-                (piece, schema, columns, start, put_codes, files[p] if others else None),
-                "code",
-            )
-            for p, (piece, start) in enumerate(zip(self._pieces, self._starts, strict=True))
-        ]
-        self._executor.all(calls, self._coders, self._session.fingerprint)
-        unit, household = (None, None) if units is None else (units.unit, units.household)
-        cells = self._others.frame() if others else pd.DataFrame()
-        return Table.coded(
-            Records(self._domains, mapped(file), unit),
-            schema,
-            columns,
-            {name: cells[name].array for name in others},
-            unit,
-            household,
-        )
-
-    @property
-    def _on_network(self) -> bool:
-        """Whether workers may be on other machines."""
-        return self._session.scheduler not in ("threads", "processes")
-
-    def _scan(self, executor: Executor) -> tuple[Schema, tuple[str, ...], tuple[int, int, tuple[str, ...]]]:
-        """Scan the table piece by piece; return its schema and columns, and what is left out: rows, filtered rows, columns."""
-        flow = self._flow
-        schema, path = flow.schema, flow.source_path
-        fingerprint = self._session.fingerprint
-        frame = source.frame_of(flow, fingerprint)
-        steps = schema.preparation
-        units = flow.spec.table.units if flow.table is None else None
-        read = 0
-        of_units: list[pieces.Piece] | None = None
-        if frame is not None and flow.table is None:
-            frame = source.per_unit(flow, frame, self._session.seed)
-            if steps:
-                read, frame = len(frame), steps.apply(frame)
-        held = None if frame is None else pieces.held_table(frame)
-        if held is not None:
-            fields = held.schema
-        elif path is not None:
-            fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open, flow.needed)
-            if units is not None:
-                of_units, fields = self._rows_of_units(path, units, fields)
-            if steps:
-                fields = pieces.prepared(fields.empty_table(), steps).schema
-        else:
-            raise DataError("the flow names no source")
-        check_columns(fields.names, schema)
-        columns = tuple(
-            name for name in fields.names if name in schema and schema[name].role not in UNPUBLISHED
-        )
-        # identifiers are read to recognize people in a later release; they are never published
-        self._read = tuple(name for name in fields.names if name in schema)
-        if held is not None:
-            self._pieces = pieces.put_aside(held.select(self._read), self._rows, self._spill.file("source-"))
-        else:
-            assert path is not None
-            self._pieces, read = self._cut_source(path, self._read, of_units)
-        looks = executor.all(
-            [Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces],
-            fingerprint,
-        )
-        if not looks:
-            raise DataError(NO_ROW_PREPARED if read else "the table has no rows")
-        self._starts = [0]
-        whole = looks[0]
-        for look in looks[1:]:
-            self._starts.append(whole.kept)
-            whole = whole.then(look)
-        if not whole.rows:
-            raise DataError("the table has no rows")
-        if not whole.kept:
-            raise DataError(NO_ROW_KEPT)
-        self._scanned: scan.Scanned = whole
-        with fingerprint.others_read():
-            self._coders, self._domains = scan.coders(whole, schema)
-        unnamed = tuple(name for name in fields.names if name not in schema)
-        dropped = whole.rows - whole.kept
-        if flow.table is not None:  # it has reported the rows that it left out
-            unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
-        filtered = max(0, read - whole.rows) if flow.table is None else flow.table.filtered
-        return schema.prepared(), columns, (dropped, filtered, unnamed)
-
-    def _read_units(self, schema: Schema) -> Units:
-        """Return the unit of each row."""
-        held = self._flow.table
-        if held is not None:
-            assert held.unit is not None
-            return Units.checked(schema, held.unit, held.household)
-        names = [name for name in (schema.unit_column, schema.household_column) if name is not None]
-        calls = [Call(scan.units_of, (piece, schema, self._read, names), "scan") for piece in self._pieces]
-        return Units.of_hashes(schema, names, self._executor.all(calls, self._session.fingerprint))
-
-    def _rows_of_units(
-        self, path: Path, units: UnitsSpec, fields: pa.Schema
-    ) -> tuple[list[pieces.Piece], pa.Schema]:
-        """Return the rows of a source after the treatment of people with several rows, and their columns."""
-        columns = needed_columns(units, fields.names)
-        schema = self._flow.schema
-        if units.recipes is None and not schema.preparation:
-            columns = [name for name in columns if name in schema or name == units.unit]
-        fingerprint = self._session.fingerprint
-        whole, _ = self._raw_pieces(path, columns, "raw-")
-        seed = source.seed_of_caps(self._session.seed)
-        of_units, own = rows_of_units(
-            self._executor, fingerprint, self._spill, units, whole, columns, self._rows, seed
-        )
-        return of_units, fields if units.recipes is None else own
-
-    def _cut_source(
-        self, path: Path, columns: tuple[str, ...], of_units: list[pieces.Piece] | None
-    ) -> tuple[list[pieces.Piece], int]:
-        """Return the pieces of a source, and the rows that it has where steps before look at all of them, else 0."""
-        steps = self._flow.schema.preparation
-        if of_units is not None and not steps:
-            return of_units, 0
-        cut, read = self._raw_pieces(path, columns, "source-", steps, of_units)
-        return cut, read if steps else 0
-
-    def _raw_pieces(
-        self,
-        path: Path,
-        columns: Sequence[str],
-        name: str,
-        steps: Preparation | None = None,
-        before: list[pieces.Piece] | None = None,
-    ) -> tuple[list[pieces.Piece], int]:
-        """Return the pieces of a source, in its own files if possible, and the number of rows that were read for it."""
-        spec = self._flow.spec.table.source
-        opener = self._session.fingerprint.open
-        if spec.parquet is not None and not steps:
-            cut = pieces.parquet_pieces(path, self._rows, opener)
-            if cut is not None:
-                return cut, 0
-        into = self._spill.file(name)
-        arguments = (str(path), spec, columns, self._rows, into, opener, steps, before)
-        ((written, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
-        return written, read
 
     def refuse_early(self) -> Targets | None:
         """Refuse a diversity that not even the whole table has, and weights that none can be; return its targets."""
@@ -358,7 +191,7 @@ class OnDisk:
             if criteria:
                 findings += check_made(
                     self._session, self._executor, run_plan, totals, self.table, self._results(run_plan.run),
-                    criteria, others=self._others, units=self._unit_file,
+                    criteria, others=self._columns, units=self._unit_file,
                 )  # fmt: skip
         measures = dict(result.measures)
         for name in flow.measures:
@@ -392,8 +225,8 @@ class OnDisk:
         hidden = sorted(self._hidden[result.number])
         findings, buckets = draw(
             self._session, executor, run_plan, totals, result, self.table,
-            place=self._results(run_plan.run), hidden=hidden, content=self._scanned.content,
-            others=self._others, units=self._unit_file,
+            place=self._results(run_plan.run), hidden=hidden,
+            others=self._columns, units=self._unit_file,
         )  # fmt: skip
         session = self._session
         if session.owner is not None and not session.replayed and all(each.holds for each in findings):
@@ -409,19 +242,8 @@ class OnDisk:
                 "yourself that no other release contains them"
             )
             return buckets
-        key = earlier.key()
-        held = self._flow.table
-        if held is not None:
-            by, marks = held.unit_columns, unit_marks(held.units, held.unit_columns, key)
-        else:
-            unit = table.schema.unit_column
-            identifiers = tuple(name for name in self._read if table.schema[name].role in UNPUBLISHED)
-            by = (unit,) if unit is not None else identifiers or table.schema.quasi_identifiers
-            calls = [
-                Call(scan.marks_of, (piece, table.schema, self._read, by, key), "look")
-                for piece in self._pieces
-            ]
-            marks = np.concatenate(self._executor.all(calls, self._session.fingerprint))
+        by = table.unit_columns
+        marks = unit_marks(table.units, by, earlier.key())
         overlap = earlier.overlap_of_marks(marks, by, buckets.content)
         if overlap:
             self._session.warn(overlap.sentence())

@@ -27,7 +27,6 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.publish import listed_sizes
 from anonflow.engine.report.attacks import MOST, AttackedPart, attacked, attacked_part, is_attacked, sampled
-from anonflow.engine.storage.arrays import OtherColumns
 from anonflow.engine.storage.batch_release import (
     AttackedRows,
     BatchDrawn,
@@ -42,7 +41,7 @@ from anonflow.engine.storage.batch_release import (
     named_batch,
     stored_batches,
 )
-from anonflow.engine.storage.scan import published_kind
+from anonflow.engine.storage.mapped_columns import MappedColumns
 from anonflow.engine.storage.shuffle_buckets import Bucket, Buckets, shuffle_bucket
 from anonflow.generalization import Generalization
 from anonflow.release import RandomWords, Release
@@ -65,7 +64,7 @@ __all__ = ["check_made", "draw"]
 
 def draw(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Table,
-    *, place: InFiles, hidden: Sequence[int], content: Content, others: OtherColumns, units: str | None = None,
+    *, place: InFiles, hidden: Sequence[int], others: MappedColumns, units: str | None = None,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
     """Draw and verify batch by batch, distribute the rows to buckets, and shuffle these.
 
@@ -81,9 +80,7 @@ def draw(
         Where the results of batches are.
     hidden : sequence of int
         Batches with suppressed records.
-    content : Content
-        Of the table.
-    others : OtherColumns
+    others : MappedColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
 
@@ -104,7 +101,6 @@ def draw(
         result,
         table,
         place,
-        content,
         others=others,
         units=units,
         options=run_plan.run.anonymize.options,
@@ -285,8 +281,8 @@ def _put_together(
 
 
 def _context(
-    session: Session, totals: Totals, result: RunResult, table: Table, place: InFiles, content: Content,
-    *, others: OtherColumns, units: str | None, options: Mapping[str, Any],
+    session: Session, totals: Totals, result: RunResult, table: Table, place: InFiles,
+    *, others: MappedColumns, units: str | None, options: Mapping[str, Any],
 ) -> ReleaseContext:  # fmt: skip
     for sentence in told_by_values(table):
         session.warn(sentence)
@@ -294,15 +290,33 @@ def _context(
     if weak:
         session.warn(weak)
     blanks = 0 < totals.suppressed < result.k * table.unit_rows
-    kinds = {name: published_kind(table.frame[name], blanks) for name in table.other_columns}
-    seed = seed_of_table(session.seed, content.to_bytes())
+    kinds = {name: _published_kind(table.frame[name], blanks) for name in table.other_columns}
+    names = [str(name) for name in table.frame.columns]
+    seed = seed_of_table(session.seed, Content.of(table.frame, names).to_bytes())
     key = RandomWords(seed).lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
     criteria = tuple(with_patterns(read_criteria(session.flow.criteria, totals.guarantee), options))
     return ReleaseContext(
-        table.schema, table.domains, tuple(table.frame.columns), kinds, result.k, totals.guarantee, result.algorithm,
+        table.schema, table.domains, tuple(names), kinds, result.k, totals.guarantee, result.algorithm,
         criteria, table.n, totals.suppressed, seed, key, place.spill, others, _overall(table, criteria), units=units,
         unit_rows=table.unit_rows,
     )  # fmt: skip
+
+
+def _published_kind(cells: pd.Series, hidden: bool) -> str:
+    """Return the published type of another column: int, float, bool or text, as in a table that is read at once.
+
+    Parameters
+    ----------
+    cells : pandas.Series, n cells
+    hidden : bool
+        Whether some are published as ``*``.
+    """
+    if hidden or cells.isna().all() or isinstance(cells.dtype, pd.api.extensions.ExtensionDtype):
+        return "text"
+    kind = cells.dtype.kind
+    if kind == "u" and int(cells.max()) >= 1 << 63:
+        return "text"
+    return {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(kind, "text")
 
 
 def _overall(table: Table, criteria: Sequence[Criterion]) -> dict[str, dict[str, int]]:
@@ -347,7 +361,7 @@ def _draw(
 
 def check_made(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Table, place: InFiles,
-    criteria: Sequence[Criterion], *, others: OtherColumns, units: str | None = None,
+    criteria: Sequence[Criterion], *, others: MappedColumns, units: str | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Check criteria that need more than a partition's quasi-identifiers, for a run without a draw.
 
@@ -361,7 +375,7 @@ def check_made(
     place : InFiles
         Where the results of batches are.
     criteria : sequence of CriterionRequest
-    others : OtherColumns
+    others : MappedColumns
     units : str, optional
         The file that says whose each position is, where people have several rows.
 

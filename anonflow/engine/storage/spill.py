@@ -17,7 +17,7 @@ from anonflow.engine.owner.lock import machine
 from anonflow.errors import AnonflowError
 from anonflow.system import is_running, open_descriptor
 
-__all__ = ["Spill", "as_numpy", "deal", "read_batch", "read_table", "save", "write_batches"]
+__all__ = ["Spill", "as_numpy", "deal", "read_batch", "save", "write_batches"]
 
 PREFIX = "pieces-"
 
@@ -123,18 +123,6 @@ def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
     """
     with pa.memory_map(os.fsencode(path)) as stream, pa.ipc.open_file(stream) as reader:
         return reader.get_batch(number)
-
-
-def read_table(path: str) -> pa.Table:
-    """Return all record batches of a file, mapped into memory as :func:`read_batch` maps one.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
-    with pa.memory_map(os.fsencode(path)) as stream, pa.ipc.open_file(stream) as reader:
-        return reader.read_all()
 
 
 def as_numpy(column: pa.Array) -> np.ndarray:

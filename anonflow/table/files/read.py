@@ -42,6 +42,7 @@ __all__ = [
     "read_csv",
     "read_frame",
     "read_parquet",
+    "with_fields",
 ]
 
 DELIMITER = r"^([\t !#-~]|auto)$"
@@ -188,7 +189,7 @@ def read_parquet(
     try:
         _must_fit(fspath(path), (size for file in files for size in _unpacked_sizes(file)))
         tables = [pq.ParquetFile((opener or open_file)(file)).read(columns=read) for file in files]
-        parts = [_with_fields(part, fields) for part in tables if part.num_rows]
+        parts = [with_fields(part, fields) for part in tables if part.num_rows]
         table = pa.concat_tables([fields.empty_table(), *parts])
         table.validate(full=True)  # invalid texts would otherwise raise an error only when they are used
     except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -196,7 +197,7 @@ def read_parquet(
     return exact_frame(table)
 
 
-def _with_fields(table: pa.Table, fields: pa.Schema) -> pa.Table:
+def with_fields(table: pa.Table, fields: pa.Schema) -> pa.Table:
     """Return the columns of a table in the order and types of some fields; one that was not read is empty."""
     import pyarrow as pa
 
@@ -214,8 +215,14 @@ _EXACT = 1 << 53
 """The largest whole number below which every whole number is a float."""
 
 
-def exact_frame(table: pa.Table) -> pd.DataFrame:
+def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
     """Return a frame of an Arrow table; whole numbers that floats cannot hold stay exact beside missing values.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    split_blocks : bool
+        Whether columns stay apart: numbers in one piece, none of them missing, are then not copied, and cannot be changed.
 
     Notes
     -----
@@ -223,7 +230,7 @@ def exact_frame(table: pa.Table) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = table.to_pandas()
+    frame = table.to_pandas(split_blocks=split_blocks)
     for at, field in enumerate(table.schema):
         dtype = _WIDE.get(str(field.type))
         if dtype is not None and frame.iloc[:, at].dtype.kind == "f" and has_wide(table.column(at)):

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,7 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.storage import pieces as source_pieces
-from anonflow.engine.storage import scan
+from anonflow.engine.storage import load
 from anonflow.engine.storage.memory import HeldRelease
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.errors import DataError, FlowError
@@ -265,31 +264,24 @@ def test_a_cancelled_run_gives_no_names(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "owner" / "test" / "seed").exists()
 
 
-@pytest.mark.parametrize("function", ["scan", "code_piece"])
 @pytest.mark.parametrize("form", ["parquet", "folder"])
-def test_a_piece_of_another_table_that_is_gone_again(
-    tmp_path: Path, form: str, function: str, monkeypatch: pytest.MonkeyPatch
+def test_a_file_of_another_table_that_is_gone_again(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file is another one while the third piece is read, and the first one again before anybody looks."""
+    """The file is another one while its rows are read, and the first one again before anybody looks."""
     flow, place = flow_of(tmp_path, form, "pieces")
-    real = getattr(scan, function)
-    calls: list[int] = []
-    kept = tmp_path / "kept"
+    real = load.parquet_files
+    first = tmp_path / "first"
 
-    @functools.wraps(real)
-    def in_between(*args: Any) -> Any:
-        calls.append(1)
-        if len(calls) != 3:
-            return real(*args)
-        os.rename(place, kept)
-        put(place, form, "new")
-        try:
-            return real(*args)
-        finally:
+    def in_between(path: Path) -> Iterator[Path]:
+        for file in real(path):
+            os.rename(place, first)
+            put(place, form, "new")
+            yield file
             os.rename(place, tmp_path / "other")
-            os.rename(kept, place)
+            os.rename(first, place)
 
-    monkeypatch.setattr(scan, function, in_between)
+    monkeypatch.setattr(load, "parquet_files", in_between)
     refused(flow, place, seed=SEED, workers=1)
 
 
@@ -391,13 +383,13 @@ def test_a_hierarchy_that_is_another_one_only_while_it_is_read(
 ) -> None:
     flow, _ = flow_of(tmp_path, "csv", storage)
     jobs = tmp_path / "jobs.csv"
-    room, name = {"memory": (source, "Table"), "pieces": (scan, "coders")}[storage]
+    room, name = {"memory": (source, "Table"), "pieces": (load, "Table")}[storage]
     real = getattr(room, name)
 
-    def in_between(*args: Any) -> Any:
+    def in_between(*args: Any, **named: Any) -> Any:
         jobs.write_text(OTHER_JOBS)
         try:
-            return real(*args)
+            return real(*args, **named)
         finally:
             jobs.write_text(JOBS)
 
@@ -612,8 +604,3 @@ def test_tables_read_alone_need_nothing(tmp_path: Path) -> None:
         read = read_parquet if form == "parquet" else read_csv
         opener = Fingerprint((FileFingerprint.of(path),)).open
         pd.testing.assert_frame_equal(read(path), read(path, opener=opener))
-    pieces = source_pieces.parquet_pieces(tmp_path / "t.parquet", 50)
-    assert pieces is not None
-    assert source_pieces.read_piece(pieces[0], ["age"]) == source_pieces.read_piece(
-        pieces[0], ["age"], opener
-    )

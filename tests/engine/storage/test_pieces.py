@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import pickle
 import random
 import re
 import shutil
@@ -18,6 +19,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anonflow import engine, utility
 from anonflow.criteria.verification import Finding
@@ -30,13 +33,12 @@ from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import (
     arrays,
     batch_release,
+    load,
     release,
-    scan,
     shuffle_buckets,
 )
-from anonflow.engine.storage.arrays import OtherColumns
-from anonflow.engine.storage.pieces import put_batches
-from anonflow.engine.storage.spill import Spill, save, write_batches
+from anonflow.engine.storage.mapped_columns import written_columns
+from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import (
     AnonflowError,
     DataError,
@@ -48,6 +50,7 @@ from anonflow.errors import (
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
 from anonflow.table.files.metadata_file import metadata_path
+from anonflow.table.files.read import exact_frame
 from tests.cases.flow_files import write_flow
 
 SLOW = pytest.mark.slow
@@ -951,18 +954,51 @@ def test_a_task_maps_a_part_of_the_codes_at_a_time(tmp_path: Path, monkeypatch: 
     assert [place for at in looks for place in at] == sorted(places[7:90].tolist())
 
 
-def test_a_piece_that_arrow_holds_in_two_parts_has_all_rows(tmp_path: Path) -> None:
-    """A column of text has at most 2 GiB in a record batch: the rest is another one."""
-    parts = [pa.record_batch({"name": ["a", "b"]}), pa.record_batch({"name": ["c"]})]
-    pieces = put_batches(parts, str(tmp_path / "piece-"), 4)
-    assert [(Path(piece.path).name, piece.rows) for piece in pieces] == [
-        ("piece-4.arrow", 2),
-        ("piece-5.arrow", 1),
-    ]
-    write_batches(str(tmp_path / "others.arrow"), parts)
-    others = OtherColumns((pieces[0].path, str(tmp_path / "others.arrow")), (0, 2))
-    assert others.take(["name"], np.array([4, 0, 2, 4])).column(0).to_pylist() == ["c", "a", "a", "c"]
-    assert others.take(["name"], np.zeros(0, np.int64)).num_rows == 0
+COLUMNS_OF_EACH_TYPE = {
+    "whole": pa.array([1, None, 3, 4], pa.int16()),
+    "all": pa.array([5, 6, 7, 8], pa.int64()),
+    "wide": pa.array([2**53 + 1, None, 3, 4], pa.int64()),
+    "float": pa.array([0.5, 1.5, None, -0.0], pa.float32()),
+    "truth": pa.array([True, None, False, True]),
+    "sure": pa.array([True, True, False, True]),
+    "text": pa.array(["a", None, "", "äöü"]),
+    "large": pa.array(["x", "yy", "zzz", ""], pa.large_string()),
+    "empty": pa.array(["", "", "", ""]),
+    "bytes": pa.array([b"a", b"", None, b"ccc"]),
+    "time": pa.array([1, 2, None, 4], pa.timestamp("us", "UTC")),
+    "day": pa.array([1, 2, 3, None], pa.date32()),
+    "decimal": pa.array([1, None, 3, 4], pa.decimal128(9, 2)),
+    "nothing": pa.nulls(4),
+}
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4))
+def test_columns_in_files_are_the_columns(cuts: list[tuple[int, int]]) -> None:
+    """Slices of batches, empty ones too, come back: whole, as a frame, and taken in any order."""
+    batch = pa.record_batch(COLUMNS_OF_EACH_TYPE)
+    parts = [batch.slice(start, max(0, stop - start)) for start, stop in cuts]
+    whole = pa.Table.from_batches(parts, batch.schema)
+    with tempfile.TemporaryDirectory() as folder:
+        columns = written_columns(f"{folder}/columns", batch.schema, parts)
+        assert columns.rows == whole.num_rows
+        assert columns.table().cast(whole.schema).equals(whole)
+        pd.testing.assert_frame_equal(columns.frame(), exact_frame(whole))
+        places = np.random.default_rng(whole.num_rows).permutation(whole.num_rows)
+        names = ["text", "wide", "truth"]
+        again = pickle.loads(pickle.dumps(columns)).take(names, places)
+        pd.testing.assert_frame_equal(
+            exact_frame(again), exact_frame(whole.select(names).take(pa.array(places)))
+        )
+
+
+def test_numbers_and_texts_stay_in_their_files(tmp_path: Path) -> None:
+    batch = pa.record_batch({"age": np.arange(50.0), "job": [f"job {i}" for i in range(50)]})
+    columns = written_columns(str(tmp_path / "columns"), batch.schema, [batch, batch])
+    table, frame = columns.table(), columns.frame()
+    assert frame["age"].to_numpy().base is not None
+    assert not frame["age"].to_numpy().flags.writeable
+    assert [len(table.column(name).chunks) for name in table.column_names] == [1, 1]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()] == [0o600] * 3
 
 
 def test_whole_numbers_that_floats_cannot_hold_stay_exact_beside_blanks(tmp_path: Path) -> None:
@@ -1373,24 +1409,28 @@ def test_a_release_that_fails_its_check_is_not_published(
     assert not (flow.parent / "out").exists()
 
 
-def test_a_piece_without_memory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = scan.code_piece
-
-    @functools.wraps(real)
+def test_a_table_without_memory_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hungry(*args: Any) -> Any:
-        if any("-2.arrow" in item for item in args if isinstance(item, str)):
-            raise MemoryError
-        return real(*args)
+        raise MemoryError
 
-    monkeypatch.setattr(scan, "code_piece", hungry)
+    monkeypatch.setattr(load, "written_columns", hungry)
     _, flow = written(tmp_path, publish=PARQUET)
-    with pytest.raises(
-        AnonflowError, match=r"code piece 2 of 5: .*not enough memory.*smaller partitions or pieces"
-    ) as caught:
+    with pytest.raises(AnonflowError, match=r"load: .*not enough memory") as caught:
         engine.run(flow, seed=SEED)
     assert caught.value.exit_status == 3
     assert not (flow.parent / "out").exists()
     assert not list((flow.parent / "owner" / "test").glob("pieces-*"))
+
+
+def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
+    torn = pa.array([b"fine", b"t\xffrn"] * 20).view(pa.string())
+    _, flow = written(tmp_path, publish=PARQUET)
+    file = tmp_path / "t.parquet"
+    table = pq.read_table(file)
+    table = table.slice(0, 40).set_column(table.column_names.index("city"), "city", torn)
+    pq.write_table(table, file)
+    with pytest.raises(DataError, match=r"\.parquet: is not a readable Parquet file \(ArrowInvalid\)"):
+        engine.run(flow, seed=SEED)
 
 
 def test_pieces_of_a_killed_process_are_removed(tmp_path: Path) -> None:
@@ -1445,14 +1485,13 @@ def test_suppressed_rows_of_one_person_are_hidden_in_pieces(tmp_path: Path) -> N
     assert (cells[hidden] == "*").all(axis=None)
 
 
-@pytest.mark.parametrize("on_network", [False, True])
-def test_rows_are_written_into_an_array_in_any_order(tmp_path: Path, on_network: bool) -> None:
+def test_rows_are_written_into_an_array_in_any_order(tmp_path: Path) -> None:
     path, whole = str(tmp_path / "array.npy"), np.arange(12, dtype=np.int32).reshape(6, 2)
     arrays.create_array(path, whole.shape, np.int32)
     for start, stop in ((4, 6), (0, 1), (1, 1), (1, 4)):
-        arrays.write_rows(path, start, whole[start:stop], on_network=on_network)
+        arrays.write_rows(path, start, whole[start:stop])
     np.testing.assert_array_equal(arrays.mapped(path), whole)
     for wrong in (whole[:3].astype(np.int64), whole[:3, :1], np.zeros((7, 2), np.int32)):
         with pytest.raises(ValueError, match="are none of an array"):
-            arrays.write_rows(path, 0, wrong, on_network=on_network)
+            arrays.write_rows(path, 0, wrong)
     np.testing.assert_array_equal(arrays.mapped(path), whole)

@@ -1,0 +1,309 @@
+"""Read the table of a flow batch by batch into files that are mapped: its columns as they were, and its codes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from anonflow.engine.flows import source
+from anonflow.engine.storage.arrays import create_array, mapped, write_rows
+from anonflow.engine.storage.mapped_columns import MappedColumns, written_columns
+from anonflow.errors import DataError
+from anonflow.table import Schema, Table
+from anonflow.table.domain import missing_cells
+from anonflow.table.files.read import (
+    csv_batches,
+    exact_frame,
+    not_parquet,
+    parquet_fields,
+    parquet_files,
+    with_fields,
+)
+from anonflow.table.frame import check_columns
+from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
+from anonflow.table.per_unit import check_recipes, check_unit_column
+
+if TYPE_CHECKING:
+    from anonflow.engine.context import Session
+    from anonflow.engine.storage.spill import Spill
+    from anonflow.table.prepare import Preparation
+
+__all__ = ["load", "prepared"]
+
+TOGETHER = 1 << 18
+"""Rows whose codes are written together."""
+
+
+def load(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedColumns]:
+    """Return the table of a flow, and its columns for tasks; both are mapped.
+
+    Parameters
+    ----------
+    session : Session
+    spill : Spill
+        Where the files are.
+    rows : int
+        That are read together.
+
+    Raises
+    ------
+    DataError, SchemaError, HierarchyError
+        If it cannot be read, has changed, or does not go with its columns.
+    OSError
+        If a file cannot be written.
+    Cancelled
+        If the run was cancelled.
+
+    Notes
+    -----
+    A batch is held at a time; then a column while it is coded. Rows that a preparation step or a missing value leaves out
+    are never stored.
+    """
+    flow, fingerprint = session.flow, session.fingerprint
+    if flow.table is not None:
+        whole = held_table(flow.table.frame)
+        columns = written_columns(spill.file("columns"), whole.schema, whole.to_batches(rows))
+        table = copy.copy(flow.table)
+        table.records = replace(table.records, codes=_matrix(spill, table.n, list(table.codes.T)))
+        return table, columns
+    schema, steps = flow.schema, flow.schema.preparation
+    with source.problems_name_the_file(flow, fingerprint):
+        fields, batches = _source(session, rows)
+        if flow.spec.table.units is not None:
+            fields, batches = _of_units(session, spill, rows, fields, batches)
+        after = prepared(fields.empty_table(), steps).schema if steps else fields
+        check_columns(after.names, schema)
+        names = [name for name in after.names if name in schema]
+        filter_ = _Filter(schema, names)
+        columns = written_columns(
+            spill.file("columns"),
+            pa.schema([after.field(name) for name in names]),
+            filter_.rows(batches(None if steps else names)),
+        )
+        if not columns.rows:
+            nothing = NO_ROW_PREPARED if steps and filter_.read else "the table has no rows"
+            raise DataError(NO_ROW_KEPT if filter_.prepared else nothing)
+        with fingerprint.others_read():
+            table = Table(columns.frame(), schema.prepared(), _matrix=partial(_matrix, spill))
+    table.preparation = steps
+    table.filtered, table.dropped = filter_.read - filter_.prepared, filter_.prepared - columns.rows
+    table.unnamed = tuple(name for name in after.names if name not in schema)
+    table.unpublished = tuple(name for name in after.names if name not in table.frame.columns)
+    return table, columns
+
+
+def _matrix(spill: Spill, n: int, codes: Sequence[np.ndarray]) -> np.ndarray:
+    """Write columns of codes as rows of a file; return it, shape (n, q), int32."""
+    file = spill.file("codes.npy")
+    create_array(file, (n, len(codes)), np.int32)
+    for start in range(0, n, TOGETHER):
+        write_rows(file, start, np.stack([column[start : start + TOGETHER] for column in codes], axis=1))
+    return mapped(file)
+
+
+Batches = Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]
+"""The batches of a source, with some of its columns or all."""
+
+
+def _source(session: Session, rows: int) -> tuple[pa.Schema, Batches]:
+    """Return the columns of a flow's source, and its batches."""
+    flow, opener = session.flow, session.fingerprint.open
+    spec, path = flow.spec.table.source, flow.source_path
+    frame = source.frame_of(flow, session.fingerprint)
+    if frame is not None:
+        return _of_table(held_table(frame), rows)
+    if path is None:
+        raise DataError("the flow names no source")
+    if spec.parquet is not None:
+        fields = parquet_fields(path, opener=opener, named=flow.needed)
+
+        def of_files(names: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+            chosen = fields if names is None else pa.schema([fields.field(name) for name in names])
+            read = [field.name for field in chosen if not pa.types.is_null(field.type)]
+            for file in parquet_files(path):
+                try:
+                    for batch in pq.ParquetFile(opener(file)).iter_batches(min(rows, 1 << 16), columns=read):
+                        session.events.check()
+                        yield from _plain(with_fields(pa.Table.from_batches([batch]), chosen)).to_batches()
+                except (pa.ArrowException, OSError, UnicodeError) as error:
+                    raise not_parquet(file, error) from None
+
+        return _plain(fields.empty_table()).schema, of_files
+    parts = csv_batches(
+        path, delimiter=spec.delimiter, encoding=spec.encoding, missing=spec.missing, opener=opener
+    )
+    first = next(parts)
+
+    def of_csv(names: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        for batch in chain([first], parts):
+            session.events.check()
+            yield batch if names is None else batch.select(list(names))
+
+    return first.schema, of_csv
+
+
+def _of_table(table: pa.Table, rows: int) -> tuple[pa.Schema, Batches]:
+    return table.schema, lambda names: iter(
+        (table if names is None else table.select(names)).to_batches(rows)
+    )
+
+
+def _of_units(
+    session: Session, spill: Spill, rows: int, fields: pa.Schema, batches: Batches
+) -> tuple[pa.Schema, Batches]:
+    """Return the columns and batches of a source after the treatment of people with several rows."""
+    units, schema = session.flow.spec.table.units, session.flow.schema
+    assert units is not None
+    names: list[str] = fields.names
+    if units.recipes is not None:
+        check_recipes(names, units.unit, units.recipes, units.rows)
+        names = list(dict.fromkeys([units.unit, *units.recipes]))
+    else:
+        check_unit_column(names, units.unit)
+        if not schema.preparation:
+            names = [name for name in names if name in schema or name == units.unit]
+    needed = pa.schema([fields.field(name) for name in names])
+    columns = written_columns(spill.file("source"), needed, batches(names))
+    if not columns.rows:
+        raise DataError("the table has no rows")
+    combined = held_table(source.per_unit(session.flow, columns.frame(), session.seed))
+    after, of_units = _of_table(combined, rows)
+    return after if units.recipes is not None else fields, of_units
+
+
+class _Filter:
+    """Rows of a source on their way into files: steps are taken before, and rows without a value that is needed are left out.
+
+    Attributes
+    ----------
+    read, prepared : int
+        Rows so far, and those that the steps keep.
+    """
+
+    def __init__(self, schema: Schema, names: Sequence[str]) -> None:
+        self._schema, self._names = schema, list(names)
+        self.read = self.prepared = 0
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what is left of each batch."""
+        needed = [name for name in self._names if self._schema[name].missing == "drop"]
+        for batch in batches:
+            self.read += batch.num_rows
+            table = pa.Table.from_batches([batch])
+            if self._schema.preparation:
+                table = prepared(table, self._schema.preparation)
+            self.prepared += table.num_rows
+            table = _without_empty_texts(table.select(self._names), self._schema)
+            if needed:
+                cells = exact_frame(table.select(needed))
+                missing = np.logical_or.reduce([missing_cells(cells[name]) for name in needed])
+                table = table.filter(pa.array(~missing))
+            yield from table.combine_chunks().to_batches()
+
+
+def prepared(table: pa.Table, steps: Preparation) -> pa.Table:
+    """Return a table after the preparation steps; columns that no step names keep their values.
+
+    Raises
+    ------
+    SchemaError, DataError
+        If a step does not go with the table.
+    """
+    frame, fields = _named(table, steps), _named(table.schema.empty_table(), steps)
+    before = pd.RangeIndex(table.num_rows)
+    after, fields = steps.apply(frame.set_index(before)), steps.apply(fields)
+    rows = pa.array(after.index.to_numpy())
+    named = {step.column for step in steps.steps}
+    columns = {}
+    for name in after.columns:
+        if name in table.column_names and name not in named:
+            columns[name] = table.column(name).take(rows)
+        else:
+            kind = pa.array(fields[name], from_pandas=True).type
+            # texts have no type of their own before pandas 3: an empty column has no known type
+            kind = pa.string() if pa.types.is_null(kind) else kind
+            columns[name] = pa.array(after[name], kind, from_pandas=True)
+    return pa.table(columns).replace_schema_metadata(None)
+
+
+_NULLABLE = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+}
+
+
+def _named(table: pa.Table, steps: Preparation) -> pd.DataFrame:
+    """Return the columns that steps name as a frame, of types that do not rest on the values; of the others, the names."""
+    named = {step.column for step in steps.steps}
+    cells = table.select([name for name in table.column_names if name in named]).to_pandas(
+        types_mapper=_NULLABLE.get
+    )
+    nothing = np.zeros(table.num_rows, np.int8)
+    return pd.DataFrame({name: cells[name] if name in named else nothing for name in table.column_names})
+
+
+def held_table(frame: pd.DataFrame) -> pa.Table:
+    """Return a table in memory as an Arrow table of plain columns.
+
+    Raises
+    ------
+    DataError
+        If a column has values of several kinds, which no file could hold.
+    """
+    columns = {}
+    for name in frame.columns:
+        try:
+            columns[str(name)] = pa.array(frame[name], from_pandas=True)
+        except (pa.ArrowException, UnicodeError):
+            raise DataError(
+                f"column {str(name)!r}: has values of several kinds, which cannot be stored in pieces; make them "
+                "of one kind, or set source.pieces to false"
+            ) from None
+    return _plain(pa.table(columns))
+
+
+def _without_empty_texts(table: pa.Table, schema: Schema) -> pa.Table:
+    """Return the same as :class:`anonflow.table.Table` has it: what no CSV file can tell from a missing value is one."""
+    for at, field in enumerate(table.schema):
+        text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        if text and schema[field.name].empty_is_missing:
+            cells = table.column(at)
+            empty = pc.fill_null(pc.equal(cells, ""), False)
+            if pc.any(empty).as_py():
+                table = table.set_column(at, field, pc.if_else(empty, pa.scalar(None, field.type), cells))
+    return table
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return the same without metadata, and with the values themselves where a file has dictionaries of them.
+
+    Every column may have blanks, whatever its file says: the pieces of all files have the same columns.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If texts are none.
+    """
+    fields = [
+        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+        for field in table.schema
+    ]
+    table = table.cast(pa.schema(fields)).replace_schema_metadata(None)
+    table.validate(full=True)
+    return table
