@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 
 from anonflow.algorithms.anonymize import within
@@ -13,12 +13,10 @@ from anonflow.algorithms.pilots import PilotModel, run_pilots
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.budgets import opens
 from anonflow.engine.execution.schedulers import checked_workers
-from anonflow.engine.flows import source
-from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.staging import staged
-from anonflow.engine.storage.choice import pieces_of
+from anonflow.engine.storage.choice import table_of
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.system import with_peak
@@ -141,19 +139,12 @@ def read_and_expect(
     Raises
     ------
     FlowError, DataError, SchemaError, HierarchyError
-        If the flow, or what it names, cannot be used; if it has a target and nothing is picked yet, or its table is worked
-        on in pieces.
+        If the flow, or what it names, cannot be used; if it has a target and nothing is picked yet.
     """
     loaded = flow if isinstance(flow, Flow) else load_flow(flow)
     if loaded.space is not None:
         raise FlowError(
             f"{loaded.name}: has a target, and nothing is picked yet; search first: anonflow search FLOW --output PICKED"
         )
-    with staged(loaded) as staged_flow:
-        if pieces_of(staged_flow) is not None:
-            raise FlowError(
-                f"{loaded.name}: this table is worked on in pieces, and samples are taken from a table in memory; plan a flow over "
-                "a file with some of its rows"
-            )
-        table = source.read(staged_flow, Fingerprint.of(staged_flow), checked_seed(None))
-    return expected_of(replace(loaded, table=table), workers=workers, seconds=seconds)
+    with staged(loaded) as staged_flow, table_of(staged_flow, checked_seed(None)) as table:
+        return expected_of(loaded.over(table), workers=workers, seconds=seconds)

@@ -22,7 +22,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.execution import tasks
 from anonflow.engine.expected import ExpectedRun, expected_of, read_and_expect
 from anonflow.engine.flows.flow import Flow
-from anonflow.errors import FlowError, ParameterError
+from anonflow.errors import ParameterError
 from anonflow.system import with_peak
 from anonflow.table.records import Records
 from tests.cases.flow_files import CENSUS_COLUMNS, flow_text
@@ -84,7 +84,7 @@ def test_without_its_table_nothing_is_expected() -> None:
         expected_of(replace(flow, table=None))
 
 
-def test_a_flow_file_is_read_and_one_in_pieces_is_refused(tmp_path: Path) -> None:
+def test_a_flow_file_is_read_also_in_pieces(tmp_path: Path) -> None:
     af.datasets.load("census_like", n=120, seed=1)[["Age", "Gender"]].to_csv(
         tmp_path / "people.csv", index=False
     )
@@ -96,8 +96,10 @@ def test_a_flow_file_is_read_and_one_in_pieces_is_refused(tmp_path: Path) -> Non
     assert answer.seconds is not None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["flow.yaml", "people.csv"]
     place.write_text(text.replace("{csv: people.csv}", "{csv: people.csv, pieces: 50}"))
-    with pytest.raises(FlowError, match="worked on in pieces"):
-        read_and_expect(place)
+    (in_pieces,) = read_and_expect(place, seconds=0.1)
+    assert in_pieces.seconds is not None
+    assert in_pieces.largest == answer.largest
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["flow.yaml", "people.csv"]
 
 
 def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -283,6 +283,12 @@ class Flow:
         from anonflow.drawing import grid, view
 
         return view(f"Flow {self.name}", grid(["step", "what it does"], self.outline()))
+
+    def over(self, table: Table) -> Flow:
+        """Return the flow over its table, which was read before."""
+        held = self.spec.table.source.model_copy(update={"pieces": False})
+        whole = self.spec.table.model_copy(update={"source": held})
+        return replace(self, table=table, spec=self.spec.model_copy(update={"table": whole}))
 
     def outline(self) -> list[tuple[str, str]]:
         """Return the steps in their order, each with a description; no file is read.

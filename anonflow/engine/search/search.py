@@ -22,8 +22,6 @@ from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.engine.execution.events import Cancelled, EventStream
 from anonflow.engine.execution.plan import refuse_early
 from anonflow.engine.execution.schedulers import checked_workers
-from anonflow.engine.flows import source
-from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.loader import load_flow
@@ -42,7 +40,7 @@ from anonflow.engine.search.trials import (
     picked,
 )
 from anonflow.engine.staging import staged
-from anonflow.engine.storage.choice import pieces_of
+from anonflow.engine.storage.choice import table_of
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import ORDERS
@@ -575,19 +573,13 @@ def search_flow(
             f"{loaded.name}: has no target that is still open; write it under target:, such as {{loss: 0.1, time: 2m}}"
         )
     entropy = checked_seed(seed)
-    with staged(loaded) as staged_flow:
-        if pieces_of(replace(staged_flow, space=None)) is not None:
-            raise FlowError(
-                f"{loaded.name}: this table is worked on in pieces, and a search holds all of it in memory; search a flow over a "
-                "file with some of its rows, and write the method, k and partitions that it picks into this flow"
-            )
-        table = source.read(staged_flow, Fingerprint.of(staged_flow), entropy)
-    work = TargetSearch(
-        replace(loaded, table=table), goal, loaded.space, seed=entropy, workers=workers, watch=watch
-    )
-    if begun is not None:
-        begun(work)
-    return loaded, work.run()
+    with staged(loaded) as staged_flow, table_of(replace(staged_flow, space=None), entropy) as table:
+        work = TargetSearch(
+            loaded.over(table), goal, loaded.space, seed=entropy, workers=workers, watch=watch
+        )
+        if begun is not None:
+            begun(work)
+        return loaded, work.run()
 
 
 def _listed(value: Any, kind: type, name: str) -> tuple[Any, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,18 +14,24 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.engine.context import Session
+from anonflow.engine.execution.schedulers import Call
+from anonflow.engine.flows import source
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.storage.disk import OnDisk
+from anonflow.engine.storage.load import load
 from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.storage.spill import Spill
 from anonflow.engine.storage.storage import Storage
-from anonflow.errors import DataError, FlowError
+from anonflow.errors import DataError
 from anonflow.system import total_memory
+from anonflow.table import Table
 from anonflow.table.files.read import open_file, parquet_files
 
-__all__ = ["ROWS", "pieces_of", "storage_of", "text_in_memory"]
+__all__ = ["ROWS", "pieces_of", "storage_of", "table_of", "text_in_memory"]
 
 ROWS = 1 << 18
-"""Default number of rows of a piece."""
+"""Default number of rows that are read together."""
 
 _CELL = 100
 """Bytes that a cell takes, from the file to the release, where a table is in memory."""
@@ -37,40 +45,56 @@ def storage_of(session: Session) -> Storage:
 
     Raises
     ------
-    FlowError, DataError
+    DataError
         As :func:`pieces_of`.
     """
     rows = pieces_of(session.flow)
-    return InMemory(session) if rows is None else OnDisk(session, rows)
+    if rows is None:
+        return InMemory(session)
+    reasons = _reasons(session.flow)
+    if reasons:
+        session.events.log(f"the results are held in memory: {'; '.join(reasons)}")
+        return InMemory(session, rows)
+    return OnDisk(session, rows)
+
+
+@contextmanager
+def table_of(flow: Flow, seed: int) -> Iterator[Table]:
+    """Yield the table of a flow: in memory, or mapped from temporary files where a run works on it in pieces.
+
+    Raises
+    ------
+    DataError, SchemaError, HierarchyError
+        If it cannot be read, or does not go with its columns.
+    AnonflowError
+        If it cannot be written.
+    """
+    rows, fingerprint = pieces_of(flow), Fingerprint.of(flow)
+    if rows is None:
+        yield source.read(flow, fingerprint, seed)
+        return
+    with Spill(None) as spill:
+        table, _ = Call(load, (flow, fingerprint, seed, spill, rows, lambda: None), "load").done()
+        yield table
 
 
 def pieces_of(flow: Flow) -> int | None:
-    """Return the rows of a piece, if the flow's table is worked on in pieces; else None.
+    """Return the rows that are read together, if the flow's table is worked on in pieces; else None.
 
     It is where the source says ``pieces: N``, or where the table would take more memory than ``run: memory`` allows,
     half of the machine's without it; never with ``pieces: false``.
 
     Raises
     ------
-    FlowError
-        If the source asks for pieces and the flow needs the whole table in memory.
     DataError
         If the source cannot be read.
     """
     source = flow.spec.table.source
     if source.pieces is False:
         return None
-    problems = _problems(flow)
     if source.pieces is not None:
-        if problems:
-            raise FlowError.collected(f"{flow.path or flow.name}: cannot be run in pieces", problems)
         return ROWS if source.pieces is True else source.pieces
-    if (
-        problems
-        or flow.source_path is None
-        or flow.table is not None
-        or source.form not in ("csv", "parquet")
-    ):
+    if flow.source_path is None or flow.table is not None or source.form not in ("csv", "parquet"):
         return None
     allowed = flow.spec.run.memory_bytes or _half_of_memory()
     return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
@@ -99,25 +123,26 @@ def _need(path: Path, text: bool) -> int:
     return sum(columns.num_rows * columns.num_columns for columns in about) * _CELL
 
 
-def _problems(flow: Flow) -> list[str]:
-    """Return everything in the flow that a table in pieces cannot have: quantities that are not sums over partitions."""
+def _reasons(flow: Flow) -> list[str]:
+    """Return what in the flow needs the results of all rows at once: quantities that are not sums over partitions."""
     criteria = read_criteria(flow.criteria, "covers")
     methods = [run.anonymize.method for run in flow.runs]
     of_diversity = [criterion for criterion in criteria if criterion.declared.of_a_column]
     covers = any(CRITERIA[method.guarantee].of_covers for method in methods)
     by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
     freeform = any(not promises_classes(method.guarantee) for method in methods)
-    problems = []
+    reasons = []
     for name, measure in utility.MEASURES.items():
         if name in flow.spec.steps.measures and not measure.in_pieces:
-            other = f"use {measure.instead}" if measure.instead else "leave it out"
-            problems.append(f"the measure {name} needs all rows at once; {other}")
+            reasons.append(
+                f"the measure {name} needs all rows"
+                + (f" ({measure.instead} does not)" if measure.instead else "")
+            )
     for name in dict.fromkeys(criterion.name for criterion in criteria):
         if not CRITERIA[name].in_pieces:
-            problems.append(f"the criterion {name} needs all rows at once; leave it out")
+            reasons.append(f"the criterion {name} needs all rows")
     if of_diversity and (covers or (by_class and freeform)):
-        problems.append(
-            "the diversity of rows that only read alike (k-concealment, or per: class of matches) needs all rows; "
-            "take another method, or leave it out"
+        reasons.append(
+            "the diversity of rows that only read alike (k-concealment, or per: class of matches) needs all rows"
         )
-    return problems
+    return reasons

@@ -12,8 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import numpy as np
@@ -69,17 +67,10 @@ class OnDisk:
     table: Table
 
     def __init__(self, session: Session, rows: int) -> None:
-        self._own: TemporaryDirectory[str] | None = None
-        if session.owner is None:  # a flow that is not a file
-            self._own = TemporaryDirectory(prefix="anonflow-")
-            home = Path(self._own.name)
-        else:
-            session.owner.make()
-            home = session.owner.path
         self._session = session
         self._flow = session.flow
         self._rows = rows
-        self._spill = Spill(home)
+        self._spill = Spill.of(session.owner)
         self._executor: Executor
         self._batches: dict[int, int] = {}
         self._hidden: dict[int, list[int]] = {}
@@ -95,8 +86,6 @@ class OnDisk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._spill.__exit__(kind, error, trace)
-        if self._own is not None:
-            self._own.cleanup()
 
     # ------------------------------------------------------------------------------- load and sort
 
@@ -111,11 +100,20 @@ class OnDisk:
             If a file cannot be written.
         """
         self._executor = executor
-        self.table, self._columns = Call(load, (self._session, self._spill, self._rows), "load").done()
+        session = self._session
+        arguments = (
+            session.flow,
+            session.fingerprint,
+            session.seed,
+            self._spill,
+            self._rows,
+            session.events.check,
+        )
+        self.table, self._columns = Call(load, arguments, "load").done()
         if self.table.unit is not None:
             owners = [side for side in (self.table.unit, self.table.household) if side is not None]
-            arguments = self._spill.file("units.npy"), np.stack(owners)
-            self._unit_file = str(Call(write_array, arguments, "load").done().filename)
+            content = self._spill.file("units.npy"), np.stack(owners)
+            self._unit_file = str(Call(write_array, content, "load").done().filename)
         return self.table
 
     def refuse_early(self) -> Targets | None:

@@ -34,7 +34,8 @@ from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.per_unit import check_recipes, check_unit_column
 
 if TYPE_CHECKING:
-    from anonflow.engine.context import Session
+    from anonflow.engine.flows.fingerprint import Fingerprint
+    from anonflow.engine.flows.flow import Flow
     from anonflow.engine.storage.spill import Spill
     from anonflow.table.prepare import Preparation
 
@@ -44,16 +45,24 @@ TOGETHER = 1 << 18
 """Rows whose codes are written together."""
 
 
-def load(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedColumns]:
+def load(
+    flow: Flow, fingerprint: Fingerprint, seed: int, spill: Spill, rows: int, check: Callable[[], None]
+) -> tuple[Table, MappedColumns]:
     """Return the table of a flow, and its columns for tasks; both are mapped.
 
     Parameters
     ----------
-    session : Session
+    flow : Flow
+    fingerprint : Fingerprint
+        Of its files.
+    seed : int
+        The run's: rows beyond a cap are left out by it.
     spill : Spill
         Where the files are.
     rows : int
         That are read together.
+    check : callable
+        Called for each batch; what it raises ends the reading.
 
     Raises
     ------
@@ -61,15 +70,12 @@ def load(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedColumn
         If it cannot be read, has changed, or does not go with its columns.
     OSError
         If a file cannot be written.
-    Cancelled
-        If the run was cancelled.
 
     Notes
     -----
     A batch is held at a time; then a column while it is coded. Rows that a preparation step or a missing value leaves out
     are never stored.
     """
-    flow, fingerprint = session.flow, session.fingerprint
     if flow.table is not None:
         whole = held_table(flow.table.frame)
         columns = written_columns(spill.file("columns"), whole.schema, whole.to_batches(rows))
@@ -78,9 +84,9 @@ def load(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedColumn
         return table, columns
     schema, steps = flow.schema, flow.schema.preparation
     with source.problems_name_the_file(flow, fingerprint):
-        fields, batches = _source(session, rows)
+        fields, batches = _source(flow, fingerprint, rows)
         if flow.spec.table.units is not None:
-            fields, batches = _of_units(session, spill, rows, fields, batches)
+            fields, batches = _of_units(flow, seed, spill, rows, fields, batches)
         after = prepared(fields.empty_table(), steps).schema if steps else fields
         check_columns(after.names, schema)
         names = [name for name in after.names if name in schema]
@@ -88,7 +94,7 @@ def load(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedColumn
         columns = written_columns(
             spill.file("columns"),
             pa.schema([after.field(name) for name in names]),
-            filter_.rows(batches(None if steps else names)),
+            filter_.rows(batches(None if steps else names), check),
         )
         if not columns.rows:
             nothing = NO_ROW_PREPARED if steps and filter_.read else "the table has no rows"
@@ -115,11 +121,11 @@ Batches = Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]
 """The batches of a source, with some of its columns or all."""
 
 
-def _source(session: Session, rows: int) -> tuple[pa.Schema, Batches]:
+def _source(flow: Flow, fingerprint: Fingerprint, rows: int) -> tuple[pa.Schema, Batches]:
     """Return the columns of a flow's source, and its batches."""
-    flow, opener = session.flow, session.fingerprint.open
+    opener = fingerprint.open
     spec, path = flow.spec.table.source, flow.source_path
-    frame = source.frame_of(flow, session.fingerprint)
+    frame = source.frame_of(flow, fingerprint)
     if frame is not None:
         return _of_table(held_table(frame), rows)
     if path is None:
@@ -133,7 +139,6 @@ def _source(session: Session, rows: int) -> tuple[pa.Schema, Batches]:
             for file in parquet_files(path):
                 try:
                     for batch in pq.ParquetFile(opener(file)).iter_batches(min(rows, 1 << 16), columns=read):
-                        session.events.check()
                         yield from _plain(with_fields(pa.Table.from_batches([batch]), chosen)).to_batches()
                 except (pa.ArrowException, OSError, UnicodeError) as error:
                     raise not_parquet(file, error) from None
@@ -146,7 +151,6 @@ def _source(session: Session, rows: int) -> tuple[pa.Schema, Batches]:
 
     def of_csv(names: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         for batch in chain([first], parts):
-            session.events.check()
             yield batch if names is None else batch.select(list(names))
 
     return first.schema, of_csv
@@ -159,10 +163,10 @@ def _of_table(table: pa.Table, rows: int) -> tuple[pa.Schema, Batches]:
 
 
 def _of_units(
-    session: Session, spill: Spill, rows: int, fields: pa.Schema, batches: Batches
+    flow: Flow, seed: int, spill: Spill, rows: int, fields: pa.Schema, batches: Batches
 ) -> tuple[pa.Schema, Batches]:
     """Return the columns and batches of a source after the treatment of people with several rows."""
-    units, schema = session.flow.spec.table.units, session.flow.schema
+    units, schema = flow.spec.table.units, flow.schema
     assert units is not None
     names: list[str] = fields.names
     if units.recipes is not None:
@@ -176,7 +180,7 @@ def _of_units(
     columns = written_columns(spill.file("source"), needed, batches(names))
     if not columns.rows:
         raise DataError("the table has no rows")
-    combined = held_table(source.per_unit(session.flow, columns.frame(), session.seed))
+    combined = held_table(source.per_unit(flow, columns.frame(), seed))
     after, of_units = _of_table(combined, rows)
     return after if units.recipes is not None else fields, of_units
 
@@ -194,10 +198,11 @@ class _Filter:
         self._schema, self._names = schema, list(names)
         self.read = self.prepared = 0
 
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def rows(self, batches: Iterable[pa.RecordBatch], check: Callable[[], None]) -> Iterator[pa.RecordBatch]:
         """Yield what is left of each batch."""
         needed = [name for name in self._names if self._schema[name].missing == "drop"]
         for batch in batches:
+            check()
             self.read += batch.num_rows
             table = pa.Table.from_batches([batch])
             if self._schema.preparation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -35,6 +36,8 @@ from anonflow.engine.execution.tasks import (
 from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
 from anonflow.engine.storage.arrays import TableOrder
+from anonflow.engine.storage.load import load
+from anonflow.engine.storage.spill import Spill
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
 from anonflow.release import Earlier, Release
@@ -87,23 +90,28 @@ class InHand:
 
 
 class InMemory:
-    """A table in memory, with its results.
+    """A table in memory, or mapped from disk, with its results in memory.
 
     Parameters
     ----------
     session : Session
+    rows : int, optional
+        That are read together, where the table is to be mapped.
     """
 
     table: Table
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, rows: int | None = None) -> None:
         self._session = session
+        self._rows = rows
+        self._spill = nullcontext() if rows is None else Spill.of(session.owner)
         self._names: dict[tuple[int, int], str] = {}
         self._results: dict[int, dict[int, Matched]] = {}
         self._classes: dict[int, dict[int, Mapping[str, list[Any]]]] = {}
         self._values: np.ndarray | None = None
 
     def __enter__(self) -> InMemory:
+        self._spill.__enter__()
         return self
 
     def __exit__(
@@ -111,10 +119,23 @@ class InMemory:
     ) -> None:
         if kind is not None and self._session.resume_store is not None:
             self._session.resume_store.stopped(self._session.seed)
+        self._spill.__exit__(kind, error, trace)
 
     def load(self, executor: Executor) -> Table:
         """Read and code the table."""
-        self.table = source.read(self._session.flow, self._session.fingerprint, self._session.seed)
+        session = self._session
+        if isinstance(self._spill, Spill) and self._rows is not None:
+            arguments = (
+                session.flow,
+                session.fingerprint,
+                session.seed,
+                self._spill,
+                self._rows,
+                session.events.check,
+            )
+            self.table, _ = Call(load, arguments, "load").done()
+        else:
+            self.table = source.read(session.flow, session.fingerprint, session.seed)
         return self.table
 
     def refuse_early(self) -> Targets | None:

@@ -8,11 +8,13 @@ import shutil
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
 
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.lock import machine
 from anonflow.errors import AnonflowError
 from anonflow.system import is_running, open_descriptor
@@ -27,17 +29,31 @@ class Spill:
 
     Parameters
     ----------
-    home : pathlib.Path
-        The owner's folder; it exists.
+    home : pathlib.Path or None
+        The owner's folder; it exists. None for a flow that is not a file: then it is in the system's temporary folder.
 
     Notes
     -----
     Its name has the process: the next run on that machine removes the folder of a killed process.
     """
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self, home: Path | None) -> None:
+        self._elsewhere = TemporaryDirectory(prefix="anonflow-") if home is None else None
+        self._home = home = Path(self._elsewhere.name) if self._elsewhere is not None else Path(home or "")
         self.path = home / f"{PREFIX}{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+    @classmethod
+    def of(cls, owner: OwnerFolder | None) -> Spill:
+        """Return the folder of a run; the owner's folder is made if it is not there.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If it cannot be made.
+        """
+        if owner is not None:
+            owner.make()
+        return cls(None if owner is None else owner.path)
 
     def __enter__(self) -> Spill:
         for left in self._home.glob(f"{PREFIX}{machine()}-*"):
@@ -60,6 +76,8 @@ class Spill:
         except OSError:
             ended = self.path
         shutil.rmtree(ended, ignore_errors=True)
+        if self._elsewhere is not None:
+            self._elsewhere.cleanup()
 
     def file(self, name: str) -> str:
         """Return the path of one of its files."""

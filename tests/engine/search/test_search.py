@@ -16,6 +16,7 @@ from anonflow.algorithms.pilots import PilotModel
 from anonflow.engine.search import search as search_module
 from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
+from anonflow.engine.storage import choice
 from anonflow.errors import AnonflowError, FlowError, InfeasibleError, ParameterError
 
 SEED = "5e" * 16
@@ -335,21 +336,25 @@ def test_a_flow_lists_diversities_and_runs_the_one_that_was_picked(tmp_path: Pat
         engine.load_flow(place)
 
 
-def test_a_table_that_belongs_in_pieces_is_refused_with_the_way_out(
+def test_a_table_in_pieces_is_searched_as_in_memory(
     tmp_path: Path, table: af.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.frame.to_csv(tmp_path / "people.csv", index=False)
     place = tmp_path / "wanted.yaml"
     text = FLOW.replace("{dataset: census_like, n: 240, seed: 3}", "{csv: people.csv, pieces: 100}")
-    place.write_text(text)
-    with pytest.raises(
-        FlowError, match=r"in pieces, and a search holds all of it in memory; search a flow over a file"
-    ):
-        engine.search_flow(place, seed=SEED)
-    place.write_text(text.replace(", pieces: 100", ""))
+    text = text.replace("time: 10m", "time: 1s")
+    read: list[int] = []
+    real = choice.load
+    monkeypatch.setattr(choice, "load", lambda *arguments: read.append(1) or real(*arguments))
+    for words, mapped in ((text, 1), (text.replace(", pieces: 100", ""), 0)):
+        place.write_text(words)
+        _, report = engine.search_flow(place, seed=SEED)
+        assert report.best is not None
+        assert len(read) == mapped
+        read.clear()
     monkeypatch.setattr("anonflow.engine.storage.choice.total_memory", lambda: 1000)
-    with pytest.raises(FlowError, match="holds all of it in memory"):
-        engine.search_flow(place, seed=SEED)
+    engine.search_flow(place, seed=SEED)
+    assert len(read) == 1
     place.write_text(text.replace("pieces: 100", "pieces: false"))
     assert engine.search_flow(place, seed=SEED)[1].ok
 

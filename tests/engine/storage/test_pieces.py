@@ -26,7 +26,7 @@ from anonflow import engine, utility
 from anonflow.criteria.verification import Finding
 from anonflow.engine import partitions
 from anonflow.engine.execution import batches, tasks
-from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, Log, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report import report as report_module
@@ -42,7 +42,6 @@ from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import (
     AnonflowError,
     DataError,
-    FlowError,
     InfeasibleError,
     ParameterError,
     VerificationError,
@@ -1210,31 +1209,31 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
     compared(*written(tmp_path, frame=frame, columns=columns, publish=PARQUET))
 
 
-NOT_IN_PIECES: list[tuple[dict[str, Any], str]] = [
-    ({"steps": "  - measure: [lower-bound]\n"}, "the measure lower-bound needs all rows at once; use partition-lower-bound"),
-    ({"steps": "  - measure: [k-marginals]\n"}, "the measure k-marginals needs all rows at once; leave it out"),
-    ({"steps": "  - draw: {}\n  - verify: [covers, linkable-columns]\n"}, "linkable-columns"),
-    ({"steps": "  - draw: {}\n  - verify: [{average-risk: {most: 0.2}}]\n"}, "average-risk"),
-    ({"steps": "  - draw: {}\n  - verify: [{share-at-risk: {threshold: 0.1}}]\n"}, "share-at-risk"),
-    ({"steps": "  - draw: {}\n  - verify: [{key-sets: {sets: [[income]]}}]\n"}, "key-sets"),
-    (
-        {
-            "steps": "  - verify: [covers, {p-sensitivity: {p: 2, column: income}}]\n",
-            "anonymize": "{algorithm: k-concealment, k: 3}",
-        },
-        "the diversity of rows that only read alike",
-    ),
+OF_ALL_ROWS: list[dict[str, Any]] = [
+    {"steps": "  - draw: {}\n  - measure: [gcp, lower-bound]\n"},
+    {"steps": "  - draw: {}\n  - measure: [k-marginals]\n"},
+    {"steps": "  - draw: {}\n  - verify: [covers, {linkable-columns: {threshold: 1}}]\n"},
+    {"steps": "  - draw: {}\n  - verify: [{average-risk: {most: 0.9}}]\n", "anonymize": "{algorithm: mondrian, k: 3}"},
+    {"steps": "  - draw: {}\n  - verify: [{share-at-risk: {threshold: 1.0}}]\n", "anonymize": "{algorithm: mondrian, k: 3}"},
+    {"steps": "  - draw: {}\n  - verify: [{key-sets: {sets: [[job], [zip]]}}]\n"},
+    {
+        "steps": "  - diversify: {criterion: p-sensitivity, p: 2, column: income}\n  - draw: {}\n"
+        "  - verify: [covers, {p-sensitivity: {p: 2, column: income}}]\n",
+        "anonymize": "{algorithm: k-concealment, k: 3}",
+    },
 ]  # fmt: skip
 
 
-def test_what_needs_the_whole_table_is_refused(tmp_path: Path) -> None:
-    for number, (more, text) in enumerate(NOT_IN_PIECES):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        _, flow = written(folder, publish=PARQUET, **more)
-        with pytest.raises(FlowError, match=text):
-            engine.run(flow, seed=SEED)
-        assert not (flow.parent / "out").exists(), text
+@pytest.mark.parametrize(
+    "settings", OF_ALL_ROWS, ids=lambda settings: settings["steps"].split("- ")[-1].strip()
+)
+def test_what_needs_the_results_of_all_rows_holds_them_in_memory(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    heard: list[Any] = []
+    compared(*written(tmp_path, publish=PARQUET, **settings), on_event=heard.append)
+    texts = [event.message for event in heard if isinstance(event, Log)]
+    assert any(text.startswith("the results are held in memory: the ") for text in texts)
 
 
 def test_bad_values_are_said_as_in_memory(tmp_path: Path) -> None:
