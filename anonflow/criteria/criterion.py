@@ -93,9 +93,9 @@ class Criterion:
         return self.of_release or (matches and self.of_a_column)
 
     @property
-    def in_pieces(self) -> bool:
-        """Whether it works on a table in pieces."""
-        return self.adds_up or self.by_batch or self.of_a_column
+    def needs_all_rows(self) -> bool:
+        """Whether it needs the results of all rows at once."""
+        return not (self.adds_up or self.by_batch or self.of_a_column)
 
     def findings(self, evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
         """Run the check and return its findings.

@@ -73,7 +73,7 @@ class Measure:
     needs : str
         An option that must be given.
     instead : str
-        The measure to take in its place if the table is in pieces.
+        The measure to take in its place if the results of all rows take too much memory.
     of_covers : bool
         Whether, of results without classes, it counts the records of the whole table that generalized records cover.
     of_sensitive : bool
@@ -101,9 +101,9 @@ class Measure:
     of_sensitive: bool = False
 
     @property
-    def in_pieces(self) -> bool:
-        """Whether it works on a table in pieces."""
-        return self.adds_up
+    def needs_all_rows(self) -> bool:
+        """Whether it needs the results of all rows at once."""
+        return not self.adds_up
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -124,9 +124,9 @@ class _ClassMeasure(Measure):
     of_sums: Callable[[Any, list[tuple[float, ...]]], float | int] = field(kw_only=True)
 
     @property
-    def in_pieces(self) -> bool:
-        """Whether it works on a table in pieces."""
-        return True
+    def needs_all_rows(self) -> bool:
+        """Whether it needs the results of all rows at once: no, its classes are put together bucket by bucket."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ def asked(
     Parameters
     ----------
     records : Records
-        All n originals; or, of a table in pieces, a few that have every value.
+        All n originals.
     measures, k, options
         As :func:`measure` takes them.
     n : int, optional

@@ -170,17 +170,17 @@ def column_keys() -> Lines:
 
 
 def criterion_table() -> Lines:
-    """Return the criteria, whether they work on a table in pieces, and their parameters."""
+    """Return the criteria, whether they need the results of all rows at once, and their parameters."""
     rows = [
         [
             _code(name),
             one.sentence,
-            "yes" if one.in_pieces else "no",
+            "yes" if one.needs_all_rows else "no",
             ", ".join(_code(option) for option in one.options) or "none besides k",
         ]
         for name, one in CRITERIA.items()
     ]
-    return _table(["criterion", "what holds", "in pieces", "parameters"], rows)
+    return _table(["criterion", "what holds", "all rows", "parameters"], rows)
 
 
 def measure_list() -> Lines:
@@ -194,7 +194,7 @@ def measure_list() -> Lines:
         options = ", ".join(_code(option) for option in one.options)
         needs = f" Needs {one.extra}." if one.extra else ""
         parts = "".join(f" Also {_code(f'{names[0]}-{part}')}." for part in one.parts)
-        pieces = "yes" if one.in_pieces else "no"
+        pieces = "yes" if one.needs_all_rows else "no"
         rows.append(
             [
                 ", ".join(map(_code, names)),
@@ -205,7 +205,7 @@ def measure_list() -> Lines:
                 options,
             ]
         )
-    return _table(["measure", "what", "better", "cost", "in pieces", "options"], rows)
+    return _table(["measure", "what", "better", "cost", "all rows", "options"], rows)
 
 
 def attacker_table() -> Lines:

@@ -133,13 +133,13 @@ def _reasons(flow: Flow) -> list[str]:
     freeform = any(not promises_classes(method.guarantee) for method in methods)
     reasons = []
     for name, measure in utility.MEASURES.items():
-        if name in flow.spec.steps.measures and not measure.in_pieces:
+        if name in flow.spec.steps.measures and measure.needs_all_rows:
             reasons.append(
                 f"the measure {name} needs all rows"
                 + (f" ({measure.instead} does not)" if measure.instead else "")
             )
     for name in dict.fromkeys(criterion.name for criterion in criteria):
-        if not CRITERIA[name].in_pieces:
+        if CRITERIA[name].needs_all_rows:
             reasons.append(f"the criterion {name} needs all rows")
     if of_diversity and (covers or (by_class and freeform)):
         reasons.append(
