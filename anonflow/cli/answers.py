@@ -27,7 +27,8 @@ def _rows(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
 _SPACED = {"minimal_uniques", "smallest_class", "average_risk"}
 
 _RUNS = _rows(
-    "The runs, one for each method and k; what else was measured stands under the measure's name.",
+    "The runs, one for each method and k; seconds are those of the method on each partition, added up; what else was measured "
+    "stands under the measure's name.",
     algorithm=_TEXT, k={"type": "integer", "minimum": 1}, records=_COUNT, gcp=_NUMBER, usefulness=_NUMBER,
     suppressed=_COUNT, seconds=_NUMBER, checks=_TEXT,
 )  # fmt: skip

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+TABLE_FILE = "A table in a file of CSV, Parquet, SPSS, Stata, SAS or Excel."
+
 Delimiter = Annotated[str, typer.Option(help="The delimiter of a CSV file; auto detects it.", metavar="MARK")]
 Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file; auto detects it.")]
 DelimiterOrFlows = Annotated[
@@ -155,6 +157,7 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         if bounded:
             rows[-1].insert(4, _floor(result.measures.get("lower-bound")))
     say(table(header, rows, right=range(1, len(header))))
+    say("seconds: those of a method on each partition, added up")
     if several is None:
         for path in report.published:
             say(f"published {_near(path)}")
@@ -277,7 +280,7 @@ def validate(
 
 
 def schema(
-    file: Annotated[Path | None, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")] = None,
+    file: Annotated[Path | None, typer.Argument(help=TABLE_FILE, metavar="FILE")] = None,
     flow: Annotated[
         bool, typer.Option("--flow", help="Instead, the JSON Schema of flow files, for an editor.")
     ] = False,
@@ -399,7 +402,7 @@ def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
 
 
 def prepare(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help=TABLE_FILE, metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
@@ -688,8 +691,12 @@ def _key_sets(keys: list[str]) -> list[list[str]]:
     return sets
 
 
+_SETS = 20
+"""Sets of columns that the command risk shows."""
+
+
 def risk(
-    file: Annotated[Path, typer.Argument(help="The original table.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help=TABLE_FILE, metavar="FILE")],
     schema: SchemaFile,
     columns: Annotated[int, typer.Option(help="The largest number of columns in a set.")] = 3,
     fraction: Annotated[
@@ -724,7 +731,9 @@ def risk(
             answer["expected"] = people.expected
         say_json(json.dumps(answer, indent=2))
         return 0
-    say(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
+    say(shown(list(frame.columns), _text_rows(frame.head(_SETS), number), right=range(1, 6)))
+    if len(frame) > _SETS:
+        say(f"the first {_SETS} of {len(frame)} sets; --json lists all")
     say("")
     say(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
     if owner:
@@ -824,7 +833,7 @@ def _measure(text: str) -> str | dict[str, Any]:
 
 
 def compare(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help=TABLE_FILE, metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or a flow it is in.", metavar="FILE")],
     k: Annotated[str, typer.Option("--k", help="One or several, such as 5,10.")] = "10",
     algorithms: Annotated[

@@ -25,7 +25,12 @@ _HUGE = 2.0**900
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
 
-def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> tuple[np.ndarray, str | None]:
+_ADVICE = "use kind categorical, or " + NAME_MISSING
+
+
+def numbers_of(
+    cells: pd.Series, name: str, often: np.ndarray | None = None, advice: str = _ADVICE
+) -> tuple[np.ndarray, str | None]:
     """Return values as int64, float64 or datetime64 (in microseconds; in nanoseconds if needed), and the kind of dates.
 
     Parameters
@@ -36,6 +41,8 @@ def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> 
         The column, for messages.
     often : numpy.ndarray, shape (n,), int64, optional
         How many cells of the table have each value, for messages; 1 without it.
+    advice : str, optional
+        What to do about texts that are not numbers, for messages.
 
     Returns
     -------
@@ -57,7 +64,7 @@ def numbers_of(cells: pd.Series, name: str, often: np.ndarray | None = None) -> 
     if pd.api.types.is_datetime64_any_dtype(cells.dtype) or _is_arrow_date(cells):
         return _dates(cells, name)
     if not pd.api.types.is_numeric_dtype(cells.dtype):
-        return _read_numbers(cells, name, often)
+        return _read_numbers(cells, name, often, advice)
     if pd.api.types.is_complex_dtype(cells.dtype):
         raise DataError(
             f"column {name!r}: complex numbers have no order; leave it out of the quasi-identifiers"
@@ -98,7 +105,9 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
     return values, "date" if midnight and sort == "time" else sort
 
 
-def _read_numbers(cells: pd.Series, name: str, often: np.ndarray) -> tuple[np.ndarray, str | None]:
+def _read_numbers(
+    cells: pd.Series, name: str, often: np.ndarray, advice: str
+) -> tuple[np.ndarray, str | None]:
     """Return numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
     import pandas as pd
 
@@ -136,9 +145,7 @@ def _read_numbers(cells: pd.Series, name: str, often: np.ndarray) -> tuple[np.nd
             numbers.append(0)
     bad = int(often[wrong[at]].sum())
     if bad:
-        raise DataError(
-            f"column {name!r}: {bad} values are not numbers; use kind categorical, or " + NAME_MISSING
-        )
+        raise DataError(f"column {name!r}: {bad} values are not numbers; " + advice)
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")

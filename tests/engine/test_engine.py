@@ -541,6 +541,27 @@ def test_the_owners_warnings_stay_out_of_the_report(tmp_path: Path) -> None:
     assert "zip" not in page
 
 
+def test_the_chart_of_cells_says_what_the_receiver_counts(tmp_path: Path) -> None:
+    """A number with its codes is one cell, and so are all positions of a code."""
+    rng = np.random.default_rng(1)
+    ages = [*map(str, rng.integers(0, 30, 48)), *[""] * 12]
+    rows = [f"{age},{rng.choice(['12345', '12349', '99999'])},x" for age in ages]
+    columns = """\
+    age: {role: quasi-identifier, kind: numeric, missing: value}
+    zip: {role: quasi-identifier, kind: positions}
+    pay: {role: sensitive}
+"""
+    data = "\n".join(["age,zip,pay", *rows]).encode() + b"\n"
+    for method in ("mondrian", "greedy"):
+        flow = write_flow(tmp_path, columns=columns, anonymize=f"{{algorithm: {method}, k: 4}}", data=data)
+        report = engine.run(flow, seed=SEED)
+        seen = {column.name: column for column in af.read_release(report.published[0]).summary().columns}
+        shares = {column.column: column.shares for column in report.results[0].published}
+        for name, share in shares.items():
+            assert share == pytest.approx((seen[name].exact, seen[name].generalized, seen[name].hidden)), name
+            assert 0 < share[0] < 1, "the test shows nothing"
+
+
 def test_names_are_escaped_in_the_report(tmp_path: Path) -> None:
     lines = people()
     lines[0] = "<script>alert(1)</script>,city,zip,income"

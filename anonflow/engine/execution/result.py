@@ -37,7 +37,7 @@ class ColumnLoss:
     loss : float
         Mean NCP; NaN where it is not published.
     exact, whole : float
-        Share of cells published as a single value, and of those published as the whole domain.
+        Share of cells published as a single value, and of those published as ``*``.
     weight : float
         Of the column in every information loss.
     """
@@ -70,7 +70,7 @@ class RunResult:
         By name; `gcp` is always there.
     suppressed : int
     seconds : float
-        Time that the method took, added up over partitions.
+        Elapsed time of the method on each partition, added up: with several workers, more than the run takes.
     findings : tuple of Finding
         What was verified.
     columns : tuple of ColumnLoss

@@ -404,7 +404,7 @@ def _add_missing(rows: dict[str, list[Mapping[str, Any]]], context: risk.AttackC
 def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
     broken = [finding.criterion for finding in findings if finding.holds is False]
     open_ones = [finding.criterion for finding in findings if finding.holds is None]
-    promise = promise_of(guarantee) or f"{guarantee}, k = {k}."
+    promise = promise_of(guarantee, k) or f"{guarantee}, k = {k}."
     if broken:
         return CardLine("promise", FAILED, f"{promise} The verifier rejects {', '.join(broken)}.")
     if open_ones or not findings:
