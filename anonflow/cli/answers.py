@@ -36,7 +36,7 @@ _RUNS = _rows(
 _ANSWERS: dict[str, dict[str, Any]] = {
     "run": _mapping(
         "The result of a flow; progress is a line of JSON for each event on the standard error.",
-        ok=_TRUTH, flow=_TEXT, runs=_RUNS, published=_TEXTS, owner={"type": ["string", "null"]},
+        ok=_TRUTH, unchanged=_TRUTH, flow=_TEXT, runs=_RUNS, published=_TEXTS, owner={"type": ["string", "null"]},
         attacks={"type": "array", "items": {"type": "object"}}, warnings=_TEXTS, problems=_TEXTS, seconds=_NUMBER,
     ),
     "compare": _mapping(

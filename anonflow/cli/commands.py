@@ -62,6 +62,12 @@ def run(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start again, and ignore the results of an unfinished run.")
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Release an unchanged flow once more, with another draw of the same people."
+        ),
+    ] = False,
     keep: Annotated[
         str,
         typer.Option(help="How long the owner's folder keeps results, such as 12h or 7d; 0 keeps nothing."),
@@ -75,7 +81,7 @@ def run(
         bool, typer.Option("--json", help="Answer in JSON; progress as lines of JSON, on the standard error.")
     ] = False,
 ) -> int:
-    """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
+    """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped; of a released flow that has not changed, does nothing."""
     from anonflow import engine
     from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
     from anonflow.engine.duration import seconds_of
@@ -100,6 +106,7 @@ def run(
             workers=workers,
             replay=replay,
             fresh=fresh,
+            again=again,
             keep=seconds_of(keep),
             on_event=progress,
             events=events,
@@ -118,10 +125,15 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
         attacks = [] if report.attacks is None else json.loads(report.attacks.to_json(orient="records"))
         answer |= {
             "flow": flow,
+            "unchanged": bool(report.unchanged),
             "published": [_near(path) for path in report.published],
             "owner": None if report.owner is None else _near(report.owner),
             "attacks": attacks,
-            "warnings": [*report.warnings, *report.remarks],
+            "warnings": [
+                *report.warnings,
+                *report.remarks,
+                *([report.unchanged] if report.unchanged else []),
+            ],
         }
     answer |= {"problems": list(report.problems), "seconds": report.seconds}
     say_json(json.dumps(answer, indent=2))
@@ -130,6 +142,11 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
 def _show_report(report: RunReport, several: bool | None = None) -> None:
     from anonflow.cli.show import number, table
 
+    if report.unchanged:
+        say(report.unchanged)
+        for path in report.published:
+            say(f"published already: {_near(path)}")
+        return
     header = ["method", "k", "records", "GCP", "usefulness", "suppressed", "checks passed", "seconds"]
     rows = []
     bounded = any("lower-bound" in result.measures for result in report.results)

@@ -23,6 +23,7 @@ from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.registers import check_registers
 from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
@@ -30,7 +31,7 @@ from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
-from anonflow.errors import FlowError
+from anonflow.errors import FlowError, ParameterError
 from anonflow.kernels import jit
 from anonflow.release.tables import check_package
 from anonflow.system import total_memory
@@ -49,12 +50,13 @@ def run(
     workers: int | None = None,
     replay: str | PathLike[str] | None = None,
     fresh: bool = False,
+    again: bool = False,
     keep: float = DAYS * 86400.0,
     on_event: Callable[[Event], None] | None = None,
     events: EventStream | None = None,
     source: Any = None,
 ) -> RunReport:
-    """Run a flow, or resume an earlier run of it that stopped.
+    """Run a flow, or resume an earlier run of it that stopped; do nothing if it was released, and nothing has changed.
 
     Parameters
     ----------
@@ -70,6 +72,10 @@ def run(
         The owner's folder of an earlier run: its seed is used, and the flow and its source must be the same.
     fresh : bool, optional
         Whether to start over: the results and the seed of a run that did not finish are left unused.
+    again : bool, optional
+        Whether to release once more, with another draw, a flow that was released and has not changed. Without it nothing is
+        computed then, and the report says so. If a published file is not as it was, the same release is made again from
+        its seed.
     keep : float, optional
         Seconds that partitions' results stay in the owner's folder after a run is published; a week without
         it. A flow that did not come from a file keeps nothing.
@@ -89,7 +95,7 @@ def run(
     Raises
     ------
     FlowError, SchemaError, HierarchyError, DataError, ParameterError
-        If the flow, or what it names, cannot be used; DataError if a file that it names changes during the run, or
+        If the flow, or what it names, cannot be used, or was released with another seed; DataError if a file that it names changes during the run, or
         has changed since the run that is picked up.
     InfeasibleError
         If the flow has a single run and no release can meet it.
@@ -106,6 +112,8 @@ def run(
     events = events or EventStream()
     if on_event is not None:
         events.listen(on_event)
+    if again and replay is not None:
+        raise ParameterError("a replay makes the same release again; leave --again out, again=True in Python")
     ok = False
     begin = time.perf_counter()
     try:
@@ -116,6 +124,14 @@ def run(
             )
         owner = nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked()
         with owner, staged(loaded, source) as staged_flow:
+            last = None if again or replay is not None else LastRelease.of(staged_flow)
+            if last is not None:
+                last.check_seed(seed)
+                if last.is_whole:
+                    ok = True
+                    return last.report(time.perf_counter() - begin)
+                last.check_version()
+                seed, replay = None, last.owner.path
             session = Session(
                 staged_flow,
                 events,
@@ -126,6 +142,8 @@ def run(
                 fresh=fresh,
                 keep=keep,
             )
+            for file in () if last is None else last.lost:
+                session.warn(f"{file}: is not as it was released; the same release is written again")
             report = _Runner(session).run()
         ok = report.ok
         return report

@@ -109,7 +109,7 @@ def test_output_does_not_depend_on_the_locale(tmp_path: Path, monkeypatch: pytes
         out = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding=encoding))
         with pytest.raises(SystemExit) as caught:
-            cli.main(["run", str(tmp_path / "flow.yaml"), "--seed-file", str(tmp_path / "seed")])
+            cli.main(["run", str(tmp_path / "flow.yaml"), "--again", "--seed-file", str(tmp_path / "seed")])
         sys.stdout.flush()
         assert caught.value.code == 0, encoding
         names.add(out.getvalue().decode(encoding).splitlines()[2].rsplit(maxsplit=1)[0])
@@ -426,7 +426,7 @@ def test_processes_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[
     arguments = ("run", flow, "--seed-file", tmp_path / "seed", "--workers", 1)
     assert shell(capsys, *arguments)[0] == 0
     release = (tmp_path / "out" / "release.csv").read_bytes()
-    done = process(*arguments, "--scheduler", "processes", "--fresh")
+    done = process(*arguments, "--scheduler", "processes", "--fresh", "--again")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "out" / "release.csv").read_bytes() == release
