@@ -51,7 +51,8 @@ class LastRelease:
     def of(cls, flow: Flow) -> LastRelease | None:
         """Return the release that is still what a flow gives; None if there is none.
 
-        The flow and its files are those of its last run, or those of an earlier one whose files are still there.
+        The flow and its files are those of its last run, or those of an earlier one whose table is still there. A publication
+        that was interrupted comes first.
 
         Raises
         ------
@@ -61,12 +62,15 @@ class LastRelease:
         if flow.path is None or flow.published is None or not flow.draws(flow.published):
             return None
         owner = OwnerFolder(flow.owner_folder)
+        left = owner.unfinished() or {}
+        if left.get("publishing") and left.get("flow") == owner.keyed(flow.digest):
+            return None
         files = cache(lambda: Fingerprint.of(flow))
         for folder, about in owner.records():
             if record.changes(flow, owner, about, files):
                 continue
             release = cls(owner, folder, about, flow.spec.publish.table is not None)
-            if folder == owner.path or release.is_whole:
+            if folder == owner.path or (about.get("published-hashes") and release.is_whole):
                 return release
         return None
 

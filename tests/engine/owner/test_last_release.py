@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pandas as pd
 import pytest
 
 from anonflow import engine
-from anonflow.engine.owner import last_release
-from anonflow.errors import FlowError, ParameterError
+from anonflow.engine.owner import checkpoints, last_release
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.errors import AnonflowError, FlowError, ParameterError
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.runs import SEED, shell
 
@@ -242,3 +244,29 @@ def test_other_people_in_a_frame_are_a_change(tmp_path: Path) -> None:
     engine.run(path, **settings)
     assert engine.run(path, **settings).unchanged
     assert not engine.run(path, source=frame.iloc[1:].reset_index(drop=True)).unchanged
+
+
+def test_a_publication_that_was_interrupted_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner's files are those of the second draw already, and the published table is not."""
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    path = write_flow(tmp_path)
+    engine.run(path)
+    first = files_of(tmp_path)["out/release.csv"]
+    rename = os.replace
+
+    def refuse(source: Any, target: Any) -> None:
+        if str(target).endswith("release.csv"):
+            raise PermissionError(13, "Permission denied")
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refuse)
+        with pytest.raises(AnonflowError, match="cannot be written"):
+            engine.run(path, again=True, seed=SEED)
+    assert files_of(tmp_path)["out/release.csv"] == first
+    assert not engine.run(path).unchanged
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() == SEED
+    assert files_of(tmp_path)["out/release.csv"] != first
+    assert engine.run(path).unchanged
