@@ -165,6 +165,9 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
     if evidence.rest is not None:
         fit = (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
         left, right = left[fit], right[fit]
+    if bad.any():  # they take no original from the others
+        good = ~bad[right]
+        left, right = left[good], right[good]
     ones = np.ones(evidence.n, np.int64)
     if evidence.rest is None and (listing.degrees == listing.degrees[0]).all():
         balanced = np.bincount(left, minlength=evidence.n) == listing.degrees[0]
