@@ -222,10 +222,10 @@ class _Runner:
             attacks=None if drawn is None else drawn.attack(),
         )
         report = replace(report, warnings=tuple(session.warnings))
+        if report.ok and drawn is not None and session.flow.published is not None:
+            report = publish.with_card(session, report, results[session.flow.published.number])
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
-        if drawn is not None and session.flow.published is not None:
-            report = publish.with_card(session, report, results[session.flow.published.number])
         session.events.check()
         if session.resume_store is not None:
             session.resume_store.publishing(session.seed)
