@@ -95,8 +95,8 @@ def run(
     Raises
     ------
     FlowError, SchemaError, HierarchyError, DataError, ParameterError
-        If the flow, or what it names, cannot be used, or was released with another seed; DataError if a file that it names changes during the run, or
-        has changed since the run that is picked up.
+        If the flow, or what it names, cannot be used, or was released with another seed; DataError if a file that it names
+        changes during the run, or has changed since the run that is picked up.
     InfeasibleError
         If the flow has a single run and no release can meet it.
     Cancelled

@@ -226,7 +226,7 @@ def test_a_run_with_hidden_rows_says_the_same_risk_everywhere(tmp_path: Path) ->
         assert row["worst"] == pytest.approx(described)
         assert 0 < row["success"] < row["worst"]
     card = af.release_card(anon, release, prices=False)
-    assert f"is {described:.4f}".rstrip("0") in next(
+    assert f"the probability is {100 * described:g}%" in next(
         line.says for line in card.lines if line.name == "measured"
     )
 

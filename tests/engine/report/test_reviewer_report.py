@@ -109,7 +109,7 @@ def test_a_threshold_that_is_missed_publishes_nothing(
     assert (report.ok, report.release, report.published) == (False, None, ())
     assert line in [each.name for each in report.card.failing]
     (problem,) = report.problems
-    assert "below 0.09 is allowed" in problem or "right for" in problem
+    assert "below 9% is allowed" in problem or "right for" in problem
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("threshold: 0.09", "threshold: 1.0"), encoding="utf-8")
     assert engine.run(path, seed=SEED).ok
