@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any
 
 from anonflow.engine import publish
-from anonflow.engine.context import Session
+from anonflow.engine.context import Session, checked_keep
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
 from anonflow.engine.execution.plan import FlowPlan, first_of_each_method, plan_flow, refuse_large_partitions
@@ -128,6 +128,7 @@ def run(
             if last is not None:
                 last.check_seed(seed)
                 if last.is_whole:
+                    last.tidy(checked_keep(keep))
                     ok = True
                     return last.report(time.perf_counter() - begin)
                 last.check_version()

@@ -16,7 +16,8 @@ from anonflow.engine.flows.addresses import is_address
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
-from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.owner.checkpoints import Checkpoints
+from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.errors import FlowError
 
 __all__ = ["AGAIN", "LastRelease"]
@@ -108,6 +109,10 @@ class LastRelease:
                 not path.is_file() or (name in hashes and hashes[name] != record.keyed_file(self.owner, path))
             )
         )
+
+    def tidy(self, keep: float) -> None:
+        """Delete results of partitions that are older than so many seconds."""
+        Checkpoints(self.owner.path / CHECKPOINTS, self.owner.key()).tidy(keep)
 
     def check_version(self) -> None:
         """See that this version can make the same release again.

@@ -202,6 +202,22 @@ def test_a_report_that_was_filled_in_stays(tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8").endswith("<!-- signed -->")
 
 
+def test_results_are_not_kept_longer_by_runs_that_do_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    path = write_flow(tmp_path)
+    engine.run(path)
+    results = tmp_path / "owner" / "test" / "checkpoints"
+    assert list(results.iterdir())
+    assert engine.run(path).unchanged
+    assert list(results.iterdir())
+    with pytest.raises(ParameterError, match="keep is a number of seconds"):
+        engine.run(path, keep=-1.0)
+    assert engine.run(path, keep=0.0).unchanged
+    assert not list(results.iterdir())
+
+
 def test_a_release_that_is_only_returned_is_the_same_again(tmp_path: Path) -> None:
     path = write_flow(tmp_path, publish="", steps="  - draw: {}\n")
     first, second = engine.run(path), engine.run(path)
