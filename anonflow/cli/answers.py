@@ -27,7 +27,8 @@ def _rows(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
 _SPACED = {"minimal_uniques", "smallest_class", "average_risk"}
 
 _RUNS = _rows(
-    "The runs, one for each method and k; what else was measured stands under the measure's name.",
+    "The runs, one for each method and k; seconds are those of the method on each partition, added up; what else was measured "
+    "stands under the measure's name.",
     algorithm=_TEXT, k={"type": "integer", "minimum": 1}, records=_COUNT, gcp=_NUMBER, usefulness=_NUMBER,
     suppressed=_COUNT, seconds=_NUMBER, checks=_TEXT,
 )  # fmt: skip
@@ -35,7 +36,7 @@ _RUNS = _rows(
 _ANSWERS: dict[str, dict[str, Any]] = {
     "run": _mapping(
         "The result of a flow; progress is a line of JSON for each event on the standard error.",
-        ok=_TRUTH, flow=_TEXT, runs=_RUNS, published=_TEXTS, owner={"type": ["string", "null"]},
+        ok=_TRUTH, unchanged=_TRUTH, flow=_TEXT, runs=_RUNS, published=_TEXTS, owner={"type": ["string", "null"]},
         attacks={"type": "array", "items": {"type": "object"}}, warnings=_TEXTS, problems=_TEXTS, seconds=_NUMBER,
     ),
     "compare": _mapping(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+TABLE_FILE = "A table in a file of CSV, Parquet, SPSS, Stata, SAS or Excel."
+
 Delimiter = Annotated[str, typer.Option(help="The delimiter of a CSV file; auto detects it.", metavar="MARK")]
 Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file; auto detects it.")]
 DelimiterOrFlows = Annotated[
@@ -60,6 +62,12 @@ def run(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start again, and ignore the results of an unfinished run.")
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Release an unchanged flow once more, with another draw of the same people."
+        ),
+    ] = False,
     keep: Annotated[
         str,
         typer.Option(help="How long the owner's folder keeps results, such as 12h or 7d; 0 keeps nothing."),
@@ -73,7 +81,7 @@ def run(
         bool, typer.Option("--json", help="Answer in JSON; progress as lines of JSON, on the standard error.")
     ] = False,
 ) -> int:
-    """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
+    """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped; of a released flow that has not changed, does nothing."""
     from anonflow import engine
     from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
     from anonflow.engine.duration import seconds_of
@@ -98,6 +106,7 @@ def run(
             workers=workers,
             replay=replay,
             fresh=fresh,
+            again=again,
             keep=seconds_of(keep),
             on_event=progress,
             events=events,
@@ -116,10 +125,15 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
         attacks = [] if report.attacks is None else json.loads(report.attacks.to_json(orient="records"))
         answer |= {
             "flow": flow,
+            "unchanged": bool(report.unchanged),
             "published": [_near(path) for path in report.published],
             "owner": None if report.owner is None else _near(report.owner),
             "attacks": attacks,
-            "warnings": [*report.warnings, *report.remarks],
+            "warnings": [
+                *report.warnings,
+                *report.remarks,
+                *([report.unchanged] if report.unchanged else []),
+            ],
         }
     answer |= {"problems": list(report.problems), "seconds": report.seconds}
     say_json(json.dumps(answer, indent=2))
@@ -128,6 +142,11 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
 def _show_report(report: RunReport, several: bool | None = None) -> None:
     from anonflow.cli.show import number, table
 
+    if report.unchanged:
+        say(report.unchanged)
+        for path in report.published:
+            say(f"published already: {_near(path)}")
+        return
     header = ["method", "k", "records", "GCP", "usefulness", "suppressed", "checks passed", "seconds"]
     rows = []
     bounded = any("lower-bound" in result.measures for result in report.results)
@@ -155,6 +174,7 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         if bounded:
             rows[-1].insert(4, _floor(result.measures.get("lower-bound")))
     say(table(header, rows, right=range(1, len(header))))
+    say("seconds: those of a method on each partition, added up")
     if several is None:
         for path in report.published:
             say(f"published {_near(path)}")
@@ -277,7 +297,7 @@ def validate(
 
 
 def schema(
-    file: Annotated[Path | None, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")] = None,
+    file: Annotated[Path | None, typer.Argument(help=TABLE_FILE, metavar="FILE")] = None,
     flow: Annotated[
         bool, typer.Option("--flow", help="Instead, the JSON Schema of flow files, for an editor.")
     ] = False,
@@ -399,7 +419,7 @@ def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
 
 
 def prepare(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help=TABLE_FILE, metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
@@ -688,8 +708,12 @@ def _key_sets(keys: list[str]) -> list[list[str]]:
     return sets
 
 
+_SETS = 20
+"""Sets of columns that the command risk shows."""
+
+
 def risk(
-    file: Annotated[Path, typer.Argument(help="The original table.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help=TABLE_FILE, metavar="FILE")],
     schema: SchemaFile,
     columns: Annotated[int, typer.Option(help="The largest number of columns in a set.")] = 3,
     fraction: Annotated[
@@ -724,7 +748,9 @@ def risk(
             answer["expected"] = people.expected
         say_json(json.dumps(answer, indent=2))
         return 0
-    say(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
+    say(shown(list(frame.columns), _text_rows(frame.head(_SETS), number), right=range(1, 6)))
+    if len(frame) > _SETS:
+        say(f"the first {_SETS} of {len(frame)} sets; --json lists all")
     say("")
     say(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
     if owner:
@@ -824,7 +850,7 @@ def _measure(text: str) -> str | dict[str, Any]:
 
 
 def compare(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help=TABLE_FILE, metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or a flow it is in.", metavar="FILE")],
     k: Annotated[str, typer.Option("--k", help="One or several, such as 5,10.")] = "10",
     algorithms: Annotated[

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anonflow.cli.commands import AsJson, Delimiter, Encoding, found_form, write_new
+from anonflow.cli.commands import TABLE_FILE, AsJson, Delimiter, Encoding, found_form, write_new
 from anonflow.cli.streams import say, say_json
 from anonflow.errors import FlowError, ParameterError, printable
 
@@ -30,7 +30,7 @@ SECONDS = 10.0
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help=TABLE_FILE, metavar="FILE")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The flow; NAME.flow.yaml without it.", metavar="FILE"),

@@ -157,25 +157,26 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
     """Return rows that do not cover the originals that they list, or for which no own original is left among these."""
     claim = "each row against the originals that its certificate lists"
     bad = listing.strangers(evidence.n)
-    if not bad.any():
-        bad = listing.uncovered(evidence.records, evidence.published)
-    bad |= listing.degrees == 0
     if bad.any():
-        return np.flatnonzero(bad), claim
+        return np.flatnonzero(bad | (listing.degrees == 0)), claim
+    bad = listing.uncovered(evidence.records, evidence.published) | (listing.degrees == 0)
     claim += ", and a perfect matching along them"
     left, right = listing.end.astype(np.int64), listing.row
     if evidence.rest is not None:
         fit = (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
         left, right = left[fit], right[fit]
+    if bad.any():  # they take no original from the others
+        good = ~bad[right]
+        left, right = left[good], right[good]
     ones = np.ones(evidence.n, np.int64)
     if evidence.rest is None and (listing.degrees == listing.degrees[0]).all():
         balanced = np.bincount(left, minlength=evidence.n) == listing.degrees[0]
         if balanced.all():  # a regular bipartite graph has a perfect matching
-            return np.empty(0, np.int64), claim
-    if matched_all(left, right, evidence.n):
-        return np.empty(0, np.int64), claim
-    flow = largest_flow(ones, ones, left, right, np.ones(len(left), np.int64))
-    return np.flatnonzero(flow.unmet), claim
+            return np.flatnonzero(bad), claim
+    if not matched_all(left, right, evidence.n):
+        flow = largest_flow(ones, ones, left, right, np.ones(len(left), np.int64))
+        bad |= flow.unmet > 0
+    return np.flatnonzero(bad), claim
 
 
 def perfect_flow(evidence: Evidence) -> np.ndarray | None:

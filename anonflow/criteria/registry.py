@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from anonflow.criteria.aggregates import AGGREGATES
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
 from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK, UNIQUENESS
@@ -55,6 +57,7 @@ CRITERIA: dict[str, Criterion] = {
 }  # fmt: skip
 
 
-def promise_of(guarantee: str) -> str:
-    """Return the promise of a guarantee in plain words; empty if it has none."""
-    return CRITERIA[guarantee].promise if guarantee in CRITERIA else ""
+def promise_of(guarantee: str, k: int | None = None) -> str:
+    """Return the promise of a guarantee in plain words, with the number k where it is given; empty if it has none."""
+    promise = CRITERIA[guarantee].promise if guarantee in CRITERIA else ""
+    return promise if k is None else re.sub(r"\bk\b(?!-)", str(k), promise)

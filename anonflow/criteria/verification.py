@@ -98,9 +98,8 @@ class Finding:
         if self.positions:
             more = ", ..." if self.failed > len(self.positions) else ""
             where = f"; {self.side} records at {', '.join(map(str, self.positions))}{more}"
-        return f"{self.criterion}: fails for {self.failed} records{where}" + (
-            f" ({self.detail})" if self.detail else ""
-        )
+        many = f" for {self.failed} records{where}" if self.failed else ""
+        return f"{self.criterion}: fails{many}" + (f" ({self.detail})" if self.detail else "")
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,13 +21,26 @@ from anonflow.engine.owner.resume import ResumeStore
 from anonflow.errors import ParameterError
 from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
 
-__all__ = ["Session"]
+__all__ = ["Session", "checked_keep"]
 
 LEAST = 640 << 20
 """Bytes that a worker process must be allowed: one that has loaded the package holds 342 MiB, and one that compiled and
 ran nine of the methods on tables of 200 records 560 MiB at the most; it is ended at 99% of what it is allowed."""
 
 Result = TypeVar("Result")
+
+
+def checked_keep(keep: float) -> float:
+    """Return for how many seconds results are kept, checked.
+
+    Raises
+    ------
+    ParameterError
+        If it is no number, or below 0.
+    """
+    if isinstance(keep, bool) or not isinstance(keep, int | float) or not keep >= 0:
+        raise ParameterError("keep is a number of seconds of at least 0")
+    return float(keep)
 
 
 class Session:
@@ -108,8 +121,7 @@ class Session:
         guessable = seed is not None and replay is None and seed_can_be_guessed(seed)
         if seed is not None:
             seed = checked_seed(seed)
-        if isinstance(keep, bool) or not isinstance(keep, int | float) or not keep >= 0:
-            raise ParameterError("keep is a number of seconds of at least 0")
+        keep = checked_keep(keep)
         self.warnings: list[str] = []
         if guessable:
             self.warn(GUESSABLE)
@@ -117,7 +129,7 @@ class Session:
         self.resume_store = (
             None
             if self.owner is None or self.replayed
-            else ResumeStore(flow, self.owner, fresh, float(keep), self.warn, lambda: self.fingerprint)
+            else ResumeStore(flow, self.owner, fresh, keep, self.warn, lambda: self.fingerprint)
         )
         if seed is None and self.resume_store is not None:
             seed = self.resume_store.seed()

@@ -14,6 +14,7 @@ import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.criteria.request import read_criteria, with_patterns
+from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
@@ -32,7 +33,6 @@ from anonflow.whole_file import write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.criteria.verification import Finding
     from anonflow.engine.report.card import ReleaseCard
     from anonflow.engine.storage.storage import DrawnRelease
     from anonflow.risk import Answer
@@ -188,7 +188,27 @@ def with_card(session: Session, report: RunReport, result: RunResult) -> RunRepo
         ),
     )
     report = replace(report, card=kept[0])
-    return with_answers(session, report, result) if form.template == "ema" else report
+    if form.threshold is not None:
+        report = _with_threshold(report, result, form.threshold)
+    return with_answers(session, report, result) if form.template == "ema" and report.ok else report
+
+
+def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> RunReport:
+    """Return a report with one more check: what the card judges by the threshold was measured, and is below it."""
+    from anonflow.engine.report.card import PASSED
+
+    assert report.card is not None
+    lines = [line for line in report.card.lines if line.name in ("measured", "linkable columns")]
+    missed = [line.says for line in lines if line.verdict != PASSED]
+    finding = Finding(
+        "threshold",
+        not missed,
+        detail=" ".join(missed) or f"the largest probability of any person is below {threshold}",
+        parameters={"threshold": threshold},
+    )
+    judged = replace(result, findings=(*result.findings, finding))
+    results = tuple(judged if other.number == result.number else other for other in report.results)
+    return replace(report, results=results)
 
 
 def cards_of_result(

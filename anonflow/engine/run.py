@@ -12,7 +12,7 @@ from typing import Any
 
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.engine import publish
-from anonflow.engine.context import Session
+from anonflow.engine.context import Session, checked_keep
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
 from anonflow.engine.execution.plan import (
@@ -30,13 +30,14 @@ from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.registers import check_registers
 from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
-from anonflow.errors import FlowError
+from anonflow.errors import FlowError, ParameterError
 from anonflow.kernels import jit
 from anonflow.release.tables import check_package
 from anonflow.system import total_memory
@@ -56,12 +57,13 @@ def run(
     workers: int | None = None,
     replay: str | PathLike[str] | None = None,
     fresh: bool = False,
+    again: bool = False,
     keep: float = DAYS * 86400.0,
     on_event: Callable[[Event], None] | None = None,
     events: EventStream | None = None,
     source: Any = None,
 ) -> RunReport:
-    """Run a flow, or resume an earlier run of it that stopped.
+    """Run a flow, or resume an earlier run of it that stopped; do nothing if it was released, and nothing has changed.
 
     Parameters
     ----------
@@ -77,6 +79,10 @@ def run(
         The owner's folder of an earlier run: its seed is used, and the flow and its source must be the same.
     fresh : bool, optional
         Whether to start over: the results and the seed of a run that did not finish are left unused.
+    again : bool, optional
+        Whether to release once more, with another draw, a flow that was released and has not changed. Without it nothing is
+        computed then, and the report says so. If a published file is not as it was, the same release is made again from
+        its seed.
     keep : float, optional
         Seconds that partitions' results stay in the owner's folder after a run is published; a week without
         it. A flow that did not come from a file keeps nothing.
@@ -96,8 +102,8 @@ def run(
     Raises
     ------
     FlowError, SchemaError, HierarchyError, DataError, ParameterError
-        If the flow, or what it names, cannot be used; DataError if a file that it names changes during the run, or
-        has changed since the run that is picked up.
+        If the flow, or what it names, cannot be used, or was released with another seed; DataError if a file that it names
+        changes during the run, or has changed since the run that is picked up.
     InfeasibleError
         If the flow has a single run and no release can meet it.
     Cancelled
@@ -113,6 +119,8 @@ def run(
     events = events or EventStream()
     if on_event is not None:
         events.listen(on_event)
+    if again and replay is not None:
+        raise ParameterError("a replay makes the same release again; leave --again out, again=True in Python")
     ok = False
     begin = time.perf_counter()
     try:
@@ -123,6 +131,15 @@ def run(
             )
         owner = nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked()
         with owner, staged(loaded, source) as staged_flow:
+            last = None if again or replay is not None else LastRelease.of(staged_flow)
+            if last is not None:
+                last.check_seed(seed)
+                if last.is_whole:
+                    last.tidy(checked_keep(keep))
+                    ok = True
+                    return last.report(time.perf_counter() - begin)
+                last.check_version()
+                seed, replay = None, last.owner.path
             session = Session(
                 staged_flow,
                 events,
@@ -133,6 +150,8 @@ def run(
                 fresh=fresh,
                 keep=keep,
             )
+            for file in () if last is None else last.lost:
+                session.warn(f"{file}: is not as it was released; the same release is written again")
             report = _Runner(session).run()
         ok = report.ok
         return report
@@ -212,10 +231,10 @@ class _Runner:
             attacks=None if drawn is None else drawn.attack(),
         )
         report = replace(report, warnings=tuple(session.warnings))
+        if report.ok and drawn is not None and session.flow.published is not None:
+            report = publish.with_card(session, report, results[session.flow.published.number])
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
-        if drawn is not None and session.flow.published is not None:
-            report = publish.with_card(session, report, results[session.flow.published.number])
         session.events.check()
         if session.resume_store is not None:
             session.resume_store.publishing(session.seed)

@@ -14,6 +14,7 @@ import numpy as np
 from anonflow.criteria import Bipartite, Listing, collect, match_edges, subject_of
 from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.evidence import Evidence, collect_alone
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import RandomWords, Release, draw_assignment, publish
 from anonflow.table import Schema, Table
@@ -51,7 +52,9 @@ class AttackContext:
     guarantee : str or None
         The criterion that the method promises, where that is known.
     elsewhere : numpy.ndarray, shape (n,), int64, or None
-        Where all this is a part of a larger release: how many of the other rows cover each original.
+        Where all this is a part of a larger release: how many of the other rows that are not hidden cover each original.
+    some_keys : bool
+        Whether attackers know some of the quasi-identifiers only.
     schema : Schema or None
         Without an original: the evidence of the release alone, whose own rows replace the original.
     another_tool : bool
@@ -68,6 +71,7 @@ class AttackContext:
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     guarantee: str | None = None
     elsewhere: np.ndarray | None = None
+    some_keys: bool = False
     schema: Schema | None = None
     another_tool: bool = False
 
@@ -184,8 +188,9 @@ class AttackContext:
         named = tuple(name for name in own.quasi_identifiers if name in keys)
         if named not in self._with_keys:
             unknown = [name for name in own.quasi_identifiers if name not in keys]
-            self._with_keys[named] = replace(
+            context = self._with_keys[named] = replace(
                 self,
+                some_keys=bool(unknown),
                 table=self.table.with_keys(named),
                 frame=self.frame.drop(columns=unknown, errors="ignore"),
                 schema=None if self.schema is None else self.schema.without(unknown),
@@ -193,6 +198,8 @@ class AttackContext:
                 anonymization=None,
                 guarantee=None,
             )
+            # of the whole rows, not of the known columns alone
+            vars(context).update(hidden=self.hidden, has_classes=self.has_classes)
         return self._with_keys[named]
 
     @cached_property
@@ -252,28 +259,78 @@ class AttackContext:
             self.deleted
         ):  # originals that no row covers were certainly deleted: nothing is published about them
             return np.flatnonzero(self.covering())
-        hidden = np.flatnonzero(self.evidence.exempt)
-        if self.schema is not None:
-            return np.setdiff1d(np.arange(self.n), hidden)
-        if not len(hidden):
-            return np.arange(self.n)
+        gone = self._owners(self.evidence.exempt)
+        return np.arange(self.n) if gone is None else np.setdiff1d(np.arange(self.n), gone)
+
+    @cached_property
+    def hidden(self) -> np.ndarray:
+        """Which rows hide all quasi-identifiers, shape (rows,), bool; none of them if all rows do, for they are a class then."""
+        hidden = self.evidence.suppressed
+        return np.zeros_like(hidden) if hidden.all() else hidden
+
+    @cached_property
+    def shown_people(self) -> np.ndarray:
+        """Originals with a published row that is not hidden, as far as that is known, shape (p,), int64."""
+        gone = self._owners(self.hidden)
+        if gone is None:
+            gone = np.flatnonzero(self.likeliest(~self.hidden) == 0)
+        return np.setdiff1d(self.people, gone)
+
+    def _owners(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the originals of some rows, a mask; None if nothing says whose they are."""
+        if self.schema is not None or not rows.any():
+            return np.flatnonzero(rows)
         if self.truth is not None:
-            gone = self.truth[hidden]
-        elif self.listing is not None:
-            gone = self.listing.end[np.isin(np.repeat(np.arange(self.n), self.listing.degrees), hidden)]
-        else:
-            return np.arange(self.n)
-        return np.setdiff1d(np.arange(self.n), gone)
+            return self.truth[rows]
+        if self.listing is not None:
+            return self.listing.end[rows[self.listing.row]]
+        return None
+
+    @cached_property
+    def has_classes(self) -> bool:
+        """Whether the rows are classes: by their guarantee, or by their cells if they are k-anonymous or cover nobody twice."""
+        evidence = self.evidence
+        if evidence.alone or evidence.guarantee is not None:
+            return evidence.alone or promises_classes(evidence.guarantee)
+        if class_sizes(evidence)[~self.hidden].min(initial=self.n) >= self.k:
+            return True
+        shows = np.bincount(self.graph.published.label, ~self.hidden, self.graph.published.size) > 0
+        return not bool((np.bincount(self.graph.end[shows[self.graph.box]], minlength=1) > 1).any())
+
+    def smallest_classes(self) -> np.ndarray:
+        """Return the size of the smallest class that may be each original's, shape (n,), int64; hidden rows are no class.
+
+        Of other rows, of means, and for attackers who know some columns, it is the number of rows that cover each original.
+        """
+        covering = self.covering()
+        if self._of_means or self.some_keys or not self.has_classes:
+            return covering
+        chance = self.likeliest(np.where(self.hidden, 0.0, 1.0 / class_sizes(self.evidence)))
+        return np.where(chance > 0, np.rint(1.0 / np.where(chance > 0, chance, 1.0)), covering).astype(
+            np.int64
+        )
+
+    def _rows_in(self, graph: Bipartite) -> np.ndarray:
+        """Return how many rows each original has an edge to, shape (n,), int64.
+
+        Hidden rows cover everybody. They do not count where others are enough: at least one of a class, k of other rows.
+        """
+        counts = graph.degrees()[0]
+        hidden = np.bincount(self.graph.published.label, self.hidden, self.graph.published.size)
+        shown = counts - np.bincount(graph.end, hidden[graph.box], graph.originals.size).astype(np.int64)
+        enough = 1 if self.has_classes else self.k
+        rows: np.ndarray = np.where(shown >= enough, shown, counts)[graph.originals.label]
+        return rows
 
     def covering(self) -> np.ndarray:
-        """Return how many rows cover each original, shape (n,), int64.
+        """Return how many rows cover each original, shape (n,), int64; hidden rows do not count beside others.
 
         For a release that shows means without the ranges behind them, this is the size of each person's class: the attacker is
         assumed to find the right class by its means.
         """
         if self._of_means:
             return class_sizes(self.evidence)
-        counts = self.graph.degrees()[0][self.graph.originals.label]
+        counts = self._rows_in(self.graph)
         return counts if self.elsewhere is None else counts + self.elsewhere
 
     def likeliest(self, chance: np.ndarray) -> np.ndarray:
@@ -295,7 +352,7 @@ class AttackContext:
         """
         if self._of_means:
             return class_sizes(self.evidence)
-        counts = self.graph.only(self.matches).degrees()[0][self.graph.originals.label]
+        counts = self._rows_in(self.graph.only(self.matches))
         if self.listing is not None:
             counts = np.minimum(counts, np.bincount(self.listing.end, minlength=self.n))
         return counts

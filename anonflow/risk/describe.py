@@ -137,8 +137,8 @@ def describe(
 
     Notes
     -----
-    Risks are those of El Emam and Dankar (2008): prosecutor, journalist, marketer. Rows that hide every column are left
-    out, as they say nothing. O(n q log n), and of a register O(edges).
+    Risks are those of El Emam and Dankar (2008): prosecutor, journalist, marketer. Rows that hide every quasi-identifier are
+    no class, and are counted apart. O(n q log n), and of a register O(edges).
     """
     number = isinstance(threshold, int | float | np.integer | np.floating) and not isinstance(threshold, bool)
     if not number or not 0 < threshold <= 1:
@@ -169,7 +169,7 @@ def describe(
         if schema[str(name)].role == "sensitive":
             figures += _of_column(spread(evidence, str(name), "class"), str(name))
     remarks = list(evidence.remarks)
-    if figures[3].value == 1:
+    if any(figure.name == "smallest class" and figure.value == 1 for figure in figures):
         remarks.append(
             "some rows are equal to no other; if the release is freeform, counting equal rows says nothing about it: ask its "
             "owner for the verifier's answer against the original"
@@ -178,14 +178,15 @@ def describe(
 
 
 def _sizes(evidence: Evidence, threshold: float, unseen: str) -> list[Figure]:
-    shown = ~evidence.blank
-    labels = evidence.classes[shown]
+    hidden_rows = evidence.blank if evidence.suppressed.all() else evidence.suppressed
+    labels = evidence.classes[~hidden_rows]
     sizes = np.bincount(np.unique(labels, return_inverse=True)[1]) if len(labels) else np.zeros(0, np.int64)
     of_row = np.repeat(sizes, sizes)
     rows = int(sizes.sum())
     figures = [
         Figure("rows", evidence.rows, unseen="nothing"),
-        Figure("rows that say nothing", evidence.rows - rows, unseen="why they were hidden"),
+        Figure("rows that say nothing", int(evidence.blank.sum()), unseen="why they were hidden"),
+        Figure("hidden rows", int(hidden_rows.sum()), unseen="why they were hidden"),
         Figure("classes", len(sizes), unseen=_CLASSES),
         Figure("smallest class", int(sizes.min(initial=rows)), unseen=unseen),
         Figure("mean class", float(sizes.mean()) if rows else 0.0, unseen=unseen),

@@ -25,7 +25,10 @@ _HUGE = 2.0**900
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
 
-def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
+_ADVICE = "use kind categorical, or " + NAME_MISSING
+
+
+def numbers_of(cells: pd.Series, name: str, advice: str = _ADVICE) -> tuple[np.ndarray, str | None]:
     """Return values as int64, float64 or datetime64 (in microseconds; in nanoseconds if needed), and the kind of dates.
 
     Parameters
@@ -34,6 +37,8 @@ def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
         None missing. Text is read where all of it is numbers, or all of it ISO dates.
     name : str
         The column, for messages.
+    advice : str, optional
+        What to do about texts that are not numbers, for messages.
 
     Returns
     -------
@@ -54,7 +59,7 @@ def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     if pd.api.types.is_datetime64_any_dtype(cells.dtype) or _is_arrow_date(cells):
         return _dates(cells, name)
     if not pd.api.types.is_numeric_dtype(cells.dtype):
-        return _read_numbers(cells, name)
+        return _read_numbers(cells, name, advice)
     if pd.api.types.is_complex_dtype(cells.dtype):
         raise DataError(
             f"column {name!r}: complex numbers have no order; leave it out of the quasi-identifiers"
@@ -95,7 +100,7 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
     return values, "date" if midnight and sort == "time" else sort
 
 
-def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
+def _read_numbers(cells: pd.Series, name: str, advice: str) -> tuple[np.ndarray, str | None]:
     """Return numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
     import pandas as pd
 
@@ -133,9 +138,7 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
             numbers.append(0)
     bad = int(wrong[at].sum())
     if bad:
-        raise DataError(
-            f"column {name!r}: {bad} values are not numbers; use kind categorical, or " + NAME_MISSING
-        )
+        raise DataError(f"column {name!r}: {bad} values are not numbers; " + advice)
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")

@@ -24,6 +24,7 @@ from anonflow.hierarchy import number_text
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
 from anonflow.table.domain import missing_cells
+from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.numbers import numbers_of
 from anonflow.table.text_columns import text_type
 
@@ -178,7 +179,7 @@ def date_part(
     missing = missing_cells(cells)
     out = np.full(len(cells), None, object)
     if not missing.all():
-        moments, kind = numbers_of(cells[~missing], str(cells.name))
+        moments, kind = numbers_of(cells[~missing], str(cells.name), advice=_ADVICE)
         if kind is None:
             raise DataError(f"column {cells.name!r}: has no dates for date-part; write them as 2020-01-31")
         months = moments.astype("datetime64[M]").astype(np.int64)
@@ -673,11 +674,14 @@ def _plain(number: Decimal) -> str:
     return number_text(int(number) if number == int(number) else float(number))
 
 
+_ADVICE = "recode them in a step before, or " + NAME_MISSING
+
+
 def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
     """Return the numbers of the cells that have a value."""
     if missing.all():
         return np.zeros(0, np.int64)
-    values, dates = numbers_of(cells[~missing], str(cells.name))
+    values, dates = numbers_of(cells[~missing], str(cells.name), advice=_ADVICE)
     if dates is not None:
         raise DataError(f"column {cells.name!r}: has dates, not numbers; take date-part before")
     return values

@@ -19,11 +19,11 @@ CODE = "import sys; from anonflow.cli import main; sys.exit(main())"
 
 
 def _run(folder: Path, **variables: str) -> float:
-    """Seconds from start to exit of `anonflow run flows/quickstart.yaml` in `folder`."""
+    """Seconds from start to exit of `anonflow run flows/quickstart.yaml --again` in `folder`."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", CODE, "run", "flows/quickstart.yaml"],
+        [sys.executable, "-c", CODE, "run", "flows/quickstart.yaml", "--again"],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,

@@ -60,6 +60,29 @@ def test_run_prints_a_short_table(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "for the owner alone" in out
     assert "anonymizing 3 partitions" in err
     assert "s in all" in lines[-1]
+    assert "seconds: those of a method on each partition, added up" in lines
+
+
+def test_risk_says_that_it_shows_some_sets_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"c{number}" for number in range(5)]
+    schema = "columns:\n" + "".join(
+        f"  {name}: {{role: quasi-identifier, kind: categorical}}\n" for name in names
+    )
+    (tmp_path / "s.yaml").write_text(schema)
+    (tmp_path / "t.csv").write_text(
+        "\n".join([",".join(names), "a,b,c,d,e", "a,c,c,e,e", "b,b,b,b,b"]) + "\n"
+    )
+    _, out, _ = shell(capsys, "risk", tmp_path / "t.csv", "--schema", tmp_path / "s.yaml")
+    assert "the first 20 of 25 sets; --json lists all" in out
+    _, out, _ = shell(capsys, "risk", tmp_path / "t.csv", "--schema", tmp_path / "s.yaml", "--columns", 1)
+    assert "sets;" not in out
+
+
+def test_commands_that_read_tables_name_all_formats(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("schema", "init", "prepare", "risk"):
+        _, out, _ = shell(capsys, command, "--help")
+        for name in ("CSV", "Parquet", "SPSS", "Stata", "SAS", "Excel"):
+            assert name in out, (command, name)
 
 
 def test_quiet_says_only_what_matters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +109,7 @@ def test_output_does_not_depend_on_the_locale(tmp_path: Path, monkeypatch: pytes
         out = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding=encoding))
         with pytest.raises(SystemExit) as caught:
-            cli.main(["run", str(tmp_path / "flow.yaml"), "--seed-file", str(tmp_path / "seed")])
+            cli.main(["run", str(tmp_path / "flow.yaml"), "--again", "--seed-file", str(tmp_path / "seed")])
         sys.stdout.flush()
         assert caught.value.code == 0, encoding
         names.add(out.getvalue().decode(encoding).splitlines()[2].rsplit(maxsplit=1)[0])
@@ -241,7 +264,7 @@ def test_compare_prints_and_writes(tmp_path: Path, schema: Path, capsys: pytest.
         "--html", tmp_path / "b" / "runs.html", "--measure", "association", "--measure", "{query-error: {queries: 20}}",
     )  # fmt: skip
     assert status == 0
-    assert len(out.splitlines()) == 4
+    assert len(out.splitlines()) == 5  # the header, a line under it, two runs, and what the seconds are
     assert "anonymizing 6 partitions" in err
     assert pd.read_csv(tmp_path / "a" / "runs.csv")["k"].tolist() == [2, 3]  # in folders that were not there
     assert {"association", "query-error"} <= set(pd.read_csv(tmp_path / "a" / "runs.csv"))
@@ -403,7 +426,7 @@ def test_processes_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[
     arguments = ("run", flow, "--seed-file", tmp_path / "seed", "--workers", 1)
     assert shell(capsys, *arguments)[0] == 0
     release = (tmp_path / "out" / "release.csv").read_bytes()
-    done = process(*arguments, "--scheduler", "processes", "--fresh")
+    done = process(*arguments, "--scheduler", "processes", "--fresh", "--again")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "out" / "release.csv").read_bytes() == release

@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import anonflow as af
 from anonflow.criteria import verify
 from anonflow.generalization import Generalization
 from tests.cases.criteria import random_generalization, random_table, regular_matches
@@ -91,3 +93,17 @@ def test_a_sound_result_passes_and_spoiled_ones_do_not() -> None:
     for changes in spoiled:
         with pytest.raises(AssertionError):
             check_result(result(**changes))
+
+
+def test_all_altered_rows_are_listed_with_a_certificate() -> None:
+    """Rows with another quasi-identifier do not hide those with another value."""
+    frame = pd.DataFrame({"age": [20, 21, 22, 40, 41, 42], "pay": list("xyyxyx")})
+    schema = {"age": {"role": "quasi-identifier", "kind": "numeric"}, "pay": {"role": "sensitive"}}
+    table = af.Table(frame, schema)
+    release = af.anonymize(table, "mondrian", k=3).release(seed=1 << 100)
+    altered = release.frame.copy()
+    young, old = (np.flatnonzero(altered["age"] == cell) for cell in ("20-22", "40-42"))
+    altered.loc[young[0], "age"] = "40-42"
+    altered.loc[old[:2], "pay"] = "z"
+    positions = verify(table, altered, ["covers"], 3, release.certificate).findings[0].positions
+    assert sorted(positions) == sorted([young[0], *old[:2]])

@@ -10,7 +10,7 @@ from anonflow.criteria.guarantee import (
     promises_classes,
     promises_matches,
 )
-from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.registry import CRITERIA, promise_of
 from tests.strategies import loop
 
 
@@ -38,3 +38,14 @@ def test_methods_guarantee_criteria() -> None:
     promised = {name for method in REGISTRY.values() for name in promised_criteria(method.guarantee)}
     assert promised <= set(CRITERIA)
     assert promised >= OF_CLASSES | OF_MATCHES
+
+
+def test_a_promise_to_be_signed_has_its_number() -> None:
+    with_a_promise = [name for name in CRITERIA if promise_of(name)]
+    assert [name for name in with_a_promise if "12" not in promise_of(name, 12)] == []
+    assert [
+        name for name in with_a_promise if " k " in promise_of(name, 12) or "/k" in promise_of(name, 12)
+    ] == []
+    assert promise_of("k-anonymity", 12) == (
+        "Every published row is one of at least 12 rows with the same quasi-identifiers."
+    )

@@ -40,7 +40,7 @@ def test_the_same_seed_attacks_the_same_people(tmp_path: Path) -> None:
         steps="  - draw: {}\n  - attack: [{insider: {c: 1, targets: 20}}]\n",
     )
     first = engine.run(flow, seed=SEED).attacks
-    again = engine.run(flow, seed=SEED, scheduler="threads", workers=1).attacks
+    again = engine.run(flow, seed=SEED, again=True, scheduler="threads", workers=1).attacks
     assert first is not None
     assert first.equals(again)
 

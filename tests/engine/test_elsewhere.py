@@ -426,7 +426,7 @@ def test_a_folder_that_is_read_may_have_other_files(
     (tmp_path / "parts").mkdir()
     people().to_parquet(tmp_path / folder / "0.parquet", index=False)
     flow = write_flow(tmp_path, f"{{parquet: {folder}}}", table, report)
-    assert [af.run(flow, seed=SEED).ok for _ in range(2)] == [True, True]
+    assert [af.run(flow, seed=SEED, again=again).ok for again in (False, True)] == [True, True]
     assert {table, report} <= everything_in(tmp_path)
 
 
@@ -510,7 +510,7 @@ def test_a_second_draw_is_told_after_a_publication_that_failed(
     with monkeypatch.context() as patched:
         patched.setattr(type(fsspec.filesystem("memory")), "put_file", lambda *_, **__: 1 / 0)
         with pytest.raises(DataError, match="cannot be written"):
-            af.run(flow, fresh=True)
+            af.run(flow, fresh=True, again=True)
     assert len(marks_of(tmp_path)) == 1
     report = af.run(flow, fresh=True)
     assert [text for text in report.warnings if "this flow has been released before" in text]

@@ -163,7 +163,7 @@ def test_workers_come_go_and_come_again(
     assert engine.run(flow, scheduler="threads", on_event=again.append).ok
     assert any("are there from an earlier run" in getattr(event, "message", "") for event in again)
     whole = (tmp_path / "out" / "release.csv").read_bytes()
-    assert engine.run(flow, scheduler="threads", seed=SEED, fresh=True).ok
+    assert engine.run(flow, scheduler="threads", seed=SEED, fresh=True, again=True).ok
     assert (tmp_path / "out" / "release.csv").read_bytes() == whole
 
 
@@ -217,7 +217,7 @@ def test_a_worker_that_comes_is_used_and_another_one_after_it_was_killed(
         if isinstance(event, PartitionDone) and event.done == 1:
             cluster.kill_workers()
 
-    assert engine.run(flow, on_event=listen, seed=SEED, fresh=True).ok
+    assert engine.run(flow, on_event=listen, seed=SEED, fresh=True, again=True).ok
     assert sum("has workers again" in message for message in messages) == len(cluster.workers) == 2
     assert (tmp_path / "out" / "release.csv").read_bytes() == whole
 

@@ -42,7 +42,7 @@ def test_a_shell_closes_and_fills_streams(tmp_path: Path) -> None:
     done = in_shell(tmp_path, f"{command} run flow.yaml 2>&-")
     assert done.returncode == 0
     assert "published" in done.stdout
-    done = in_shell(tmp_path, f"{command} run flow.yaml >/dev/full")
+    done = in_shell(tmp_path, f"{command} run flow.yaml --again >/dev/full")
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == INCOMPLETE.format("No space left on device")
 
@@ -118,7 +118,7 @@ def test_control_characters_reach_no_terminal(tmp_path: Path, capsys: pytest.Cap
     release = tmp_path / "out" / "release.csv"
     runs = [
         ("run", flow),
-        ("run", flow, "--json", "--log-level", "debug"),
+        ("run", flow, "--again", "--json", "--log-level", "debug"),
         ("validate", flow),
         ("schema", table),
         ("verify", "--original", table, "--release", release, "--schema", flow, "--k", "9"),

@@ -160,9 +160,11 @@ def test_pycanon_gives_the_same_k_l_and_t(manner: str) -> None:
 def test_figures_are_counts_of_classes() -> None:
     release = in_the_manner_of_arx(originals())
     sizes = counted(release)
+    hidden = sizes.pop(("*",) * 4)
     description = af.describe(af.Schema(SCHEMA), release, threshold=0.2)
-    rows = len(release)
-    assert description["rows"] == rows == sum(sizes.values())
+    rows = sum(sizes.values())
+    assert description["rows"] == len(release) == rows + hidden
+    assert description["hidden rows"] == hidden
     assert description["classes"] == len(sizes)
     assert description["smallest class"] == min(sizes.values())
     assert description["largest class"] == max(sizes.values())
@@ -174,9 +176,59 @@ def test_figures_are_counts_of_classes() -> None:
     assert description["share of rows with a risk above 0.2"] == pytest.approx(above / rows)
     assert all(figure.unseen for figure in description)
     assert "not seen" in repr(description)
-    assert json.loads(description.to_json())["figures"][0]["value"] == rows
+    assert json.loads(description.to_json())["figures"][0]["value"] == len(release)
     with pytest.raises(ParameterError, match="no figure"):
         description["k"]
+
+
+@loop("hidden", [0, 3, 60])
+@loop("overlapping", [False, True])
+def test_the_prosecutors_risk_is_one_figure(hidden: int, overlapping: bool) -> None:
+    """Classes of 5, 8 and 20 rows beside hidden ones: hidden rows cover everybody, and are no class."""
+    ages = np.concatenate([np.repeat([22, 23, 35, 48], [3, 2, 8, 20]), np.full(hidden, 90)])
+    cells = np.repeat(["20-29", "20-39" if overlapping else "30-39", "40-49", "*"], [5, 8, 20, hidden])
+    frame = pd.DataFrame({"age": ages, "ill": np.resize(["flu", "cold"], len(ages))})
+    release = frame.assign(age=cells)
+    schema = {"age": {**QI, "kind": "numeric"}, "ill": {"role": "sensitive"}}
+    table = af.Table(frame, schema)
+    description = af.describe(table, release)
+    assert description["highest prosecutor risk"] == 1 / 5
+    assert description["smallest class"] == 5
+    assert description["hidden rows"] == hidden
+    for subject in (table, table.schema):
+        row = af.attack(subject, release, "prosecutor", k=5, another_tool=True).iloc[0]
+        assert row["worst"] == pytest.approx(1 / 5)
+        if not overlapping:
+            assert row["targets"] == 33
+            assert row["success"] == pytest.approx(3 / 33)
+        assert (f"hidden rows, which are left out: {hidden}." in row["sentence"]) == (hidden > 0)
+    everything = frame.assign(age="*")
+    assert af.describe(table, everything)["highest prosecutor risk"] == pytest.approx(1 / len(frame))
+    row = af.attack(table, everything, "prosecutor", k=5).iloc[0]
+    assert (row["worst"], row["success"]) == pytest.approx((1 / len(frame), 1 / len(frame)))
+
+
+def test_a_run_with_hidden_rows_says_the_same_risk_everywhere(tmp_path: Path) -> None:
+    frame = originals()
+    frame.loc[:30, "age"] = 200 + 17 * np.arange(31)  # these are hidden
+    table = af.Table(frame, SCHEMA)
+    anon = af.anonymize(table, "pattern-guided", k=20, seed=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = anon.release(seed=2**127)
+    hidden = int((release.frame[NAMES] == "*").all(axis=1).sum())
+    assert hidden > 1
+    release.frame.to_csv(tmp_path / "release.csv", index=False)
+    described = af.describe(table, release)["highest prosecutor risk"]
+    assert described == 1 / min(counted(release.frame[(release.frame[NAMES] != "*").any(axis=1)]).values())
+    for subject in (release, tmp_path / "release.csv"):
+        row = af.attack(table, subject, "prosecutor", k=20).iloc[0]
+        assert row["worst"] == pytest.approx(described)
+        assert 0 < row["success"] < row["worst"]
+    card = af.release_card(anon, release, prices=False)
+    assert f"the probability is {100 * described:g}%" in next(
+        line.says for line in card.lines if line.name == "measured"
+    )
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 6))
@@ -224,7 +276,8 @@ def test_a_register_says_k_map_and_delta_presence() -> None:
     assert description["lowest delta-presence"] == 0.0
     attacks = af.attack(schema, release, [Journalist(register), Presence(register)], k=2)
     assert attacks["worst"].tolist() == [0.5, 1.0]
-    assert attacks["success"].tolist() == [0.5, pytest.approx(2 / 6)]  # the two of 25 are in it for sure
+    # of the journalist the mean over the rows; the two of 25 are in it for sure
+    assert attacks["success"].tolist() == pytest.approx([(2 / 2 + 2 / 3) / 4, 2 / 6])
     assert attacks["baseline"].tolist() == [0.5, pytest.approx(4 / 6)]
     overlapping = release.assign(age=["[20, 40[", "[20, 30[", "[30, 40[", "[30, 40["], sex="*")
     sentence = af.attack(schema, overlapping, Presence(register), k=2)["sentence"][0]

@@ -206,7 +206,7 @@ def test_bad_steps_are_a_sentence(steps: Any, words: str) -> None:
     ("steps", "words"),
     [
         ([{"top-code": {"column": "agee", "at": 3}}], "did you mean 'age'"),
-        ([{"top-code": {"column": "town", "at": 3}}], "not numbers"),
+        ([{"top-code": {"column": "town", "at": 3}}], "not numbers; recode them in a step before"),
         ([{"top-code": {"column": "born", "at": 3}}], "take date-part before"),
         ([{"date-part": {"column": "age", "part": "year"}}], "has no dates"),
         ([{"date-part": {"column": "born", "part": "age", "on": "1990-01-01"}}], "1 dates are after"),
@@ -221,6 +221,17 @@ def test_steps_that_do_not_go_with_the_table_are_a_sentence(steps: Any, words: s
     with pytest.raises((DataError, SchemaError), match=words) as refused:
         af.Table(frame, schema)
     assert "Secretville" not in str(refused.value)
+
+
+def test_the_advice_about_codes_in_a_sensitive_column_is_taken() -> None:
+    frame = pd.DataFrame({"age": [1, 2, 3], "dose": ["12", "N", "27"]})
+    steps = [{"round": {"column": "dose", "to": 10}}]
+    columns = {"age": {**QI, "kind": "numeric"}, "dose": {"role": "sensitive"}}
+    with pytest.raises(DataError, match="'dose': 1 values are not numbers; recode them in a step before, or"):
+        af.Table(frame, af.Schema(columns, prepare=steps))
+    before = {"recode": {"column": "dose", "values": {"N": None}}}
+    table = af.Table(frame, af.Schema(columns, prepare=[before, *steps]))
+    assert table.frame["dose"].fillna("").tolist() == ["10", "", "30"]
 
 
 def test_every_step_is_here() -> None:

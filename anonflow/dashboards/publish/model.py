@@ -199,7 +199,7 @@ class PublishModel(param.Parameterized):
         run = self.run
         if run is None:
             return ""
-        own = promise_of(run.result.guarantee) or texts.promise_of_rows(run.result.guarantee)
+        own = promise_of(run.result.guarantee, run.result.k) or texts.promise_of_rows(run.result.guarantee)
         return " ".join([own, *(f"{sentence}." for sentence in run.result.promises)])
 
     def link(self) -> str:

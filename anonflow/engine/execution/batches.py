@@ -542,7 +542,7 @@ def added(measured: Sequence[Measured]) -> Measured:
         lowest=over(np.minimum, "lowest"),
         highest=over(np.maximum, "highest"),
         members=over(np.bitwise_or, "members"),
-        **{name: over(np.add, name) for name in ("costs", "exact", "whole", "hidden", "single", "visible")},
+        **{name: over(np.add, name) for name in ("costs", "hidden", "blank", "single", "visible")},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,7 @@ class ColumnLoss:
     loss : float
         Mean NCP; NaN where it is not published.
     exact, whole : float
-        Share of cells published as a single value, and of those published as the whole domain.
+        Share of cells published as a single value, and of those published as ``*``.
     weight : float
         Of the column in every information loss.
     """
@@ -70,7 +71,7 @@ class RunResult:
         By name; `gcp` is always there.
     suppressed : int
     seconds : float
-        Time that the method took, added up over partitions.
+        Elapsed time of the method on each partition, added up: with several workers, more than the run takes.
     findings : tuple of Finding
         What was verified.
     columns : tuple of ColumnLoss
@@ -202,6 +203,11 @@ class RunReport:
         Answers to the three questions, with controls held out, if the report is for a reviewer.
     unanswered : str
         Why there are no answers.
+    unchanged : str
+        If the flow was released before and nothing has changed: when, a sentence. Then nothing was computed, `results` is empty,
+        and `release` is None; the published files are those of the release.
+    recorded : tuple of mapping
+        Then the rows of the runs, as they were recorded.
     """
 
     flow: str
@@ -215,6 +221,8 @@ class RunReport:
     card: ReleaseCard | None = field(default=None, repr=False)
     answers: tuple[Answer, ...] = field(default=(), repr=False)
     unanswered: str = field(default="", repr=False)
+    unchanged: str = ""
+    recorded: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
 
     @property
     def ok(self) -> bool:
@@ -226,7 +234,9 @@ class RunReport:
         """A row for each run: algorithm, k, records, gcp, usefulness, suppressed, seconds, checks, and more."""
         import pandas as pd
 
-        frame = pd.DataFrame([result.row() for result in self.results])
+        frame = pd.DataFrame(
+            [dict(row) for row in self.recorded] or [result.row() for result in self.results]
+        )
         first = [name for name in COLUMNS if name in frame.columns]
         return frame[[*first, *(name for name in frame.columns if name not in first)]]
 
@@ -270,6 +280,8 @@ class RunReport:
 
     def _verdict(self) -> str:
         """Return the verifier's result, always together with the attackers' results."""
+        if self.unchanged:
+            return self.unchanged
         verdict = "all checks passed" if self.ok else "NOT all checks passed"
         if self.card is None or self.card.ok:
             return verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -23,7 +23,7 @@ from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, unforeseen
 from anonflow.partition import unbounded
-from anonflow.table import Column, Records, Schema, Table
+from anonflow.table import Column, Domain, Records, Schema, Table
 
 __all__ = [
     "OF_THE_WHOLE",
@@ -145,12 +145,11 @@ class Measured:
     records : int
     costs : numpy.ndarray, shape (q,), float64
         Sum of the records' NCP on each QI.
-    exact, whole : numpy.ndarray, shape (q,), int64
-        How many cells are a value as it was, and how many are the whole domain.
     hidden : numpy.ndarray, shape (q,), int64
         How many cells are published as ``*``.
-    single : numpy.ndarray, shape (q,), int64
-        How many of the others are published as one value.
+    blank, single : numpy.ndarray, shape (q,), int64
+        How many cells of the QI's column are published as ``*``, and how many as one value: all positions of a code, or a
+        number and its codes, are one cell.
     visible : numpy.ndarray, shape (q,), float64
         Sum of the NCP of the cells that are not published as ``*``.
     lowest, highest : numpy.ndarray, shape (r,), int64
@@ -161,9 +160,8 @@ class Measured:
 
     records: int
     costs: np.ndarray
-    exact: np.ndarray
-    whole: np.ndarray
     hidden: np.ndarray
+    blank: np.ndarray
     single: np.ndarray
     visible: np.ndarray
     lowest: np.ndarray
@@ -252,14 +250,14 @@ def measure(records: Records, outcome: Outcome) -> Measured:
     generalization = outcome.generalization.with_suppressed(outcome.suppressed)
     costs = loss.cell_costs(generalization, "ncp")
     aggregated = generalization.aggregated(records, outcome.classes, outcome.suppressed)
-    whole, hidden = aggregated.whole(), aggregated.hidden() | outcome.suppressed
-    exact = np.zeros(whole.shape, bool)
+    hidden = aggregated.hidden() | outcome.suppressed
+    single = np.zeros(hidden.shape, bool)
     layout = generalization.layout
     for t, a in enumerate(layout.ranges):
-        exact[a] = generalization.lo[t] == generalization.hi[t]
+        single[a] = generalization.lo[t] >= generalization.hi[t]  # beside a code alone, the run is empty
     counts = generalization.counts()
     for t, a in enumerate(layout.sets):
-        exact[a] = counts[t] == 1
+        single[a] = counts[t] == 1
     lowest, highest = np.empty((2, len(layout.ranges)), np.int64)
     members = np.zeros(len(generalization.bits), np.uint64)
     for t, a in enumerate(layout.ranges):
@@ -272,15 +270,23 @@ def measure(records: Records, outcome: Outcome) -> Measured:
     return Measured(
         records.n,
         costs.sum(axis=1),
-        exact.sum(axis=1),
-        (whole & ~exact).sum(axis=1),
         hidden.sum(axis=1),
-        (exact & ~hidden).sum(axis=1),
+        _cells(records.domains, hidden).sum(axis=1),
+        _cells(records.domains, single & ~hidden).sum(axis=1),
         np.where(hidden, 0.0, costs).sum(axis=1),
         lowest,
         highest,
         members,
     )
+
+
+def _cells(domains: Sequence[Domain], masks: np.ndarray) -> np.ndarray:
+    """Return which cells of each QI's column have a property, shape (q, n): those that have it on all QIs of the column."""
+    cells = masks.copy()
+    for column in {domain.column for domain in domains}:
+        at = [a for a, domain in enumerate(domains) if domain.column == column]
+        cells[at] = masks[at].all(axis=0)
+    return cells
 
 
 class _PartitionSubject:

@@ -237,7 +237,7 @@ def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult
 
 def column_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
     """Return the mean loss of each published column over n records; positions of a code are one column."""
-    return _by_column(domains, measured.costs / n, measured.exact / n, measured.whole / n)
+    return _by_column(domains, measured.costs / n, measured.single / n, measured.blank / n)
 
 
 def published_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
@@ -254,7 +254,7 @@ def published_losses(domains: Sequence[Domain], measured: Measured, n: int) -> t
         costs[a] *= (domains[a].size - 1) / max(members - 1, 1)
     unknown = np.array([domain.values_decide for domain in domains])
     loss = np.where(unknown, np.nan, (costs + measured.hidden) / n)
-    return _by_column(domains, loss, measured.single / n, measured.hidden / n)
+    return _by_column(domains, loss, measured.single / n, measured.blank / n)
 
 
 def _rescaled(domain: Domain, lowest: int, highest: int) -> float:

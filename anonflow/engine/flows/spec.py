@@ -391,7 +391,8 @@ class ReportSpec(_Spec):
     """ema: for a reviewer, modelled on the anonymization report of EMA's Policy 0070 and of Health Canada."""
 
     threshold: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)] | None = None
-    """What the largest probability of any person over all attackers must be smaller than; 0.09 with ema."""
+    """What the largest probability of any person over all attackers, linkable columns included, must be smaller than: else the run
+    fails. Without it the card of ema is judged by 0.09, and the run does not fail."""
 
     pdf: File | None = None
     """The same page as a .pdf file, printed by Chromium or Chrome of this machine."""

@@ -9,7 +9,7 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,15 @@ class OwnerFolder:
         """Return how many earlier releases have files here, and the bytes of these: a proof is never deleted."""
         files = list((self.path / EARLIER).glob("*/*"))
         return len({file.parent for file in files}), sum(file.stat().st_size for file in files)
+
+    def records(self) -> list[tuple[Path, dict[str, Any]]]:
+        """Return the folder and the record of each release, the last one first; without those that cannot be read."""
+        folders = [self.path, *sorted((self.path / EARLIER).glob("[0-9]*"), reverse=True)]
+        readable = []
+        for folder in folders:
+            with suppress(FlowError):
+                readable.append((folder, OwnerFolder(folder).record()))
+        return readable
 
     def set_earlier_aside(self) -> None:
         """Move the files of an earlier release aside: each release needs its own certificate.

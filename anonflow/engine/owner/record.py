@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +17,7 @@ from anonflow import __version__
 from anonflow.algorithms.budget_choice import Choice
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
-from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
@@ -25,7 +25,7 @@ from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
 from anonflow.system import peak_memory
 
-__all__ = ["of_run", "replayed_choices", "replayed_seed", "versions"]
+__all__ = ["changes", "keyed_file", "of_run", "replayed_choices", "replayed_seed", "versions"]
 
 _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", "distributed", "pydantic")
 
@@ -133,6 +133,12 @@ def of_run(
         "published": [
             path if isinstance(path, str) else os.path.relpath(path, owner.path) for path in published
         ],
+        # of the table alone: reports are filled in, and a description may be of several tables
+        "published-hashes": {
+            os.path.relpath(path, owner.path): keyed_file(owner, path)
+            for path in published
+            if path == flow.table_path
+        },
         "runs": [
             {
                 "run": result.number,
@@ -188,20 +194,8 @@ def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> i
     earlier = owner.record()
     if earlier.get("flow") != flow.name:
         raise FlowError(f"{owner.path}: is the folder of another flow; name the folder of {flow.name!r}")
-    hashes = earlier.get("hashes") or {}
-    pairs = [
-        ("flow", flow.digest, hashes.get("flow")),
-        ("source", fingerprint.digest, hashes.get("source")),
-    ]
-    others = {os.path.relpath(file.path, flow.folder): file.digest for file in fingerprint.others}
-    for name, was in _hashes_of_files(earlier).items():
-        if name in others:
-            pairs.append((f"file {name}", others[name], was))
-    for name, digest, was in pairs:
-        if owner.keyed(digest) != was:
-            raise FlowError(
-                f"{owner.path}: the {name} has changed since; restore it, or run without --replay"
-            )
+    for name in changes(flow, owner, earlier, lambda: fingerprint):
+        raise FlowError(f"{owner.path}: the {name} has changed since; restore it, or run without --replay")
     if earlier.get("versions", {}).get("anonflow") != __version__:
         raise FlowError(
             f"{owner.path}: was made by another version of anonflow; install that one to repeat it"
@@ -209,7 +203,48 @@ def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> i
     return owner.seed()
 
 
-def _hashes_of_files(record: dict[str, Any]) -> dict[str, Any]:
+def changes(
+    flow: Flow, owner: OwnerFolder, earlier: Mapping[str, Any], fingerprint: Callable[[], Fingerprint]
+) -> list[str]:
+    """Return what is not as it was at an earlier run, in words: the flow, or else the source and other files.
+
+    Parameters
+    ----------
+    flow : Flow
+    owner : OwnerFolder
+        Of the earlier run.
+    earlier : mapping
+        Its record.
+    fingerprint : callable
+        Gives the flow's files; they are read only if the flow is the same.
+
+    Raises
+    ------
+    DataError
+        If a file of the flow cannot be read.
+    """
+    recorded = earlier.get("hashes")
+    hashes = recorded if isinstance(recorded, dict) else {}
+    if owner.keyed(flow.digest) != hashes.get("flow"):
+        return ["flow"]
+    now, then = fingerprint(), _hashes_of_files(earlier)
+    others = {os.path.relpath(file.path, flow.folder): owner.keyed(file.digest) for file in now.others}
+    changed = [f"file {name}" for name, digest in others.items() if then.get(name, digest) != digest]
+    return changed if owner.keyed(now.digest) == hashes.get("source") else ["source", *changed]
+
+
+def keyed_file(owner: OwnerFolder, path: Path) -> str | None:
+    """Return the keyed hash of a file's content.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    return owner.keyed(FileFingerprint.of(path).digest)
+
+
+def _hashes_of_files(record: Mapping[str, Any]) -> dict[str, Any]:
     files = record.get("files")
     entries = [entry for entry in (files if isinstance(files, list) else ()) if isinstance(entry, dict)]
     return {str(entry.get("file")): entry.get("hash") for entry in entries}

@@ -57,7 +57,7 @@ class AttackedPart:
     release : Release
         Their m rows, with the truth.
     elsewhere : numpy.ndarray, shape (m,), int64
-        How many other rows of the whole release cover each of them.
+        How many other rows of the whole release that are not hidden cover each of them.
     """
 
     table: Table
@@ -310,7 +310,7 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
     few = table.take(at)
     if table.unit is not None:
         few.whole_owners = WholeOwners.of(table.unit, table.household, at)
-    others = anonymization.generalization.take(np.flatnonzero(rank < 0))
+    others = anonymization.generalization.take(np.flatnonzero((rank < 0) & ~suppressed))
     return AttackedPart(
         few,
         Release(release.frame.iloc[rows].reset_index(drop=True), proof, rank[truth[rows]]),

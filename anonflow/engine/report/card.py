@@ -404,7 +404,7 @@ def _add_missing(rows: dict[str, list[Mapping[str, Any]]], context: risk.AttackC
 def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
     broken = [finding.criterion for finding in findings if finding.holds is False]
     open_ones = [finding.criterion for finding in findings if finding.holds is None]
-    promise = promise_of(guarantee) or f"{guarantee}, k = {k}."
+    promise = promise_of(guarantee, k) or f"{guarantee}, k = {k}."
     if broken:
         return CardLine("promise", FAILED, f"{promise} The verifier rejects {', '.join(broken)}.")
     if open_ones or not findings:
@@ -434,8 +434,8 @@ def _measured(
     limit, sign = (1 / k, "at most") if threshold is None else (threshold, "below")
     good = probability <= limit * (1 + 1e-9) if threshold is None else probability < limit
     says = (
-        f"The largest probability of any person's row over {len(judged)} attackers is {_probability(probability)} ({who}); "
-        f"{sign} {_probability(limit)} is allowed."
+        f"For the most exposed person the probability is {_probability(probability)} that an attacker points at the right row "
+        f"({who}{f', of {len(judged)} attackers' if len(judged) > 1 else ''}); {sign} {_probability(limit)} is allowed."
     )
     remedies: tuple[Remedy, ...] = ()
     by_rows = [name for name in by_keys if name != risk.Unit.name]
@@ -464,7 +464,7 @@ def smallest_k(threshold: float) -> int:
 
 
 def _probability(value: float) -> str:
-    return f"{value:.4f}".rstrip("0").rstrip(".")
+    return f"{100 * value:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 def _homogeneity(
@@ -528,7 +528,7 @@ def _linkable(
         return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
     worst = max(float(row["worst"]) for row in attacks)
     at_risk = max(int(row["at_risk"]) for row in attacks)
-    says = f"{attacks[0]['sentence']} The surest row: {_probability(worst)}."
+    says = f"{attacks[0]['sentence']} Of the most exposed row the attacker is {_probability(worst)} sure."
     good = worst < threshold if threshold is not None else not at_risk
     if good:
         return CardLine("linkable columns", PASSED, says)

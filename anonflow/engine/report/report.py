@@ -188,6 +188,8 @@ def page(
     passed = sum(bool(finding.holds) for result in results for finding in result.findings)
     checks = sum(len(result.findings) for result in results)
     guarantees = list(dict.fromkeys(result.guarantee for result in results))
+    k = first.k if first is not None and len(results) == 1 else None
+    promises = [promise_of(guarantee, k) for guarantee in guarantees]
     return template.render(
         title=f"{name}: how the table was anonymized",
         lead=_lead(results, first, records),
@@ -218,7 +220,7 @@ def page(
         ],
         sentences=[row["sentence"] for row in attacks or ()],
         warnings=warnings,
-        promise=" ".join([*filter(None, map(promise_of, guarantees)), *_of_diversity(results)])
+        promise=" ".join([*filter(None, promises), *_of_diversity(results)])
         or "The checks above name what each method promises.",
         limits=limits_of(*guarantees),
         version=__version__,

@@ -133,7 +133,7 @@ def review(
             f"guarantee is {result.guarantee}."
         ),
         card=card,
-        promise=promise_of(result.guarantee) or result.guarantee,
+        promise=promise_of(result.guarantee, result.k) or result.guarantee,
         said=[f"{each}." for each in result.promises],
         dictionary=_dictionary(flow.schema),
         unnamed=len(table.unnamed),

@@ -344,14 +344,14 @@ def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.nd
 def covering_batch(
     context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray, codes: np.ndarray
 ) -> np.ndarray:
-    """Return how many rows of a batch, without those of some partitions, cover each of some records, shape (m,), int64.
+    """Return how many rows of a batch, without those of some partitions and hidden ones, cover each of some records, (m,), int64.
 
     Parameters
     ----------
     context : ReleaseContext
     stored : StoredBatch
     partitions : numpy.ndarray, int64
-        Of which only the suppressed records count.
+        Whose rows do not count.
     codes : numpy.ndarray, shape (m, q), int32
 
     Raises
@@ -360,7 +360,7 @@ def covering_batch(
         If files are gone.
     """
     drawn = _DrawnBatch(context, stored)
-    counted = np.ones(drawn.records.n, bool)
+    counted = ~drawn.whole.suppressed
     counted[drawn.of_partitions(partitions)] = False
     return covering(Records(context.domains, codes), drawn.whole.generalization.take(np.flatnonzero(counted)))
 

@@ -45,9 +45,11 @@ def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtR
 
 @dataclass(frozen=True)
 class Prosecutor:
-    """Knows one person's quasi-identifiers, and that the person is in the table; picks a row that covers them.
+    """Knows one person's quasi-identifiers, and that the person is in the table; picks a row of the person's class.
 
-    Its rate is that of the person at highest risk: 1 / (fewest rows that cover a person).
+    The probability is 1 / the size of the smallest class that covers the person; where rows are no classes, 1 / the number of rows
+    that cover the person. Hidden rows (``*`` in every quasi-identifier) are no class, and people who have no other row are
+    left out. The largest probability is 1 / the smallest class, as :func:`anonflow.risk.describe` says it.
     """
 
     name: ClassVar[str] = "prosecutor"
@@ -63,11 +65,13 @@ class Prosecutor:
         DataError
             If the consistency graph is too large.
         """
-        risk = _guessing(context, context.covering()[context.people])
+        people, hidden = context.shown_people, int(context.hidden.sum())
+        risk = PeopleAtRisk.of(context.table, 1.0 / np.maximum(context.smallest_classes()[people], 1), people)
         return Success(
-            len(risk.chance), risk.worst, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
             f"An attacker who looks for one person finds the right row with probability {percent(risk.worst)} at most, and "
-            f"{percent(risk.mean)} on average.",
+            f"{percent(risk.mean)} on average"
+            + (f"; hidden rows, which are left out: {hidden:,}." if hidden else "."),
             households=risk.households,
         )  # fmt: skip
 
@@ -162,7 +166,7 @@ class Journalist:
         if context.schema is None and context.table.unit is not None:
             risk = PeopleAtRisk.of(context.table, context.likeliest(chance)[context.people], context.people)
         return Success(
-            len(risk.chance), risk.worst, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
             f"An attacker who compares the rows with a register of {counts.people:,} people names the right one with "
             f"probability {percent(risk.worst)} at most, and {percent(risk.mean)} on average.",
             households=risk.households,

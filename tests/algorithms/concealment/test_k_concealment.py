@@ -223,7 +223,7 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
     report = engine.run(flow)
     assert report.ok
     page = next(path for path in report.published if path.suffix == ".html").read_text(encoding="utf-8")
-    assert "every published row covers at least k originals" in page
+    assert "every published row covers at least 3 originals" in page
     assert "A row that covers a person need not be a match" in page
     assert any("for study" in warning for warning in report.warnings)
     assert report.results[0].guarantee == "(k,k)"

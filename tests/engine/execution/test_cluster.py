@@ -35,7 +35,7 @@ MANY = {"n": 2000, "partition": "{size: 100}", "anonymize": "{algorithm: greedy,
 
 
 def released(folder: Path, **settings: Any) -> bytes:
-    report = engine.run(folder / "flow.yaml", seed=SEED, fresh=True, **settings)
+    report = engine.run(folder / "flow.yaml", seed=SEED, fresh=True, again=True, **settings)
     assert report.ok
     return (folder / "out" / "release.csv").read_bytes()
 
@@ -62,7 +62,7 @@ def test_a_cluster_by_address_gives_the_same_bits(tmp_path: Path, cluster: Clust
     assert released(tmp_path, scheduler=address, on_event=listen) == threads
     assert first.wait() == -signal.SIGKILL
     done = subprocess.run(
-        [sys.executable, "-m", "anonflow", "run", str(flow), "--scheduler", address],
+        [sys.executable, "-m", "anonflow", "run", str(flow), "--again", "--scheduler", address],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

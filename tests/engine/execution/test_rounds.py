@@ -27,7 +27,7 @@ def test_rounds_are_told_and_change_nothing(tmp_path: Path) -> None:
         assert losses == sorted(losses, reverse=True)
         assert 0 < losses[-1] < 1
     first = published(tmp_path)
-    assert engine.run(path, seed=SEED).ok
+    assert engine.run(path, seed=SEED, again=True).ok
     assert published(tmp_path) == first
 
 
@@ -36,7 +36,8 @@ def test_rounds_that_nobody_hears_in_another_process_change_nothing(tmp_path: Pa
     assert engine.run(path, seed=SEED, on_event=lambda event: None).ok
     first = published(tmp_path)
     events: list[Event] = []
-    assert engine.run(path, seed=SEED, scheduler="processes", workers=1, on_event=events.append).ok
+    settings = {"scheduler": "processes", "workers": 1, "on_event": events.append}
+    assert engine.run(path, seed=SEED, again=True, **settings).ok
     assert not any(isinstance(event, RoundDone) for event in events)
     assert workers.sent
     assert published(tmp_path) == first

@@ -448,14 +448,13 @@ def test_the_file_of_a_data_set_is_read_once_and_known_by_its_checksum(
     for step in ("", "cut", "anonymize", "draw", "publish"):
         place.write_text("\n".join(lines))
         readings.clear()
-        assert engine.run(
-            flow, seed=SEED, fresh=True, on_event=at_step(step, lambda: bool(place.write_text(other)))
-        ).ok
+        change = at_step(step, lambda: bool(place.write_text(other)))
+        assert engine.run(flow, seed=SEED, again=True, on_event=change).ok
         assert len(readings) == 1
         releases.add((tmp_path / "out" / "release.csv").read_bytes())
     assert len(releases) == 1
     owner = tmp_path / "owner" / "test"
-    for settings in ({"seed": SEED, "fresh": True}, {"replay": owner}):
+    for settings in ({"seed": SEED, "again": True}, {"replay": owner}):
         with pytest.raises(DataError, match=r"cmc\.data: not the file of the UCI repository") as caught:
             engine.run(flow, **settings)
         assert caught.value.exit_status == 2

@@ -107,7 +107,7 @@ def test_only_what_changed_is_done_again(
     engine.run(tmp_path / "flow.yaml", seed=SEED)
     counted.clear()
     write_flow(tmp_path, partition="{size: 6}", anonymize=anonymize)
-    engine.run(tmp_path / "flow.yaml", seed=SEED)
+    engine.run(tmp_path / "flow.yaml", seed=SEED, again=True)
     assert len(counted) == again
 
 
@@ -125,7 +125,7 @@ def test_another_cell_or_another_seed_finds_nothing(tmp_path: Path, counted: lis
     path = write_flow(tmp_path, partition="{size: 60}")
     engine.run(path, seed=SEED)
     counted.clear()
-    engine.run(path, seed=SEED + 1)
+    engine.run(path, seed=SEED + 1, again=True)
     assert len(counted) == 1
     text = (tmp_path / "people.csv").read_text()
     head, first, rest = text.split("\n", 2)
@@ -145,7 +145,7 @@ def test_a_damaged_checkpoint_is_done_again(tmp_path: Path, counted: list[int], 
     counted.clear()
     for file in (tmp_path / "owner" / "test" / "checkpoints").iterdir():
         file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
-    engine.run(path, seed=SEED)
+    engine.run(path, seed=SEED, again=True)
     assert len(counted) == 10
     assert published(tmp_path) == whole
 
@@ -180,7 +180,7 @@ def test_a_checkpoint_is_never_code(tmp_path: Path, counted: list[int]) -> None:
             return (os.mkdir, (str(tmp_path / "evil"),))
 
     np.savez(file, header=np.array([Evil()], object))
-    engine.run(path, seed=SEED)
+    engine.run(path, seed=SEED, again=True)
     assert not (tmp_path / "evil").exists()
 
 
@@ -191,15 +191,15 @@ def test_keep_says_how_long(tmp_path: Path, counted: list[int], monkeypatch: pyt
     home = tmp_path / "owner" / "test" / "checkpoints"
     engine.run(path, keep=5e9)
     assert list(home.iterdir())
-    engine.run(path, keep=0.0)
+    engine.run(path, keep=0.0, again=True)
     assert not list(home.iterdir())
     now[0] = 1e9  # before every file, but for those that the test makes older
     old = now[0] - 3600
     for keep, there in ((1800.0, False), (3600.0, False), (3601.0, True)):
-        engine.run(path)
+        engine.run(path, again=True)
         for file in home.iterdir():
             os.utime(file, (old, old))
-        engine.run(path, keep=keep)
+        engine.run(path, keep=keep, again=True)
         assert any(file.stat().st_mtime == old for file in home.iterdir()) == there, keep
 
 
@@ -377,7 +377,7 @@ def test_results_are_limited_in_number_and_size_and_proofs_stay(
     write_flow(tmp_path, partition="{size: 6}")
     owner = tmp_path / "owner" / "test"
     for number in range(5):
-        engine.run(tmp_path / "flow.yaml", seed=SEED + number, fresh=False)
+        engine.run(tmp_path / "flow.yaml", seed=SEED + number, again=True)
         assert len(list((owner / "checkpoints").glob("*.npz"))) <= 3
     files = list((owner / "earlier").glob("*/certificate.npz"))
     assert sorted(path.parent.name for path in files) == ["0001", "0002", "0003", "0004"]
@@ -391,5 +391,5 @@ def test_results_are_limited_in_number_and_size_and_proofs_stay(
     for file in files:
         file.write_bytes(b"0" * 100)
     monkeypatch.setattr(checkpoints, "MOST_BYTES", 150)
-    engine.run(tmp_path / "flow.yaml", seed=SEED)
+    engine.run(tmp_path / "flow.yaml", seed=SEED, again=True)
     assert len(list((owner / "checkpoints").glob("*.npz"))) <= 1

@@ -109,6 +109,10 @@ def test_the_threshold_is_strict(k: int, meets: bool) -> None:
     result = card(people, k=k, threshold=0.09)
     line = next(each for each in result.lines if each.name == "measured")
     assert (line.verdict == "passed") is meets
+    assert line.says == (
+        "For the most exposed person the probability is "
+        f"{'8.33%' if meets else '9.09%'} that an attacker points at the right row (prosecutor, of 3 attackers); below 9% is allowed."
+    )
     assert result.worst == pytest.approx(1 / k)
     assert [each.action for each in line.remedies] == ([] if meets else ["k = 12"])
     if not meets:

@@ -13,6 +13,7 @@ from anonflow.engine.report import pdf
 from anonflow.engine.report.reviewer import SECTIONS, SIGNERS
 from anonflow.errors import FlowError
 from tests.cases.flow_files import REPORTED, people, write_flow
+from tests.cases.runs import shell
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 EMA = "{table: out/release.csv, report: {template: ema, file: out/report.html}}"
@@ -76,6 +77,74 @@ def test_the_signer_may_set_another_threshold(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "✓ below the threshold" in page
     assert "The threshold is 0.091" in page
+
+
+COPY = "    age: {role: quasi-identifier, kind: numeric}\n    city: {role: quasi-identifier, kind: categorical}\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [(COPY, "measured"), (f"{COPY}    zip: {{role: insensitive}}\n", "linkable columns")],
+)
+def test_a_threshold_that_is_missed_publishes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: str, line: str
+) -> None:
+    """By the attackers who point at a row, and by columns that follow from the quasi-identifiers."""
+    k, limit = (10, 0.09) if line == "measured" else (12, 0.09)
+    rows = [f"{age},{city},{age}{city}" for age in range(20, 50) for city in ("Ulm", "Bonn", "Ulm")]
+    path = write_flow(
+        tmp_path,
+        columns=columns,
+        data="\n".join(["age,city,zip", *rows]).encode(),
+        anonymize=f"{{algorithm: greedy, k: {k}}}",
+        partition="{}",
+        publish=f"{{table: out/release.csv, report: {{file: out/report.html, threshold: {limit}}}}}",
+    )
+    status, _, err = shell(capsys, "run", path)
+    assert status == 1
+    assert "threshold: fails (" in err
+    assert "nothing was published" in err
+    assert not (tmp_path / "out").exists()
+    report = engine.run(path, seed=SEED)
+    assert (report.ok, report.release, report.published) == (False, None, ())
+    assert line in [each.name for each in report.card.failing]
+    (problem,) = report.problems
+    assert "below 9% is allowed" in problem or "right for" in problem
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("threshold: 0.09", "threshold: 1.0"), encoding="utf-8")
+    assert engine.run(path, seed=SEED).ok
+    path.write_text(text.replace(", threshold: 0.09", ""), encoding="utf-8")
+    assert engine.run(path, seed=SEED).ok
+
+
+def test_a_threshold_that_is_met_is_a_check(tmp_path: Path) -> None:
+    report = engine.run(
+        write_flow(
+            tmp_path,
+            columns=COPY,
+            anonymize="{algorithm: greedy, k: 12}",
+            partition="{}",
+            publish="{table: out/release.csv, report: {file: out/report.html, threshold: 0.09}}",
+        ),
+        seed=SEED,
+    )
+    assert report.ok
+    assert [finding.criterion for finding in report.results[0].findings][-1] == "threshold"
+    assert "threshold" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_threshold_that_cannot_be_measured_is_not_met(tmp_path: Path) -> None:
+    flow = write_flow(
+        tmp_path,
+        source="{csv: people.csv, pieces: 60}",
+        anonymize="{algorithm: greedy, k: 12}",
+        partition="{size: 30}",
+        steps="  - draw: {}\n  - attack: [linker]\n",
+        publish="{table: out/release.csv, report: {file: out/report.html, threshold: 0.09}}",
+    )
+    report = engine.run(flow, seed=SEED)
+    assert not report.ok
+    assert "The attacker linkable-columns was not tried" in report.problems[0]
 
 
 def test_checks_never_stand_alone_beside_a_failing_line(tmp_path: Path) -> None:

@@ -322,7 +322,8 @@ def test_a_journalist_needs_a_register() -> None:
     table, release = two_ages()
     register = pd.DataFrame({"age": [20, 21, 21, 22, 30, 31, 99]})
     result = by_name(af.attack(table, release, risk.Journalist(register), k=2))["journalist"]
-    assert result["success"] == pytest.approx(1 / 2)  # two people for the rows 30-31, three for 20-21
+    assert result["worst"] == pytest.approx(1 / 2)  # two people for the rows 30-31, three for 20-21
+    assert result["success"] == pytest.approx((1 / 2 + 1 / 3) / 2)
     assert "41.7% on average" in result["sentence"]
     assert "7 people" in result["sentence"]
     with pytest.raises(ParameterError, match="population"):

@@ -1,0 +1,288 @@
+"""A flow that was released and has not changed is not released again, unless somebody says so."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonflow import engine
+from anonflow.engine.owner import checkpoints, last_release
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.errors import AnonflowError, FlowError, ParameterError
+from tests.cases.flow_files import REPORTED, write_flow
+from tests.cases.runs import SEED, shell
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The content of all published files and of the owner's."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for place in ("out", "owner")
+        for path in sorted((folder / place).rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_finished_flow_does_nothing_again(tmp_path: Path) -> None:
+    path = write_flow(tmp_path, publish=REPORTED)
+    first = engine.run(path)
+    files = files_of(tmp_path)
+    kinds: list[str] = []
+    second = engine.run(path, on_event=lambda event: kinds.append(type(event).__name__))
+    assert kinds == ["FlowDone"]
+    assert files_of(tmp_path) == files
+    assert second.ok
+    assert "nothing changed" in second.unchanged
+    assert not first.unchanged
+    assert (second.results, second.release) == ((), None)
+    assert (second.published, second.owner) == (first.published, first.owner)
+    same = ["algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks"]
+    pd.testing.assert_frame_equal(second.runs[same], first.runs[same])
+    assert second.attacks is not None
+    assert second.attacks["sentence"].tolist() == first.attacks["sentence"].tolist()
+    assert "released on" in repr(second)
+
+
+def test_the_shell_says_so_with_status_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_flow(tmp_path)
+    shell(capsys, "run", path)
+    files = files_of(tmp_path)
+    status, out, _ = shell(capsys, "run", path)
+    assert status == 0
+    assert out.startswith("released on 20")
+    assert "nothing changed" in out
+    assert "--again" in out
+    status, out, _ = shell(capsys, "run", path, "--json")
+    answer = json.loads(out)
+    assert (status, answer["ok"], answer["unchanged"]) == (0, True, True)
+    assert answer["runs"][0]["algorithm"] == "greedy"
+    assert files_of(tmp_path) == files
+    status, out, err = shell(capsys, "run", path, "--again")
+    assert status == 0
+    assert "released before" in err
+    assert files_of(tmp_path)["out/release.csv"] != files["out/release.csv"]
+
+
+def changed_flow(folder: Path) -> None:
+    path = folder / "flow.yaml"
+    path.write_text(path.read_text().replace("k: 3", "k: 4"))
+
+
+def changed_source(folder: Path) -> None:
+    with (folder / "people.csv").open("a") as stream:
+        stream.write("30,Volos,10431,poor\n")
+
+
+def changed_hierarchy(folder: Path) -> None:
+    path = folder / "cities.csv"
+    path.write_text(path.read_text().replace("South", "Islands"))
+
+
+@pytest.mark.parametrize("change", [changed_flow, changed_source, changed_hierarchy])
+def test_what_has_changed_is_released(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    (tmp_path / "cities.csv").write_text("Athens;South;*\nPatras;South;*\nVolos;North;*\nChania;South;*\n")
+    columns = """\
+    age: {role: quasi-identifier, kind: numeric}
+    city: {role: quasi-identifier, kind: hierarchy, hierarchy: cities.csv}
+    income: {role: sensitive}
+"""
+    path = write_flow(tmp_path, columns=columns)
+    engine.run(path)
+    assert engine.run(path).unchanged
+    change(tmp_path)
+    report = engine.run(path)
+    assert not report.unchanged
+    assert [text for text in report.warnings if "released before" in text]
+    assert engine.run(path).unchanged
+
+
+def test_a_copy_or_a_new_time_is_no_change(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    for name in ("people.csv", "flow.yaml"):
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+        (tmp_path / name).write_bytes(content)
+    assert engine.run(path).unchanged
+    moved = tmp_path.with_name(tmp_path.name + "-moved")
+    tmp_path.rename(moved)
+    report = engine.run(moved / "flow.yaml")
+    assert report.published[0] == moved / "out" / "release.csv"
+
+
+def test_each_setting_from_outside_is_released_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_flow(tmp_path)
+    settings = [("--set", f"steps.anonymize.k={k}", "--set", f"publish.table=out/{k}.csv") for k in (4, 5)]
+    for setting in settings:
+        assert "nothing changed" not in shell(capsys, "run", path, *setting)[1]
+    files = files_of(tmp_path)
+    for setting in settings:
+        assert "nothing changed" in shell(capsys, "run", path, *setting)[1]
+    assert files_of(tmp_path) == files
+    (tmp_path / "out" / "4.csv").unlink()  # an earlier one is drawn anew
+    _, out, err = shell(capsys, "run", path, *settings[0])
+    assert "released before" in err
+    assert "nothing changed" not in out
+
+
+def test_a_seed_that_is_another_one_needs_again(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path, seed=SEED)
+    files = files_of(tmp_path)
+    assert engine.run(path, seed=SEED).unchanged
+    with pytest.raises(FlowError, match=r"released on .*, with another seed; another draw .* needs --again"):
+        engine.run(path, seed=SEED + 1)
+    assert files_of(tmp_path) == files
+    assert not engine.run(path, seed=SEED + 1, again=True).unchanged
+
+
+def test_starting_over_is_no_other_draw_and_a_replay_repeats(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    release = files_of(tmp_path)["out/release.csv"]
+    assert engine.run(path, fresh=True).unchanged
+    report = engine.run(path, replay=tmp_path / "owner" / "test")
+    assert not report.unchanged
+    assert files_of(tmp_path)["out/release.csv"] == release
+    with pytest.raises(ParameterError, match="leave --again out"):
+        engine.run(path, replay=tmp_path / "owner" / "test", again=True)
+
+
+def deleted(file: Path) -> None:
+    file.unlink()
+
+
+def edited(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b"poor", b"rich"))
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        ("release.csv", deleted),
+        ("release.csv", edited),
+        ("release.csv-metadata.json", deleted),
+        ("report.html", deleted),
+    ],
+)
+def test_files_that_are_lost_are_those_of_the_same_release_again(
+    tmp_path: Path, name: str, spoil: Callable[[Path], None]
+) -> None:
+    path = write_flow(tmp_path, publish=REPORTED)
+    engine.run(path)
+    files = files_of(tmp_path)
+    spoil(tmp_path / "out" / name)
+    report = engine.run(path)
+    assert not report.unchanged
+    assert [text for text in report.warnings if "is not as it was released" in text] == [
+        f"{tmp_path / 'out' / name}: is not as it was released; the same release is written again"
+    ]
+    again = files_of(tmp_path)
+    for same in ("out/release.csv", "out/release.csv-metadata.json", "owner/test/seed"):
+        assert again[same] == files[same], same
+    assert (tmp_path / "out" / "report.html").exists()
+    assert not (tmp_path / "owner" / "test" / "earlier").exists()
+    assert engine.run(path).unchanged
+
+
+def test_a_report_that_was_filled_in_stays(tmp_path: Path) -> None:
+    path = write_flow(tmp_path, publish=REPORTED)
+    engine.run(path)
+    page = tmp_path / "out" / "report.html"
+    page.write_text(page.read_text(encoding="utf-8") + "<!-- signed -->", encoding="utf-8")
+    assert engine.run(path).unchanged
+    assert page.read_text(encoding="utf-8").endswith("<!-- signed -->")
+
+
+def test_results_are_not_kept_longer_by_runs_that_do_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    path = write_flow(tmp_path)
+    engine.run(path)
+    results = tmp_path / "owner" / "test" / "checkpoints"
+    assert list(results.iterdir())
+    assert engine.run(path).unchanged
+    assert list(results.iterdir())
+    with pytest.raises(ParameterError, match="keep is a number of seconds"):
+        engine.run(path, keep=-1.0)
+    assert engine.run(path, keep=0.0).unchanged
+    assert not list(results.iterdir())
+
+
+def test_a_release_that_is_only_returned_is_the_same_again(tmp_path: Path) -> None:
+    path = write_flow(tmp_path, publish="", steps="  - draw: {}\n")
+    first, second = engine.run(path), engine.run(path)
+    pd.testing.assert_frame_equal(first.release.frame, second.release.frame)
+    other = engine.run(path, again=True)
+    assert not first.release.frame.equals(other.release.frame)
+
+
+def test_a_flow_without_a_draw_runs_each_time(tmp_path: Path) -> None:
+    path = write_flow(tmp_path, publish="{report: out/report.html}")
+    engine.run(path)
+    assert engine.run(path).results
+
+
+def test_another_version_releases_nothing_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    version = last_release.__version__
+    monkeypatch.setattr(last_release, "__version__", "99.0")
+    assert f"by anonflow {version}, nothing changed" in engine.run(path).unchanged
+    (tmp_path / "out" / "release.csv").unlink()
+    with pytest.raises(FlowError, match="install that version to make the same one again; another draw"):
+        engine.run(path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"hashes": 3}'])
+def test_a_record_that_cannot_be_read_is_no_release(tmp_path: Path, text: str) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    (tmp_path / "owner" / "test" / "record.json").write_text(text)
+    report = engine.run(path)
+    assert not report.unchanged
+    assert [warning for warning in report.warnings if "released before" in warning]
+
+
+def test_other_people_in_a_frame_are_a_change(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    frame = pd.read_csv(tmp_path / "people.csv", dtype=str)
+    settings: dict[str, Any] = {"source": frame}
+    engine.run(path, **settings)
+    assert engine.run(path, **settings).unchanged
+    assert not engine.run(path, source=frame.iloc[1:].reset_index(drop=True)).unchanged
+
+
+def test_a_publication_that_was_interrupted_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner's files are those of the second draw already, and the published table is not."""
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    path = write_flow(tmp_path)
+    engine.run(path)
+    first = files_of(tmp_path)["out/release.csv"]
+    rename = os.replace
+
+    def refuse(source: Any, target: Any) -> None:
+        if str(target).endswith("release.csv"):
+            raise PermissionError(13, "Permission denied")
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refuse)
+        with pytest.raises(AnonflowError, match="cannot be written"):
+            engine.run(path, again=True, seed=SEED)
+    assert files_of(tmp_path)["out/release.csv"] == first
+    assert not engine.run(path).unchanged
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() == SEED
+    assert files_of(tmp_path)["out/release.csv"] != first
+    assert engine.run(path).unchanged
