@@ -104,7 +104,7 @@ def diversify(
     ParameterError
         If an argument is outside its domain, or names no criterion or column.
     InfeasibleError
-        If the whole table has less diversity (with the largest feasible value), a partition or the suppressed records
+        If the whole table has less diversity, also without fewer than k suppressed records (with the largest feasible value), a partition or the suppressed records
         have less, records would go beyond ``max-width`` or ``max-set``, partitions are too small for the blind way, or the
         blind way would refuse more draws than `risk` says.
 
@@ -386,7 +386,12 @@ class _TableDiversification:
         self.records = records if self.bounded else unbounded(records)
         self.zones = kept_apart(self.records)
         self.loss = str(anon.parameters.get("loss", "ncp"))
-        self.targets, self.values = targets_of(anon.table, requested)
+        options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
+        apart, again = anon.algorithm.hides, anon.algorithm.is_diverse(options)
+        hidden = int(anon.suppressed.sum())
+        # fewer than k suppressed records are no class
+        spare = anon.k - 1 if again else hidden if hidden < anon.k else 0
+        self.targets, self.values = targets_of(anon.table, requested, spare)
         rows = anon.k
         if way == "blind":
             if anon.matches is None and anon.classes is None:
@@ -395,14 +400,12 @@ class _TableDiversification:
                     subject="diversify",
                 )
             rows = blind_rows(self.targets, anon.k, anon.n, risk)
-        options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
 
         def rematch(part: Partition, k: int) -> Outcome:
             return solve(
                 anon.algorithm, part.records, k, self.loss, part.rng, options, sensitive=part.sensitive
             )
 
-        apart, again = anon.algorithm.hides, anon.algorithm.is_diverse(options)
         self.request = Request(self.targets, anon.n, anon.k, risk, way, rows, rematch, apart, again)
 
     def run(self) -> Anonymization:

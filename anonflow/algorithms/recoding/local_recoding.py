@@ -87,7 +87,10 @@ def local_recoding(
         with errors_of("local-recoding", shared="full-domain"):
             done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = done.lattice.published(done.best.node, k)
-        small |= cells.suppressed_rows()
+        hidden = small | cells.suppressed_rows()
+        if counts or small.any() or not hidden.all():
+            # `*` for all records is a class; for some of them it looks like the rows that are left
+            small = hidden
         optimal &= done.bound >= done.best.loss
         facts = facts or {"levels": done.facts()["levels"]}
         if small.all():

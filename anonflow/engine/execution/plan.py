@@ -35,6 +35,7 @@ __all__ = [
     "refuse_large_partitions",
     "refuse_many_values",
     "settings_of",
+    "spare_records",
     "why_not",
 ]
 
@@ -207,6 +208,18 @@ def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
     return partitions.cut_classes(whole, (), size, k)
 
 
+def spare_records(flow: Flow, records: Records) -> int:
+    """Return how many records a run of a flow may suppress without a class of their own: fewer than k, 0 if it suppresses nobody."""
+    narrow = bool(partitions.bounded(records) or partitions.limited(records))
+    steps = [run.anonymize for run in flow.runs]
+    return max(
+        step.k - 1
+        if step.method.hides or step.method.is_diverse(step.options) or (narrow and step.boundaries)
+        else 0
+        for step in steps
+    )
+
+
 def refuse_early(flow: Flow, table: Table) -> None:
     """Refuse a diversity that not even the whole table has, and invalid weights, before any work.
 
@@ -223,7 +236,9 @@ def refuse_early(flow: Flow, table: Table) -> None:
     check_weights(flow, None if table.weights is None else WeightSummary.of(table.weights))
     more = flow.spec.steps.diversify
     if more is not None:
-        target = check_diversity(table, more.criterion, more.column, **more.needed)
+        target = check_diversity(
+            table, more.criterion, more.column, spare_records(flow, table.records), **more.needed
+        )
         refuse_many_values(flow, str(more.column or table.sensitive[0]), len(target.overall))
 
 

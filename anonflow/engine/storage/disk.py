@@ -31,6 +31,7 @@ from anonflow.engine.execution.plan import (
     RunPlan,
     check_weights,
     refuse_many_values,
+    spare_records,
 )
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -306,7 +307,8 @@ class OnDisk:
         if more is not None:
             schema = self.outline.schema
             others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
-            self._target = target_of_table(more, schema, others, self._scanned.sensitive)
+            spare = spare_records(self._flow, self._records)
+            self._target = target_of_table(more, schema, others, self._scanned.sensitive, spare)
             column, values, _ = self._target
             refuse_many_values(self._flow, column, len(values))
 

@@ -367,7 +367,11 @@ def finish_batch(
 
 
 def target_of_table(
-    spec: DiversifySpec, schema: Schema, others: Sequence[str], values: Mapping[str, ValueCounts]
+    spec: DiversifySpec,
+    schema: Schema,
+    others: Sequence[str],
+    values: Mapping[str, ValueCounts],
+    spare: int,
 ) -> tuple[str, np.ndarray, Targets]:
     """Return the requested diversity, with the whole table's values.
 
@@ -379,6 +383,8 @@ def target_of_table(
         The published columns that are no quasi-identifiers.
     values : mapping
         Of the columns whose diversity is asked for.
+    spare : int
+        Records that a run may suppress without a class of their own.
 
     Returns
     -------
@@ -402,7 +408,7 @@ def target_of_table(
     target, places = target_of_values(
         spec.criterion, spec.needed, schema, column, of_column.values, of_column.counts
     )
-    target.refuse(of_column.counts[np.argsort(places)], column)
+    target.refuse(of_column.counts[np.argsort(places)], column, spare)
     return column, places, Targets((target,))
 
 
