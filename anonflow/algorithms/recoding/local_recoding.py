@@ -36,7 +36,7 @@ def local_recoding(
 
     In each round the levels are those of least loss over the records that are left, a suppressed record losing all.
     Records in classes of at least k are published at these levels; the others go into the next round, until all are
-    published, fewer than k are left, or every one of them would be suppressed.
+    published, fewer than k are left, or every one of them would be suppressed. `*` for all records of the table is a class.
 
     Parameters
     ----------
