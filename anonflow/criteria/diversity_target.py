@@ -180,15 +180,24 @@ class Target(ABC):
             wanted = lack <= lack.min() + 1e-12
         return wanted
 
-    def refuse(self, counts: np.ndarray, column: str) -> None:
-        """Refuse a diversity that not even all records together have.
+    def refuse(self, counts: np.ndarray, column: str, spare: int = 0) -> None:
+        """Refuse a diversity that not even all records together have, also without a few of them.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (V,), int64
+            How often each value occurs in the whole table.
+        column : str
+        spare : int, optional
+            Records that may be suppressed without a class of their own.
 
         Raises
         ------
         InfeasibleError
-            With the largest value that is feasible.
+            With the largest value that all records together allow.
         """
-        if not self.gaps(np.asarray(counts)[None, :])[0] > 0:
+        whole = np.asarray(counts)[None, :]
+        if not self.gaps(whole)[0] > 0 or self.least_removed(whole)[0] <= spare:
             return
         parameters = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         raise InfeasibleError(

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from anonflow.generalization import Generalization, Layout
 from anonflow.kernels.state import LINEAR, NODES, OPTIONAL, SLOPE, Plan, on_grid
-from anonflow.loss.measure import Pools
+from anonflow.loss.measure import Loss, Pools
 from anonflow.loss.registry import LOSSES, measure_named
 from anonflow.table.domain import Domain
 
-__all__ = ["cell_costs", "height_total", "information_loss", "plan", "record_costs", "suppressed_cells"]
+__all__ = [
+    "MOST_PARTS",
+    "ROUNDED",
+    "cell_costs",
+    "even_shares",
+    "height_total",
+    "information_loss",
+    "plan",
+    "record_costs",
+    "suppressed_cells",
+]
+
+MOST_PARTS = 2**16
+"""The largest common denominator of costs that a plan keeps exact."""
+
+ROUNDED = 2.0**-33
+"""Share by which the cost of a record in a plan may differ from its loss."""
 
 
 def information_loss(generalization: Generalization, measure: str = "ncp") -> float:
@@ -112,6 +130,49 @@ def _shares(domains: Sequence[Domain]) -> np.ndarray:
     return weights / weights.sum() if len(weights) else weights
 
 
+def even_shares(domains: Sequence[Domain], loss: Loss) -> np.ndarray:
+    """Return the shares of :func:`_shares`, each changed by at most a share of `ROUNDED`, so that costs are multiples of one unit.
+
+    Parameters
+    ----------
+    domains : sequence of Domain, length q
+    loss : Loss
+
+    Returns
+    -------
+    numpy.ndarray, shape (q,), float64
+
+    Notes
+    -----
+    The parts that a loss names (:attr:`Loss.steps`) have a common denominator in the cost of a record. Where it is at most
+    `MOST_PARTS`, one part of it becomes a multiple of the kernels' grid, and all costs multiples of it. Columns with which it
+    would be larger are taken together in the same way, and those that have too many steps alone stay as they are.
+    """
+    shares = _shares(domains)
+    weights = [Fraction(str(domain.weight)) for domain in domains]
+    whole = sum(weights, Fraction())
+    parts = {}
+    for a, domain in enumerate(domains):
+        steps = loss.steps(domain) if domain.size > 1 else 0
+        if steps:
+            parts[a] = (weights[a] / whole / steps).denominator
+    groups: list[tuple[int, list[int]]] = []
+    for a in sorted(parts, key=parts.__getitem__):
+        for at, (common, columns) in enumerate(groups):
+            together = math.lcm(common, parts[a])
+            if together <= MOST_PARTS:
+                groups[at] = together, [*columns, a]
+                break
+        else:
+            if parts[a] <= MOST_PARTS:
+                groups.append((parts[a], [a]))
+    for common, columns in groups:
+        unit = float(on_grid(1 / common))
+        for a in columns:
+            shares[a] = float(weights[a] / whole * common) * unit
+    return shares
+
+
 def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
     """Return a measure over some domains in the kernels' form: numbers only, with the weights multiplied in.
 
@@ -123,17 +184,22 @@ def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
     Returns
     -------
     Plan
-        Its costs of records are those of :func:`record_costs` up to 1e-11 (entropy: 1e-7), for they are
+        Its costs of records are those of :func:`record_costs` up to 1e-11 (entropy: 1e-7) and a share of `ROUNDED`, for they are
         rounded to a grid on which sums are exact. O(sum of D) memory.
 
     Raises
     ------
     ParameterError
         If the measure is unknown.
+
+    Notes
+    -----
+    The weights are rounded first, so that records whose costs are equal in exact arithmetic have equal costs here
+    (:func:`even_shares`): 4/7 - 3/7 and 5/7 - 4/7 differ in floating point.
     """
     loss = LOSSES[measure_named(measure)]
     layout = Layout.of(domains)
-    shares = _shares(domains)
+    shares = even_shares(domains, loss)
     pools = Pools()
     ranges: list[tuple[int, int, float]] = []
     for a in layout.ranges:

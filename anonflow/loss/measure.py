@@ -60,6 +60,11 @@ SetForm = tuple[int, int, float, int]
 """How they price a set: the form, where its numbers begin, its unit, and from how many values on it costs."""
 
 
+def without_steps(domain: Domain) -> int:
+    """Return 0: costs are no multiples of one part."""
+    return 0
+
+
 @dataclass(frozen=True)
 class Loss:
     """An information loss.
@@ -77,6 +82,9 @@ class Loss:
     range_form, set_form : callable
         ``(domain, share, pools)``: the same for the kernels (`RangeForm`, `SetForm`), `share` the QI's weight; rounded
         to a grid on which sums are exact. The domain has at least two values, and no hierarchy.
+    steps : callable, optional
+        ``steps(domain)``: the costs of all cells are multiples of one part of the whole domain's cost, and so many parts make
+        it up; 0 without such a part. The domain has at least two values. By default 0.
     monotone : bool
         Whether it never falls when a record covers more; else pairwise bounds do not hold for it.
     also : tuple of str
@@ -89,6 +97,7 @@ class Loss:
     set_costs: Callable[[Domain, np.ndarray, np.ndarray], np.ndarray]
     range_form: Callable[[Domain, float, Pools], RangeForm]
     set_form: Callable[[Domain, float, Pools], SetForm]
+    steps: Callable[[Domain], int] = without_steps
     monotone: bool = True
     also: tuple[str, ...] = ()
 

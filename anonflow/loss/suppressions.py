@@ -34,4 +34,5 @@ SUPPRESSIONS = Loss(
     set_costs=_whole_sets,
     range_form=_range_form,
     set_form=_set_form,
+    steps=lambda domain: 1,
 )

@@ -41,6 +41,21 @@ def _several(domain: Domain, bits: np.ndarray, count: np.ndarray) -> np.ndarray:
     return (count > 1).astype(np.float64)
 
 
+def _width_steps(domain: Domain) -> int:
+    return _value_steps(domain) if domain.hierarchy is not None or domain.shape == "set" else domain.steps
+
+
+def _value_steps(domain: Domain) -> int:
+    # the points of a hierarchy count the leaves that values can have
+    return domain.size - 1 if domain.hierarchy is None else int(domain.width)
+
+
+def _height_steps(domain: Domain) -> int:
+    if domain.hierarchy is not None:
+        return int(domain.hierarchy.height[0])
+    return 1 if domain.shape == "set" else domain.steps
+
+
 def _width_form(domain: Domain, share: float, pools: Pools) -> RangeForm:
     return linear(on_grid(share * relative(domain)))
 
@@ -65,6 +80,7 @@ NCP = Loss(
     set_costs=_members,
     range_form=_width_form,
     set_form=_members_form,
+    steps=_width_steps,
     also=("gcp",),
 )
 
@@ -75,6 +91,7 @@ LM = Loss(
     set_costs=_members,
     range_form=_values_form,
     set_form=_members_form,
+    steps=_value_steps,
 )
 
 HEIGHT = Loss(
@@ -84,5 +101,6 @@ HEIGHT = Loss(
     set_costs=_several,
     range_form=_width_form,
     set_form=_several_form,
+    steps=_height_steps,
     also=("il",),
 )

@@ -151,6 +151,24 @@ class Domain:
         return float(self.points[-1] - self.points[0]) if self.size else 0.0
 
     @cached_property
+    def steps(self) -> int:
+        """How many equal steps apart the ends of a numeric domain are, if all its values lie on a step; 0 if they lie on none.
+
+        Steps are those of numbers with at most six decimals.
+        """
+        if self.size < 2:
+            return 0
+        for decimals in range(7):
+            scaled = np.rint(self.points * 10.0**decimals)
+            if np.abs(scaled).max() >= 2.0**53:
+                break
+            if np.array_equal(scaled / 10.0**decimals, self.points):
+                apart = np.diff(scaled.astype(np.int64))
+                step = int(np.gcd.reduce(apart))
+                return int(apart.sum()) // step if step else 0
+        return 0
+
+    @cached_property
     def has_value(self) -> np.ndarray:
         """Which codes a value can have, shape (D,), bool: not a leaf that only marks a level of a hierarchy."""
         if self.kind != "hierarchy" or self.hierarchy is None:

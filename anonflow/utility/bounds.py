@@ -23,6 +23,7 @@ from anonflow.kernels.costs import load
 from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, State
 from anonflow.kernels.state import Plan as CostPlan
 from anonflow.loss import LOSSES, measure_named, plan
+from anonflow.loss.costs import ROUNDED
 from anonflow.table import Records
 
 __all__ = [
@@ -82,8 +83,7 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
     own = measure_named(measure)
     if not LOSSES[own].monotone:
         return None
-    # the kernels' costs may be a little above the loss, half a grid step for each QI
-    return max(0.0, float(record_bounds(records, k, own, effort).mean()) - records.q * GRID)
+    return _below(float(record_bounds(records, k, own, effort).mean()), records.q)
 
 
 def least_total(records: Records, k: int, measure: str, effort: float) -> float:
@@ -107,7 +107,12 @@ def least_total(records: Records, k: int, measure: str, effort: float) -> float:
         bounds = record_bounds(records, k, measure, effort)
     else:
         bounds = pair_costs(records, k, measure)
-    return max(0.0, float(bounds.sum()) - records.n * records.q * GRID)
+    return _below(float(bounds.sum()), records.n * records.q)
+
+
+def _below(bound: float, cells: int) -> float:
+    """Return the bound less what the kernels' costs may be above the loss: a share, and half a grid step for each cell."""
+    return max(0.0, bound * (1.0 - ROUNDED) - cells * GRID)
 
 
 def covers_at_least(records: Records, generalization: Generalization, k: int) -> bool:

@@ -37,10 +37,16 @@ def assert_regular(matches: np.ndarray) -> None:
 DYADIC = [("numeric", 9), ("categorical", 5), ("categorical", 3), ("suppression", 6), ("categorical", 129)]
 
 
-def dyadic(rng: np.random.Generator, n: int, which: Sequence[int]) -> Records:
+UNEVEN = [("numeric", 8), ("categorical", 4), ("categorical", 6), ("suppression", 5), ("numeric", 11)]
+"""Their costs are sevenths, thirds, fifths, ones and tenths: floats have none of them."""
+
+
+def dyadic(
+    rng: np.random.Generator, n: int, which: Sequence[int], kinds: Sequence[tuple[str, int]] = DYADIC
+) -> Records:
     domains, columns = [], []
     for a, w in enumerate(which):
-        kind, size = DYADIC[w]
+        kind, size = kinds[w]
         codes = rng.integers(0, size, n)
         domains.append(cost_cases.domain_of(f"c{a}", kind, size, codes, rng, points=np.arange(size)))
         columns.append(codes)

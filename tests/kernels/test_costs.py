@@ -18,6 +18,7 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.kernels import costs, prices, row_costs
 from anonflow.kernels.jit import NO_NANS, jit, popcount
 from anonflow.kernels.state import GRID, State, copy_state, on_grid, take
+from anonflow.loss.costs import ROUNDED, even_shares
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
@@ -41,8 +42,14 @@ def check(
     own = Generalization.of(records)
     states = [costs.load(plan, g.lo, g.hi, g.bits) for g in (own, first, second)]
     near = NEAR.get(measure, 1e-12)
+    weights = np.array([domain.weight for domain in records.domains])
+    shares = even_shares(records.domains, loss.LOSSES[measure])
+    assert shares == pytest.approx(weights / weights.sum(), rel=ROUNDED)
     for state, generalization in zip(states, (own, first, second), strict=True):
-        assert state.cost == pytest.approx(loss.record_costs(generalization, measure), abs=near)
+        assert state.cost == pytest.approx(shares @ loss.cell_costs(generalization, measure), abs=near)
+        assert state.cost == pytest.approx(
+            loss.record_costs(generalization, measure), abs=near, rel=1.01 * ROUNDED
+        )
         assert np.array_equal(on_grid(state.cost), state.cost)
         for got, want in zip(
             costs.unload(plan, state),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from anonflow import loss
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
+from anonflow.kernels.costs import load
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
@@ -39,6 +43,69 @@ def test_every_cell_costs_what_its_definition_says(seed: int, kinds: list[str]) 
         for j, row in enumerate(rows):
             expected = float(naive.join_cost(plain, records.codes, [i for i in row if i >= 0], measure))
             assert costs[j] == pytest.approx(expected, abs=1e-12)
+
+
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(cost_cases.KINDS), min_size=1, max_size=4))
+def test_costs_that_are_equal_are_equal_in_a_plan(seed: int, kinds: list[str]) -> None:
+    """To the last bit, and others are in the order of exact arithmetic."""
+    rng = np.random.default_rng(seed)
+    domains, columns = [], []
+    for a, kind in enumerate(kinds):
+        size = int(rng.choice([2, 3, 4, 6, 8]))
+        codes = rng.integers(0, size, 12)
+        points = np.sort(rng.choice(7, size, replace=False)) if size < 8 else np.arange(8)
+        weight, unit = float(rng.choice([1.0, 2.0, 0.5, 0.1])), float(rng.choice([1, 10, 2500]))
+        domains.append(cost_cases.domain_of(f"c{a}", kind, size, codes, rng, weight, points * unit / 10))
+        columns.append(codes)
+    records = Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))
+    generalization, rows = cost_cases.random_joins(rng, records)
+    plain = cost_cases.attributes(records)
+    for attribute in plain:  # numbers and weights as they are written
+        attribute.points = [round(10 * point) for point in attribute.points]
+        attribute.weight = Fraction(str(attribute.weight))
+    for measure in ("ncp", "lm", "height", "suppressions"):
+        plan = loss.plan(records.domains, measure)
+        cost = load(plan, generalization.lo, generalization.hi, generalization.bits).cost
+        exact = [naive.join_cost(plain, records.codes, [i for i in row if i >= 0], measure) for row in rows]
+        for i, j in combinations(range(12), 2):
+            assert (cost[i] < cost[j], cost[i] > cost[j]) == (exact[i] < exact[j], exact[i] > exact[j])
+        assert cost == pytest.approx(np.array([float(each) for each in exact]), abs=1e-9)
+
+
+@loop(
+    ("points", "steps"),
+    [
+        ([0, 3, 4, 5, 7], 7),
+        ([-10, 10, 40, 30_000], 3_001),
+        ([0.1, 0.3, 0.4], 3),
+        ([1.25, 1.5, 2], 3),
+        ([7], 0),
+        ([0, 1 / 3, 1], 0),
+        ([0, 1e300], 0),
+        ([0, 1e-300], 0),
+        ([2.0**60, 2.0**61], 0),
+    ],
+)
+def test_numbers_lie_on_steps(points: list[float], steps: int) -> None:
+    values = np.array(points, np.float64)
+    domain = Domain("a", "numeric", tuple(map(str, points)), values, np.ones(len(points), np.int64))
+    assert domain.steps == steps
+
+
+def test_fine_numbers_are_priced_as_they_are() -> None:
+    """A column with more steps than a plan keeps exact, beside one with few."""
+    fine = Domain("pay", "numeric", ("0", "1", "99999"), np.array([0.0, 1, 99_999]), np.ones(3, np.int64))
+    few = _domain("numeric", 8)
+    release = Generalization(
+        (fine, few),
+        np.array([[0, 1], [3, 4]], np.int32),
+        np.array([[1, 2], [4, 5]], np.int32),
+        np.zeros((0, 2), np.uint64),
+    )
+    cost = load(loss.plan((fine, few)), release.lo, release.hi, release.bits).cost
+    assert cost == pytest.approx(loss.record_costs(release), abs=1e-14)
+    narrow = loss.plan((fine, few)).points[3:]
+    assert len(set(np.diff(narrow).tolist())) == 1
 
 
 def test_each_loss_of_a_numeric_cell_follows_its_definition() -> None:

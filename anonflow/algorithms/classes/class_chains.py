@@ -55,7 +55,7 @@ Rounds = Annotated[
         "Rounds of chains",
         least=1,
         most=MOST_EFFORT,
-        sentence="Rounds of chains; in each, classes exchange records with others that are near.",
+        sentence="Rounds of chains; in each, classes exchange records with others that are near. With kicks, as many rounds more.",
     ),
 ]
 Kicks = Annotated[
@@ -94,10 +94,10 @@ BLOCK = 256
 """Classes of a block: in one round records move inside it only."""
 
 DEPTH = 8
-"""Classes of a chain at most, less one, where there are kicks."""
+"""Classes of a chain at most, less one, in the rounds of kicks."""
 
 SHORT = 1
-"""The same without kicks: moves and exchanges alone, so that k-member takes less than three times as long."""
+"""The same in the rounds before: moves and exchanges alone, so that k-member takes less than three times as long."""
 
 SLACK = 0.3
 """How much more the classes of a kick may lose before its chains are not tried."""
@@ -113,7 +113,7 @@ class ImproveEffort:
     Attributes
     ----------
     rounds, kicks : int
-        At least 1, at least 0.
+        At least 1, at least 0. With kicks there are twice as many rounds.
     threads : int or None
     """
 
@@ -164,7 +164,8 @@ def improve_labels(
 
     Classes of 2k records and more are first cut in several, where that loses no more. Then rounds: the classes are
     dealt to blocks of near ones, drawn anew, and in each block records move by
-    :func:`anonflow.kernels.classes.class_chains.improve_classes`.
+    :func:`anonflow.kernels.classes.class_chains.improve_classes`. The rounds without kicks come first and are the same with
+    any number of kicks; as many rounds with kicks follow, so kicks never lose more than none.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def improve_labels(
         Classes of at least k records, or one of all.
     k : int
     effort : ImproveEffort
-        Kicks are spread evenly over the rounds.
+        Kicks are spread evenly over their rounds.
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
     seen : callable, optional
@@ -203,7 +204,8 @@ def improve_labels(
     origin = part.originals(compiled)
     labels, fallen = cut_large(part, origin, labels, k, compiled)
     facts["gained"] += fallen
-    for turn in range(effort.rounds):
+    turns = effort.rounds * (2 if effort.kicks else 1)
+    for turn in range(turns):
         labels, fallen, chains, kicks = _round(part, origin, labels, k, effort, turn, compiled)
         facts["gained"] += fallen
         facts["chains"] += chains
@@ -212,7 +214,7 @@ def improve_labels(
             seen(labels)
         if part.watch is not None:
             lost = float(np.bincount(labels) @ class_states(part, labels, compiled).cost)
-            part.watch(Progress(turn + 1, effort.rounds, lost))
+            part.watch(Progress(turn + 1, turns, lost))
     facts["found"] = int(labels.max()) + 1
     return labels, facts
 
@@ -305,9 +307,11 @@ def _round(
         blocks = near_blocks(plan, joined, joined, numbers, BLOCK, compiled)
     jobs = []
     used = int((~small).sum())
+    kicked = max(0, turn - effort.rounds)
+    kicking = turn >= effort.rounds
     for block in blocks:
         rows = np.concatenate([rows_of[c] for c in block]) if len(block) else np.empty(0, np.int64)
-        due = [effort.kicks * len(block) * turns // effort.rounds for turns in (turn, turn + 1)]
+        due = [effort.kicks * len(block) * turns // effort.rounds for turns in (kicked, kicked + kicking)]
         draws = part.rng.integers(0, 2**31, (due[1] - due[0], DRAWS))
         inside = np.repeat(np.arange(len(block)), [len(rows_of[c]) for c in block])
         jobs.append((rows, inside, used, draws))
@@ -316,7 +320,7 @@ def _round(
     for at, c in enumerate(np.flatnonzero(~small)):
         renewed[rows_of[c]] = at
 
-    depth = DEPTH if effort.kicks else SHORT
+    depth = DEPTH if kicking else SHORT
 
     def work(job: tuple[np.ndarray, np.ndarray, int, np.ndarray]) -> tuple[float, int, int]:
         rows, inside, first, draws = job

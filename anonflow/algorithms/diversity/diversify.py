@@ -106,7 +106,7 @@ def diversify(
     ParameterError
         If an argument is outside its domain, or names no criterion or column.
     InfeasibleError
-        If the whole table has less diversity (with the largest feasible value), a partition or the suppressed records
+        If the whole table has less diversity, also without fewer than k suppressed records (with the largest feasible value), a partition or the suppressed records
         have less, records would go beyond ``max-width`` or ``max-set``, partitions are too small for the blind way, or the
         blind way would refuse more draws than `risk` says.
 
@@ -444,7 +444,11 @@ class _TableDiversification:
         self.records = records if self.bounded else unbounded(records)
         self.zones = kept_apart(self.records)
         self.loss = str(anon.parameters.get("loss", "ncp"))
-        self.targets, self.values = targets_of(anon.table, requested)
+        options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
+        hidden = int(anon.suppressed.sum())
+        # fewer than k suppressed records are no class
+        spare = anon.k - 1 if anon.algorithm.is_diverse(options) else hidden if hidden < anon.k else 0
+        self.targets, self.values = targets_of(anon.table, requested, spare)
         if way == "blind" and anon.matches is None and anon.classes is None:
             raise ParameterError(
                 "the way blind needs a method with matches or classes; use the way classes",

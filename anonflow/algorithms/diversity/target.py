@@ -365,7 +365,9 @@ def target_of_values(
     return target_of(criterion, needed, shares, numeric, tree), places
 
 
-def check_diversity(table: Table, criterion: str, column: str | None = None, **parameters: Any) -> Target:
+def check_diversity(
+    table: Table, criterion: str, column: str | None = None, spare: int = 0, **parameters: Any
+) -> Target:
     """Refuse a diversity that no release of a table can have, before any work is done.
 
     Parameters
@@ -373,6 +375,8 @@ def check_diversity(table: Table, criterion: str, column: str | None = None, **p
     table : Table
     criterion : str
     column : str, optional
+    spare : int, optional
+        Records that a release may suppress without a class of their own: fewer than k.
     **parameters
         As :func:`anonflow.diversify` takes them.
 
@@ -381,7 +385,7 @@ def check_diversity(table: Table, criterion: str, column: str | None = None, **p
     ParameterError
         If the criterion, the column or a parameter cannot be used.
     InfeasibleError
-        If the whole table has less diversity; with the largest feasible value.
+        If the whole table has less diversity, also without so many records; with the largest value that it allows.
     DataError, HierarchyError
         As :func:`target_of_values`.
     """
@@ -389,11 +393,13 @@ def check_diversity(table: Table, criterion: str, column: str | None = None, **p
     at, values = _values_of(table, column)
     counts = np.bincount(at, minlength=len(values))
     target, places = target_of_values(criterion, parameters, table.schema, column, values, counts)
-    target.refuse(counts[np.argsort(places)], column)
+    target.refuse(counts[np.argsort(places)], column, spare)
     return target
 
 
-def sensitive_values(table: Table, requests: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
+def sensitive_values(
+    table: Table, requests: Sequence[Mapping[str, Any]], spare: int = 0
+) -> SensitiveValues | None:
     """Return the sensitive values and targets that the classes of a table must keep; None without a request.
 
     Parameters
@@ -401,16 +407,20 @@ def sensitive_values(table: Table, requests: Sequence[Mapping[str, Any]]) -> Sen
     table : Table
     requests : sequence of mapping
         As ``parameters["diversified"]`` has them.
+    spare : int, optional
+        As of :func:`check_diversity`.
 
     Raises
     ------
     ParameterError, InfeasibleError
         As :func:`check_diversity`.
     """
-    return SensitiveValues(*targets_of(table, requests)) if requests else None
+    return SensitiveValues(*targets_of(table, requests, spare)) if requests else None
 
 
-def targets_of(table: Table, requests: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
+def targets_of(
+    table: Table, requests: Sequence[Mapping[str, Any]], spare: int = 0
+) -> tuple[Targets, np.ndarray]:
     """Return criteria with the whole table's shares, and the values of all records, numbered one column after the other.
 
     Parameters
@@ -418,6 +428,8 @@ def targets_of(table: Table, requests: Sequence[Mapping[str, Any]]) -> tuple[Tar
     table : Table
     requests : sequence of mapping
         At least one.
+    spare : int, optional
+        As of :func:`check_diversity`.
 
     Returns
     -------
@@ -433,7 +445,7 @@ def targets_of(table: Table, requests: Sequence[Mapping[str, Any]]) -> tuple[Tar
     used = 0
     for each in requests:
         parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
-        targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
+        targets.append(check_diversity(table, each["criterion"], each["column"], spare, **parameters))
         codes, values, _ = sensitive_codes(table, each["column"])
         columns.append(codes + used)
         used += values

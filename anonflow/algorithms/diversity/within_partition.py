@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -216,9 +217,18 @@ class _PartitionDiversification:
         return Diverse(outcome, np.zeros(self.draws, bool), 0, steps)
 
     def _again(self) -> Diverse:
-        if self._gap(self.values) > 0:
-            hidden = self._sure(_all_suppressed(self.part.records, self.outcome))
-            return replace(hidden, lost=self.part.n)
+        counts = self.targets.counts(self.values, np.zeros(self.part.n, np.int64), 1)
+        if not self.targets.gaps(counts)[0] > 0:
+            return self._chosen_again()
+        if self.targets.least_removed(counts)[0] < self.request.k:
+            # the others may be diverse without a few records, which are no class
+            with suppress(InfeasibleError):
+                return self._chosen_again()
+        hidden = self._sure(_all_suppressed(self.part.records, self.outcome))
+        return replace(hidden, lost=self.part.n)
+
+    def _chosen_again(self) -> Diverse:
+        """Return the result of the method, which chooses again with the sensitive values."""
         sensitive = SensitiveValues(self.targets, self.values)
         outcome = self.request.rematch(replace(self.part, sensitive=sensitive), self.request.k)
         assert outcome.classes is not None
@@ -232,9 +242,6 @@ class _PartitionDiversification:
             self.outcome = outcome
             return self._united()
         return self._sure(outcome)
-
-    def _gap(self, values: np.ndarray) -> float:
-        return float(self.targets.gaps(self.targets.counts(values, np.zeros(len(values), np.int64), 1))[0])
 
     # -------------------------------------------------------------------------------------- classes
 

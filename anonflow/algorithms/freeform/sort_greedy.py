@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
@@ -15,16 +16,13 @@ from anonflow.kernels.freeform.assignment import (
     take_assignment_jit,
 )
 from anonflow.kernels.freeform.sort_greedy import sorted_assignment, sorted_assignment_jit
-from anonflow.kernels.state import copy_state
+from anonflow.kernels.state import GRID, copy_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
 __all__ = ["SORT_GREEDY", "sort_greedy", "sort_greedy_matches", "unusual"]
 
 Edges = Annotated[Literal["relative", "weight"], Option("What edges are sorted by")]
-
-GRID = 2.0**40
-"""Weights are rounded to multiples of 1 / ``GRID`` where they are summed: the sums are exact in any order."""
 
 
 def sort_greedy(
@@ -83,7 +81,7 @@ def unusual(costs: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     costs : numpy.ndarray, shape (n, n), float64
-        Infinite where there is no edge; every row and column has one.
+        Infinite where there is no edge; every row and column has equally many, at least one.
 
     Returns
     -------
@@ -92,12 +90,23 @@ def unusual(costs: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    O(n^2) time and memory; the same bits on every machine.
+    Computed with whole numbers, of the kernels' grid where they fit into 64 bits: weights that are equal have equal bits, on every
+    machine. O(n^2) time and memory.
     """
-    free = costs < np.inf
-    whole = np.rint(np.where(free, costs, 0.0) * GRID).astype(np.int64)
-    of_original, of_record = (whole.sum(axis=side) / free.sum(axis=side) / GRID for side in (1, 0))
-    return costs - of_original[:, None] - of_record[None, :]
+    there = costs < np.inf
+    edges = int(there[0].sum())
+    finite = np.where(there, costs, 0.0)
+    largest = max(1.0, float(finite.max()), -float(finite.min()))
+    parts = min(1.0 / GRID, 2.0 ** (61 - math.ceil(math.log2(edges * largest))))
+    finite *= parts
+    whole = np.rint(finite, out=finite).astype(np.int64)
+    of_original, of_record = whole.sum(axis=1), whole.sum(axis=0)
+    whole *= edges
+    whole -= of_original[:, None]
+    whole -= of_record
+    weights: np.ndarray = whole / (edges * parts)
+    weights[~there] = np.inf
+    return weights
 
 
 def sort_greedy_matches(

@@ -202,7 +202,7 @@ def search(
     Returns
     -------
     LatticeSearch
-        Of nodes that lose equally much, the first by its bound, then by its levels.
+        Of nodes that lose equally much, the first by its bound, then by its levels; the highest node, if all lose everything.
 
     Raises
     ------
@@ -236,7 +236,11 @@ def search(
             f"{less}or allow wider generalizations",
             subject="full-domain",
         )
-    return LatticeSearch(lattice, state.best, int(state.counted.sum()), min(proved, state.best.loss))
+    best = state.best
+    if np.isclose(best.loss, lattice.star * part.n, rtol=1e-12):
+        # nothing is left of any record: then `*` for all is a class, and nobody is suppressed
+        best = state.whole() or best
+    return LatticeSearch(lattice, best, int(state.counted.sum()), min(proved, best.loss))
 
 
 class _KnownNodes:
@@ -293,6 +297,13 @@ class _KnownNodes:
             self.best = groups
         self.mixed |= groups.suppressed <= self.most and not groups.good
         return groups
+
+    def whole(self) -> Groups | None:
+        """Return the groups of the highest node, if it suppresses nobody."""
+        highest = tuple(levels - 1 for levels in self.lattice.shape)
+        self.counted[highest] = True
+        groups = self.lattice.diverse(self.lattice.groups(np.array(highest), self.k), self.k, self.pool)
+        return groups if groups.good and not groups.suppressed else None
 
     def climb(self, groups: Groups) -> None:
         """Search, above a node that suppresses too many records, a highest node that does so, too: all nodes below it do.

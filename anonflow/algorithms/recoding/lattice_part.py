@@ -138,7 +138,7 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
         if "limit" in anon.algorithm.options
         else 1.0
     )
-    sensitive = sensitive_values(anon.table, parameters.get("diversified", ()))
+    sensitive = sensitive_values(anon.table, parameters.get("diversified", ()), anon.k - 1)
     lattice = Lattice(records, column_levels(records, widths), measure, sensitive)
     of_run = _index(lattice, anon.facts["levels"])
     best: tuple[int, ...] | None = of_run

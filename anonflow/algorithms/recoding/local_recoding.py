@@ -36,7 +36,7 @@ def local_recoding(
 
     In each round the levels are those of least loss over the records that are left, a suppressed record losing all.
     Records in classes of at least k are published at these levels; the others go into the next round, until all are
-    published, fewer than k are left, or every one of them would be suppressed.
+    published, fewer than k are left, or every one of them would be suppressed. `*` for all records of the table is a class.
 
     Parameters
     ----------
@@ -87,7 +87,10 @@ def local_recoding(
         with errors_of("local-recoding", shared="full-domain"):
             done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = done.lattice.published(done.best.node, k)
-        small |= cells.suppressed_rows()
+        hidden = small | cells.suppressed_rows()
+        if counts or small.any() or not hidden.all():
+            # `*` for all records is a class; for some of them it looks like the rows that are left
+            small = hidden
         optimal &= done.bound >= done.best.loss
         facts = facts or {"levels": done.facts()["levels"]}
         if small.all():

@@ -38,6 +38,7 @@ __all__ = [
     "refuse_large_partitions",
     "refuse_many_values",
     "settings_of",
+    "spare_records",
     "why_not",
 ]
 
@@ -231,6 +232,18 @@ def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
     return partitions.cut_classes(whole, (), size, k)
 
 
+def spare_records(flow: Flow, records: Records) -> int:
+    """Return how many records a run of a flow may suppress without a class of their own: fewer than k, 0 if it suppresses nobody."""
+    narrow = bool(partitions.bounded(records) or partitions.limited(records))
+    steps = [run.anonymize for run in flow.runs]
+    return max(
+        step.k - 1
+        if step.method.hides or step.method.is_diverse(step.options) or (narrow and step.boundaries)
+        else 0
+        for step in steps
+    )
+
+
 def refuse_early(flow: Flow, table: Table) -> tuple[Targets, np.ndarray] | None:
     """Refuse a diversity that not even the whole table has, and invalid weights, before any work.
 
@@ -255,7 +268,11 @@ def refuse_early(flow: Flow, table: Table) -> tuple[Targets, np.ndarray] | None:
     if more is None:
         return None
     column = sensitive_column(more.column, table.sensitive, table.other_columns)
-    targets, values = targets_of(table, [{"criterion": more.criterion, "column": column, **more.needed}])
+    targets, values = targets_of(
+        table,
+        [{"criterion": more.criterion, "column": column, **more.needed}],
+        spare_records(flow, table.records),
+    )
     refuse_many_values(flow, column, targets.size)
     return targets, values
 

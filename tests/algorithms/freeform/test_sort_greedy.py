@@ -18,6 +18,7 @@ from anonflow.algorithms.freeform.sort_greedy import sort_greedy_matches, unusua
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.freeform.sort_greedy import sorted_assignment, sorted_assignment_jit
+from anonflow.kernels.state import on_grid
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import adult
@@ -101,6 +102,21 @@ def test_unusual_weights_follow_their_definition(n: int, seed: int) -> None:
             row = [c for c in costs[i] if c < np.inf]
             column = [c for c in costs[:, j] if c < np.inf]
             assert weights[i, j] == pytest.approx(costs[i, j] - np.mean(row) - np.mean(column), abs=1e-9)
+
+
+@given(st.integers(2, 40), st.integers(0, 10_000), st.sampled_from([3, 7, 60_060]))
+def test_unusual_weights_have_the_order_of_exact_arithmetic(n: int, seed: int, parts: int) -> None:
+    rng = np.random.default_rng(seed)
+    whole = rng.integers(0, 4, (n, n))
+    costs = whole * float(on_grid(1 / parts))
+    there = np.ones((n, n), bool)
+    there[np.arange(n), rng.permutation(n)] = False
+    costs[~there] = np.inf
+    whole[~there] = 0
+    exact = ((n - 1) * whole - whole.sum(axis=1)[:, None] - whole.sum(axis=0)[None, :])[there]
+    assert np.array_equal(
+        np.unique(exact, return_inverse=True)[1], np.unique(unusual(costs)[there], return_inverse=True)[1]
+    )
 
 
 @pytest.mark.slow

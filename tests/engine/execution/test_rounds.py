@@ -21,7 +21,7 @@ def test_rounds_are_told_and_change_nothing(tmp_path: Path) -> None:
     assert engine.run(path, seed=SEED, on_event=events.append).ok
     rounds = [event for event in events if isinstance(event, RoundDone)]
     assert {event.partition for event in rounds} == {0, 1}
-    assert all(event.done <= event.of == 4 for event in rounds)
+    assert all(event.done <= event.of == 8 for event in rounds)
     for partition in (0, 1):
         losses = [event.loss for event in rounds if event.partition == partition]
         assert losses == sorted(losses, reverse=True)
