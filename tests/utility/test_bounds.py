@@ -270,7 +270,7 @@ def test_flows_and_the_shell_say_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     table = report.results[0].anonymization
     assert table is not None
     assert table.lower_bound("gcp") == row["lower-bound"]
-    below = said_below(capsys, "run", flow, "--fresh")
+    below = said_below(capsys, "run", flow, "--again")
     assert below == [int(row["lower-bound"] * 1e4) / 1e4]
     below = said_below(
         capsys, "compare", tmp_path / "people.csv", "--schema", flow, "--k", "3,5", "--bounds",
