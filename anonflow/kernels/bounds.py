@@ -71,7 +71,7 @@ def nearest(
     return size
 
 
-nearest_jit = jit(nearest)
+nearest_jit = jit(nearest, borrows=True)
 
 
 def kth_costs(
@@ -125,7 +125,7 @@ def is_free(plan: Plan, A: State, i: int, B: State, j: int) -> bool:
     return free
 
 
-is_free_jit = jit(is_free)
+is_free_jit = jit(is_free, borrows=True)
 
 
 def cover_bounds(

@@ -44,7 +44,7 @@ def cover(A: State, i: int, B: State, j: int) -> bool:
     return bool(left == _NONE)
 
 
-cover_jit = jit(cover)
+cover_jit = jit(cover, borrows=True)
 
 
 def covering(A: State, i: int, B: State, out: np.ndarray) -> int:
@@ -77,7 +77,7 @@ def covering(A: State, i: int, B: State, out: np.ndarray) -> int:
     return count
 
 
-covering_jit = jit(covering)
+covering_jit = jit(covering, borrows=True)
 
 
 def covered(A: State, B: State, j: int, out: np.ndarray) -> int:
@@ -110,7 +110,7 @@ def covered(A: State, B: State, j: int, out: np.ndarray) -> int:
     return count
 
 
-covered_jit = jit(covered)
+covered_jit = jit(covered, borrows=True)
 
 
 def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, costs: np.ndarray) -> None:
@@ -300,7 +300,7 @@ def within(
             out[i, s] = i
 
 
-within_jit = jit(within)
+within_jit = jit(within, borrows=True)
 
 
 def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> int:
@@ -431,7 +431,7 @@ def best_choice(
     return depth, best
 
 
-best_choice_jit = jit(best_choice)
+best_choice_jit = jit(best_choice, borrows=True)
 
 
 def switch(

@@ -85,7 +85,7 @@ def renew(plan: Plan, B: State) -> None:
         B.cost[j] = base + rest
 
 
-renew_jit = jit(renew)
+renew_jit = jit(renew, borrows=True)
 
 
 def join_cost(plan: Plan, A: State, i: Index, B: State, j: Index) -> float:
@@ -122,7 +122,7 @@ def join_cost(plan: Plan, A: State, i: Index, B: State, j: Index) -> float:
     return total
 
 
-join_cost_jit = jit(join_cost)
+join_cost_jit = jit(join_cost, borrows=True)
 
 
 def join_pairs(plan: Plan, A: State, ia: np.ndarray, B: State, ib: np.ndarray, out: np.ndarray) -> None:
@@ -140,7 +140,7 @@ def join_pairs(plan: Plan, A: State, ia: np.ndarray, B: State, ib: np.ndarray, o
         out[e] = join_cost(plan, A, ia[e], B, ib[e])
 
 
-join_pairs_jit = jit(join_pairs)
+join_pairs_jit = jit(join_pairs, borrows=True)
 
 
 def widen(plan: Plan, B: State, j: Index, A: State, i: Index) -> None:
@@ -189,7 +189,7 @@ def widen(plan: Plan, B: State, j: Index, A: State, i: Index) -> None:
     B.cost[j] = base + rest
 
 
-widen_jit = jit(widen)
+widen_jit = jit(widen, borrows=True)
 
 
 def move(B: State, to: Index, at: Index, C: State) -> None:
@@ -208,7 +208,7 @@ def move(B: State, to: Index, at: Index, C: State) -> None:
     B.cost[to] = C.cost[at]
 
 
-move_jit = jit(move)
+move_jit = jit(move, borrows=True)
 
 
 def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled: bool = True) -> State:

@@ -33,7 +33,7 @@ def _root(parent: np.ndarray, i: Index) -> Index:
     return i
 
 
-_root_jit = jit(_root)
+_root_jit = jit(_root, borrows=True)
 
 
 def _join(parent: np.ndarray, a: Index, b: Index) -> bool:
@@ -49,7 +49,7 @@ def _join(parent: np.ndarray, a: Index, b: Index) -> bool:
     return True
 
 
-_join_jit = jit(_join)
+_join_jit = jit(_join, borrows=True)
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

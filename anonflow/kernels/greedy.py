@@ -47,7 +47,7 @@ def least(out: np.ndarray, ids: np.ndarray, m: int) -> int:
     return at
 
 
-least_jit = jit(least, fastmath=NO_NANS)
+least_jit = jit(least, fastmath=NO_NANS, borrows=True)
 
 
 def is_assigned(assigned: np.ndarray, i: int, j: int, level: int) -> bool:
@@ -58,7 +58,7 @@ def is_assigned(assigned: np.ndarray, i: int, j: int, level: int) -> bool:
     return result
 
 
-is_assigned_jit = jit(is_assigned)
+is_assigned_jit = jit(is_assigned, borrows=True)
 
 
 def augment(
@@ -121,7 +121,7 @@ def augment(
     return -1
 
 
-augment_jit = jit(augment)
+augment_jit = jit(augment, borrows=True)
 
 
 def greedy_rounds(

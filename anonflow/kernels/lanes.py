@@ -41,7 +41,7 @@ def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> np.int64:
     return np.int64(-1)
 
 
-below_jit = jit(below)
+below_jit = jit(below, borrows=True)
 
 
 def pair_up(items: np.ndarray, start: int, d: int, lanes: np.ndarray, cursor: np.ndarray) -> bool:
@@ -88,7 +88,7 @@ def pair_up(items: np.ndarray, start: int, d: int, lanes: np.ndarray, cursor: np
     return True
 
 
-pair_up_jit = jit(pair_up)
+pair_up_jit = jit(pair_up, borrows=True)
 
 
 def permute_batch(

@@ -20,7 +20,7 @@ def same_cells(cells: np.ndarray, at: np.ndarray, codes: np.ndarray, t: int, u: 
     return same
 
 
-same_cells_jit = jit(same_cells)
+same_cells_jit = jit(same_cells, borrows=True)
 
 
 def count_groups(
@@ -148,4 +148,4 @@ def small_groups(
     return small, more
 
 
-small_groups_jit = jit(small_groups)
+small_groups_jit = jit(small_groups, borrows=True)

@@ -148,4 +148,4 @@ def least(values: np.ndarray, begin: int, key: np.ndarray, place: np.ndarray) ->
             place[at] = j
 
 
-least_jit = jit(least)
+least_jit = jit(least, borrows=True)

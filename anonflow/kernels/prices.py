@@ -51,7 +51,7 @@ def bit_cost(unit: float, mass: float, mlog: float) -> float:
     return (unit * bits + _ROUNDER) - _ROUNDER
 
 
-bit_cost_jit = jit(bit_cost)
+bit_cost_jit = jit(bit_cost, borrows=True)
 
 
 def node_of(plan: Plan, t: int, lo: float, hi: float) -> int:
@@ -62,7 +62,7 @@ def node_of(plan: Plan, t: int, lo: float, hi: float) -> int:
     return node
 
 
-node_of_jit = jit(node_of)
+node_of_jit = jit(node_of, borrows=True)
 
 
 def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
@@ -83,7 +83,7 @@ def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
     return hi - lo  # LINEAR, OPTIONAL
 
 
-run_cost_jit = jit(run_cost)
+run_cost_jit = jit(run_cost, borrows=True)
 
 
 def set_cost(plan: Plan, t: int, count: int, mass: float, mlog: float) -> float:
@@ -96,7 +96,7 @@ def set_cost(plan: Plan, t: int, count: int, mass: float, mlog: float) -> float:
     return bit_cost(plan.set_unit[t], mass, mlog)
 
 
-set_cost_jit = jit(set_cost)
+set_cost_jit = jit(set_cost, borrows=True)
 
 
 def lowest(word: int) -> int:
@@ -104,4 +104,4 @@ def lowest(word: int) -> int:
     return popcount((word & (~word + _ONE)) - _ONE)
 
 
-lowest_jit = jit(lowest)
+lowest_jit = jit(lowest, borrows=True)

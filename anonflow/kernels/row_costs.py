@@ -39,7 +39,7 @@ def add_linear(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Ind
     return done
 
 
-add_linear_jit = jit(add_linear)
+add_linear_jit = jit(add_linear, borrows=True)
 
 
 def add_nodes(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> int:
@@ -71,7 +71,7 @@ def add_nodes(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Inde
     return done
 
 
-add_nodes_jit = jit(add_nodes)
+add_nodes_jit = jit(add_nodes, borrows=True)
 
 
 def add_singles(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> int:
@@ -91,7 +91,7 @@ def add_singles(plan: Plan, A: State, i: Index, B: State, start: Index, stop: In
     return done
 
 
-add_singles_jit = jit(add_singles)
+add_singles_jit = jit(add_singles, borrows=True)
 
 
 def add_rest(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> None:
@@ -137,35 +137,27 @@ def add_rest(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index
                     for j in range(begin, end):
                         out[j] += unit * popcount(word & ~B.bits[w, j])
         elif form == STEP:
-            total = B.count[t, start:stop].copy()
-            for w in range(plan.word_at[t], plan.word_at[t + 1]):
-                word = A.bits[w, i]
-                if word != _NONE:
-                    for j in range(begin, end):
-                        total[j - begin] += popcount(word & ~B.bits[w, j])
             least = plan.set_least[t]
             for j in range(begin, end):
-                out[j] += unit if total[j - begin] >= least else 0.0
+                total = B.count[t, j]
+                for w in range(plan.word_at[t], plan.word_at[t + 1]):
+                    total += popcount(A.bits[w, i] & ~B.bits[w, j])
+                out[j] += unit if total >= least else 0.0
         elif form == ENTROPY:
-            mass = B.mass[t, start:stop].copy()
-            mlog = B.mlog[t, start:stop].copy()
-            for w in range(plan.word_at[t], plan.word_at[t + 1]):
-                word = A.bits[w, i]
-                while word != _NONE:
-                    at = plan.set_at[t] + 64 * (w - plan.word_at[t]) + lowest(word)
-                    mask = word & (~word + _ONE)
-                    word = word & (word - _ONE)
-                    more = plan.mass[at]
-                    more_log = plan.mlog[at]
-                    for j in range(begin, end):
-                        fresh = B.bits[w, j] & mask == _NONE
-                        mass[j - begin] += more if fresh else 0.0
-                        mlog[j - begin] += more_log if fresh else 0.0
             for j in range(begin, end):
-                out[j] += bit_cost(unit, mass[j - begin], mlog[j - begin])
+                mass = B.mass[t, j]
+                mlog = B.mlog[t, j]
+                for w in range(plan.word_at[t], plan.word_at[t + 1]):
+                    word = A.bits[w, i] & ~B.bits[w, j]
+                    while word != _NONE:
+                        at = plan.set_at[t] + 64 * (w - plan.word_at[t]) + lowest(word)
+                        word = word & (word - _ONE)
+                        mass += plan.mass[at]
+                        mlog += plan.mlog[at]
+                out[j] += bit_cost(unit, mass, mlog)
 
 
-add_rest_jit = jit(add_rest)
+add_rest_jit = jit(add_rest, borrows=True)
 
 
 def join_row(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> None:
@@ -197,7 +189,7 @@ def join_row(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index
         at = end
 
 
-join_row_jit = jit(join_row)
+join_row_jit = jit(join_row, borrows=True)
 
 
 def increase_row(
@@ -222,4 +214,4 @@ def increase_row(
         at = end
 
 
-increase_row_jit = jit(increase_row)
+increase_row_jit = jit(increase_row, borrows=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +18,7 @@ from numba.core import types
 
 from anonflow.kernels import jit as module
 from anonflow.kernels.jit import NO_NANS, jit, method_clock
+from tests import ROOT
 
 
 def doubled(number: int) -> int:
@@ -111,7 +114,9 @@ def test_compiling_is_no_time_of_a_method(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_child_process_has_a_clock_that_goes() -> None:
     """Though a thread of its parent, which it does not have, compiles."""
     code = """
+import ast
 import os
+import re
 from types import SimpleNamespace
 from anonflow.kernels import jit
 
@@ -130,3 +135,48 @@ def child():
 jit._clock.stopped(child)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+MAKES_ARRAYS = re.compile(
+    r"np\.(empty|zeros|full|ones|arange|argsort|sort|concatenate|unique)|\.(copy|astype|any|sum)\(|heappu|heappo|-> (tuple\[)?np\.ndarray"
+)
+
+
+def test_kernels_that_make_no_array_borrow_those_of_their_arguments() -> None:
+    """A kernel counts references only where it, or one that it calls, makes an array."""
+    sources, marked, calls = {}, set(), {}
+    for path in (ROOT / "anonflow" / "kernels").rglob("*.py"):
+        if path.stem == "jit":
+            continue
+        text = path.read_text(encoding="utf-8")
+        functions = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+        for name, borrows in re.findall(r"_jit = jit\((\w+)(?:, fastmath=NO_NANS)?(, borrows=True)?\)", text):
+            kernel = (path.stem, name)
+            sources[kernel] = ast.unparse(functions[name])
+            calls[kernel] = {
+                node.func.id
+                for node in ast.walk(functions[name])
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            }
+            if borrows:
+                marked.add(kernel)
+    making = {kernel for kernel, source in sources.items() if MAKES_ARRAYS.search(source)}
+    while more := {
+        kernel for kernel in sources.keys() - making if any(name in calls[kernel] for _, name in making)
+    }:
+        making |= more
+    assert len(marked) > 90
+    assert sources.keys() - making == marked
+
+
+def widened(number: int, values: np.ndarray) -> float:
+    return values[number] + values[0]
+
+
+def test_what_borrows_counts_no_references() -> None:
+    counting, borrowing = jit(widened), jit(widened, borrows=True)
+    for kernel in (counting, borrowing):
+        kernel._cache.disable()
+        assert kernel(1, np.array([1.0, 2.0])) == 3.0
+    (signature,) = borrowing.signatures
+    assert "NRT_incref" not in borrowing.inspect_llvm(signature)

@@ -38,7 +38,7 @@ def distance(kind: int, joint: float, cost: float, other: float, size: int, rest
     return joint / (cost + other + 0.1)
 
 
-distance_jit = jit(distance)
+distance_jit = jit(distance, borrows=True)
 
 
 def nearest(
@@ -52,7 +52,7 @@ def nearest(
     return least(row, ids, m)
 
 
-nearest_jit = jit(nearest)
+nearest_jit = jit(nearest, borrows=True)
 
 
 def drop_cluster(
@@ -75,7 +75,7 @@ def drop_cluster(
     drop(work, ids, at, m)
 
 
-drop_cluster_jit = jit(drop_cluster)
+drop_cluster_jit = jit(drop_cluster, borrows=True)
 
 
 def worst_member(plan: Plan, origin: State, members: np.ndarray, size: int, room: State) -> int:
@@ -94,7 +94,7 @@ def worst_member(plan: Plan, origin: State, members: np.ndarray, size: int, room
     return best
 
 
-worst_member_jit = jit(worst_member)
+worst_member_jit = jit(worst_member, borrows=True)
 
 
 def agglomerate(

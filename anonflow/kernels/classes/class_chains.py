@@ -249,7 +249,7 @@ def find_chain(
     return 0, 0.0
 
 
-find_chain_jit = jit(find_chain)
+find_chain_jit = jit(find_chain, borrows=True)
 
 
 def wake(classes: Classes, work: ClassChainScratch, c: int) -> None:
@@ -262,7 +262,7 @@ def wake(classes: Classes, work: ClassChainScratch, c: int) -> None:
             work.counters[1] += 1
 
 
-wake_jit = jit(wake)
+wake_jit = jit(wake, borrows=True)
 
 
 def note(classes: Classes, work: ClassChainScratch, kick: int, c: int) -> None:
@@ -278,7 +278,7 @@ def note(classes: Classes, work: ClassChainScratch, kick: int, c: int) -> None:
     work.counters[3] += 1
 
 
-note_jit = jit(note)
+note_jit = jit(note, borrows=True)
 
 
 def undo(plan: Plan, origin: State, classes: Classes, work: ClassChainScratch) -> None:
@@ -293,7 +293,7 @@ def undo(plan: Plan, origin: State, classes: Classes, work: ClassChainScratch) -
             renew_class(plan, origin, classes, c)
 
 
-undo_jit = jit(undo)
+undo_jit = jit(undo, borrows=True)
 
 
 def run_chains(
@@ -448,7 +448,7 @@ def grow_again(
     return after
 
 
-grow_again_jit = jit(grow_again)
+grow_again_jit = jit(grow_again, borrows=True)
 
 
 def choose_unit(
@@ -477,7 +477,7 @@ def choose_unit(
     return parts
 
 
-choose_unit_jit = jit(choose_unit)
+choose_unit_jit = jit(choose_unit, borrows=True)
 
 
 def improve_classes(

@@ -95,7 +95,7 @@ def put(classes: Classes, i: int, place: int) -> None:
     classes.slot[i] = place % room
 
 
-put_jit = jit(put)
+put_jit = jit(put, borrows=True)
 
 
 # A class and its rests are renewed column of the table by column: several times as fast as one `widen` per record,
@@ -169,7 +169,7 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
                 rest.cost[start + s] += cost
 
 
-renew_runs_jit = jit(renew_runs)
+renew_runs_jit = jit(renew_runs, borrows=True)
 
 
 def renew_words(plan: Plan, origin: State, classes: Classes, c: int) -> None:
@@ -192,7 +192,7 @@ def renew_words(plan: Plan, origin: State, classes: Classes, c: int) -> None:
         rest.bits[w, start] = word
 
 
-renew_words_jit = jit(renew_words)
+renew_words_jit = jit(renew_words, borrows=True)
 
 
 def renew_sets(plan: Plan, B: State, start: int, stop: int) -> None:
@@ -233,7 +233,7 @@ def renew_sets(plan: Plan, B: State, start: int, stop: int) -> None:
         B.cost[j] += B.base[j]
 
 
-renew_sets_jit = jit(renew_sets)
+renew_sets_jit = jit(renew_sets, borrows=True)
 
 
 def renew_class(plan: Plan, origin: State, classes: Classes, c: int) -> None:
@@ -263,4 +263,4 @@ def renew_class(plan: Plan, origin: State, classes: Classes, c: int) -> None:
     classes.most[c] = most
 
 
-renew_class_jit = jit(renew_class)
+renew_class_jit = jit(renew_class, borrows=True)

@@ -19,7 +19,7 @@ def drop(work: State, ids: np.ndarray, at: int, m: int) -> None:
         ids[at] = ids[m - 1]
 
 
-drop_jit = jit(drop)
+drop_jit = jit(drop, borrows=True)
 
 
 def k_member_clusters(

@@ -17,7 +17,7 @@ def root_of(above: np.ndarray, i: int) -> int:
     return i
 
 
-root_of_jit = jit(root_of)
+root_of_jit = jit(root_of, borrows=True)
 
 
 def grow(near: np.ndarray, k: int, to: np.ndarray) -> None:
@@ -71,7 +71,7 @@ def link(first: np.ndarray, after: np.ndarray, ends: np.ndarray, edge: int, u: i
     first[v] = 2 * edge + 1
 
 
-link_jit = jit(link)
+link_jit = jit(link, borrows=True)
 
 
 def unlink(first: np.ndarray, after: np.ndarray, ends: np.ndarray, u: int, v: int) -> None:
@@ -87,7 +87,7 @@ def unlink(first: np.ndarray, after: np.ndarray, ends: np.ndarray, u: int, v: in
         after[before] = after[half]
 
 
-unlink_jit = jit(unlink)
+unlink_jit = jit(unlink, borrows=True)
 
 
 def rehang(first: np.ndarray, after: np.ndarray, ends: np.ndarray, u: int, copy: int, v: int) -> None:
@@ -104,7 +104,7 @@ def rehang(first: np.ndarray, after: np.ndarray, ends: np.ndarray, u: int, copy:
     ends[half] = copy
 
 
-rehang_jit = jit(rehang)
+rehang_jit = jit(rehang, borrows=True)
 
 
 def split(to: np.ndarray, k: int, labels: np.ndarray) -> int:

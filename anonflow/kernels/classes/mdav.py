@@ -32,7 +32,7 @@ def _distances(
         out[place] = total
 
 
-_distances_jit = jit(_distances)
+_distances_jit = jit(_distances, borrows=True)
 
 
 def _average(
@@ -63,7 +63,7 @@ def _average(
             seen[codes[left[place], a]] = 0
 
 
-_average_jit = jit(_average)
+_average_jit = jit(_average, borrows=True)
 
 
 def _furthest(away: np.ndarray, many: int) -> int:
@@ -75,7 +75,7 @@ def _furthest(away: np.ndarray, many: int) -> int:
     return best
 
 
-_furthest_jit = jit(_furthest)
+_furthest_jit = jit(_furthest, borrows=True)
 
 
 def _leave(
@@ -108,7 +108,7 @@ def _leave(
     return kept
 
 
-_leave_jit = jit(_leave)
+_leave_jit = jit(_leave, borrows=True)
 
 
 def mdav_clusters(

@@ -60,7 +60,7 @@ def common_node(cuts: CutRules, a: int, lo: Index, hi: Index) -> int:
     return node
 
 
-common_node_jit = jit(common_node)
+common_node_jit = jit(common_node, borrows=True)
 
 
 def spread(
@@ -124,7 +124,7 @@ def spread(
     return cuts.weight[a] * (distinct - 1) / (cuts.size[a] - 1)
 
 
-spread_jit = jit(spread)
+spread_jit = jit(spread, borrows=True)
 
 
 def tally(
@@ -219,7 +219,7 @@ def cut_numeric(
     return 2
 
 
-cut_numeric_jit = jit(cut_numeric)
+cut_numeric_jit = jit(cut_numeric, borrows=True)
 
 
 def cut_set(
@@ -270,7 +270,7 @@ def cut_set(
     return 2 if left >= k and right >= k else 0
 
 
-cut_set_jit = jit(cut_set)
+cut_set_jit = jit(cut_set, borrows=True)
 
 
 def cut_hierarchy(
@@ -314,7 +314,7 @@ def cut_hierarchy(
     return parts if parts > 1 else 0
 
 
-cut_hierarchy_jit = jit(cut_hierarchy)
+cut_hierarchy_jit = jit(cut_hierarchy, borrows=True)
 
 
 def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, labels: np.ndarray) -> int:

@@ -39,7 +39,7 @@ def increase_matrix(
             row[assigned[i, d]] = np.inf
 
 
-increase_matrix_jit = jit(increase_matrix)
+increase_matrix_jit = jit(increase_matrix, borrows=True)
 
 
 def take_assignment(
@@ -65,4 +65,4 @@ def take_assignment(
         widen(plan, B, j, origin, i)
 
 
-take_assignment_jit = jit(take_assignment)
+take_assignment_jit = jit(take_assignment, borrows=True)

@@ -125,7 +125,7 @@ def holds(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> bool:
     return held
 
 
-holds_jit = jit(holds)
+holds_jit = jit(holds, borrows=True)
 
 
 def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: ChainScratch) -> int:
@@ -219,7 +219,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
     return 0
 
 
-chain_jit = jit(chain)
+chain_jit = jit(chain, borrows=True)
 
 
 def hand_on(rows: SlotRows, search: Search, work: ChainScratch, length: int, mutual: bool) -> None:
@@ -245,7 +245,7 @@ def hand_on(rows: SlotRows, search: Search, work: ChainScratch, length: int, mut
         renew_rows(rows, search.matches, work.record[e], work.words)
 
 
-hand_on_jit = jit(hand_on)
+hand_on_jit = jit(hand_on, borrows=True)
 
 
 def note(search: Search, work: ChainScratch, length: int, journal: np.ndarray, entries: int) -> int:
@@ -260,7 +260,7 @@ def note(search: Search, work: ChainScratch, length: int, journal: np.ndarray, e
     return entries + length
 
 
-note_jit = jit(note)
+note_jit = jit(note, borrows=True)
 
 
 def take_back(rows: SlotRows, search: Search, work: ChainScratch, journal: np.ndarray, entries: int) -> None:
@@ -280,4 +280,4 @@ def take_back(rows: SlotRows, search: Search, work: ChainScratch, journal: np.nd
             renew_rows(rows, search.matches, j, work.words)
 
 
-take_back_jit = jit(take_back)
+take_back_jit = jit(take_back, borrows=True)

@@ -377,7 +377,7 @@ def simple_cycle(
             return 0, labels, cut
 
 
-simple_cycle_jit = jit(simple_cycle)
+simple_cycle_jit = jit(simple_cycle, borrows=True)
 
 
 def cancel_simple_cycles(

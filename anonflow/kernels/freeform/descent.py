@@ -117,7 +117,7 @@ def descend(
     return change
 
 
-descend_jit = jit(descend)
+descend_jit = jit(descend, borrows=True)
 
 
 def kick(
@@ -194,7 +194,7 @@ def kick(
     return length, price
 
 
-kick_jit = jit(kick)
+kick_jit = jit(kick, borrows=True)
 
 
 def block_chains(

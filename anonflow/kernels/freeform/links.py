@@ -35,7 +35,7 @@ def linked(near: np.ndarray, start: int, stop: int, i: int, j: int) -> bool:
     return present
 
 
-linked_jit = jit(linked)
+linked_jit = jit(linked, borrows=True)
 
 
 def link(near: np.ndarray, size: np.ndarray, i: int, j: int) -> None:
@@ -46,7 +46,7 @@ def link(near: np.ndarray, size: np.ndarray, i: int, j: int) -> None:
     size[j] += 1
 
 
-link_jit = jit(link)
+link_jit = jit(link, borrows=True)
 
 
 def relink(near: np.ndarray, level: int, i: int, old: int, new: int) -> None:
@@ -57,7 +57,7 @@ def relink(near: np.ndarray, level: int, i: int, old: int, new: int) -> None:
             return
 
 
-relink_jit = jit(relink)
+relink_jit = jit(relink, borrows=True)
 
 
 def link_cost(plan: Plan, origin: State, B: State, i: int, j: int) -> float:
@@ -65,7 +65,7 @@ def link_cost(plan: Plan, origin: State, B: State, i: int, j: int) -> float:
     return join_cost(plan, origin, i, B, j) - B.cost[j] + join_cost(plan, origin, j, B, i) - B.cost[i]
 
 
-link_cost_jit = jit(link_cost)
+link_cost_jit = jit(link_cost, borrows=True)
 
 
 def complete_links(

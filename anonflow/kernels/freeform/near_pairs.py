@@ -62,4 +62,4 @@ def enter_pairs(
                     break
 
 
-enter_pairs_jit = jit(enter_pairs)
+enter_pairs_jit = jit(enter_pairs, borrows=True)

@@ -47,7 +47,7 @@ def cover(plan: Plan, origin: State, matches: np.ndarray, start: int, stop: int,
             widen(plan, out, j, origin, matches[j, d])
 
 
-cover_jit = jit(cover)
+cover_jit = jit(cover, borrows=True)
 
 
 def join_block(plan: Plan, A: State, B: State, out: np.ndarray) -> None:
@@ -112,7 +112,7 @@ def join_block(plan: Plan, A: State, B: State, out: np.ndarray) -> None:
                         row[b] += unit * popcount(mine & ~bits[b])
 
 
-join_block_jit = jit(join_block)
+join_block_jit = jit(join_block, borrows=True)
 
 
 def cover_rest(
@@ -167,7 +167,7 @@ def cover_rest(
             rest.base[b] += plan.set_unit[t] * count
 
 
-cover_rest_jit = jit(cover_rest)
+cover_rest_jit = jit(cover_rest, borrows=True)
 
 
 def is_plain(plan: Plan) -> bool:
@@ -180,7 +180,7 @@ def is_plain(plan: Plan) -> bool:
     return plain
 
 
-is_plain_jit = jit(is_plain)
+is_plain_jit = jit(is_plain, borrows=True)
 
 
 def slot_costs(

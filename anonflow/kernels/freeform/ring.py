@@ -45,4 +45,4 @@ def nearest_rings(plan: Plan, origin: State, order: np.ndarray, starts: np.ndarr
             order[at + 1] = chosen
 
 
-nearest_rings_jit = jit(nearest_rings)
+nearest_rings_jit = jit(nearest_rings, borrows=True)

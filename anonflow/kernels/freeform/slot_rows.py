@@ -240,7 +240,7 @@ def run_price(rows: SlotRows, t: int, lo: float, hi: float) -> float:
     return bit_cost(rows.unit[t], rows.mass[stop] - rows.mass[start], rows.mlog[stop] - rows.mlog[start])
 
 
-run_price_jit = jit(run_price)
+run_price_jit = jit(run_price, borrows=True)
 
 
 def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.ndarray) -> None:
@@ -316,7 +316,7 @@ def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.nd
                     out[c] -= cost
 
 
-rises_jit = jit(rises)
+rises_jit = jit(rises, borrows=True)
 
 
 def rises_of(rows: SlotRows, x: int | np.int64, places: np.ndarray, m: int, out: np.ndarray) -> None:
@@ -378,7 +378,7 @@ def rises_of(rows: SlotRows, x: int | np.int64, places: np.ndarray, m: int, out:
                     out[c] -= bit_cost(rows.set_unit[e], rows.num[q], rows.num[q + 1])
 
 
-rises_of_jit = jit(rises_of)
+rises_of_jit = jit(rises_of, borrows=True)
 
 
 def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) -> None:
@@ -503,7 +503,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
         drop[s] = drop[0] - drop[s]
 
 
-renew_rows_jit = jit(renew_rows)
+renew_rows_jit = jit(renew_rows, borrows=True)
 
 
 def renew_span(rows: SlotRows, matches: np.ndarray, start: int, stop: int) -> None:

@@ -45,4 +45,4 @@ def set_costs(plan: Plan, origin: State, members: np.ndarray, partial: State, ou
         out[c] = partial.cost[k - 1]
 
 
-set_costs_jit = jit(set_costs)
+set_costs_jit = jit(set_costs, borrows=True)

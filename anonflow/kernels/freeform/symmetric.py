@@ -134,7 +134,7 @@ def sorted_links(
             link(near, size, i, j)
 
 
-sorted_links_jit = jit(sorted_links)
+sorted_links_jit = jit(sorted_links, borrows=True)
 
 
 def link_assignment(to: np.ndarray, near: np.ndarray, size: np.ndarray, level: int) -> None:
@@ -144,7 +144,7 @@ def link_assignment(to: np.ndarray, near: np.ndarray, size: np.ndarray, level: i
             link(near, size, i, to[i])
 
 
-link_assignment_jit = jit(link_assignment)
+link_assignment_jit = jit(link_assignment, borrows=True)
 
 
 def pair_cycles(to: np.ndarray, costs: np.ndarray, near: np.ndarray, size: np.ndarray, level: int) -> None:
@@ -308,4 +308,4 @@ def enter_links(plan: Plan, origin: State, state: State, near: np.ndarray, level
             widen(plan, state, j, origin, near[j, l])
 
 
-enter_links_jit = jit(enter_links)
+enter_links_jit = jit(enter_links, borrows=True)

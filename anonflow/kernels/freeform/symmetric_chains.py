@@ -35,7 +35,7 @@ def slot_of(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> int:
     return slot
 
 
-slot_of_jit = jit(slot_of)
+slot_of_jit = jit(slot_of, borrows=True)
 
 
 def stands(work: ChainScratch, length: int, i: int | np.int64) -> bool:
@@ -46,7 +46,7 @@ def stands(work: ChainScratch, length: int, i: int | np.int64) -> bool:
     return present
 
 
-stands_jit = jit(stands)
+stands_jit = jit(stands, borrows=True)
 
 
 def rise(rows: SlotRows, place: int | np.int64, i: int | np.int64, work: ChainScratch) -> float:
@@ -56,7 +56,7 @@ def rise(rows: SlotRows, place: int | np.int64, i: int | np.int64, work: ChainSc
     return work.back[0]
 
 
-rise_jit = jit(rise)
+rise_jit = jit(rise, borrows=True)
 
 
 def symmetric_chain(
@@ -154,4 +154,4 @@ def symmetric_chain(
     return 0
 
 
-symmetric_chain_jit = jit(symmetric_chain)
+symmetric_chain_jit = jit(symmetric_chain, borrows=True)

@@ -27,7 +27,7 @@ def enter(table: np.ndarray, i: int, b: Index) -> bool:
     return True
 
 
-enter_jit = jit(enter)
+enter_jit = jit(enter, borrows=True)
 
 
 def two_hops(

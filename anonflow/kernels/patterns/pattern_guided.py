@@ -20,7 +20,7 @@ def same_kept(codes: np.ndarray, t: int, u: int, kept: np.ndarray, width: int) -
     return same
 
 
-same_kept_jit = jit(same_kept)
+same_kept_jit = jit(same_kept, borrows=True)
 
 
 def place_rows(

@@ -31,7 +31,7 @@ def cheapest_open(
     return int(best)
 
 
-cheapest_open_jit = jit(cheapest_open)
+cheapest_open_jit = jit(cheapest_open, borrows=True)
 
 
 def fits(kind_at: np.ndarray, instance: np.ndarray, t: int, b: int) -> bool:
@@ -42,7 +42,7 @@ def fits(kind_at: np.ndarray, instance: np.ndarray, t: int, b: int) -> bool:
     return is_listed
 
 
-fits_jit = jit(fits)
+fits_jit = jit(fits, borrows=True)
 
 
 def move_rows(
