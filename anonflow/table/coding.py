@@ -29,7 +29,7 @@ from anonflow.table.text_columns import check_characters, value_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coded", "check_missing", "code_column", "column_values"]
+__all__ = ["Coded", "_check_missing", "code_column", "column_values"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
         If the boundary does not go with the hierarchy.
     """
     missing = missing_cells(cells)
-    check_missing(column, int(missing.sum()))
+    _check_missing(column, int(missing.sum()))
     coders: dict[str | None, Callable[[pd.Series, np.ndarray, Column, Path], Coded]] = {
         "numeric": _numeric,
         "categorical": _categorical,
@@ -161,7 +161,7 @@ def stand_in(column: Column, folder: Path) -> Domain | None:
     )
 
 
-def check_missing(column: Column, count: int) -> None:
+def _check_missing(column: Column, count: int) -> None:
     """Refuse missing values of a quasi-identifier whose rule refuses them.
 
     Parameters

@@ -30,13 +30,11 @@ __all__ = [
     "FlowPlan",
     "Order",
     "RunPlan",
-    "check_weights",
     "cuts_of",
     "first_of_each_method",
     "plan_flow",
     "refuse_early",
     "refuse_large_partitions",
-    "refuse_many_values",
     "settings_of",
     "spare_records",
     "why_not",
@@ -259,11 +257,11 @@ def refuse_early(flow: Flow, table: Table) -> tuple[Targets, np.ndarray] | None:
         With the largest feasible value.
     ParameterError
         If the column is none of the table's, or classes of k cannot hold all its values, as delta-disclosure wants; and as
-        :func:`check_weights`.
+        :func:`_check_weights`.
     DataError
-        As :func:`check_weights`.
+        As :func:`_check_weights`.
     """
-    check_weights(flow, None if table.weights is None else WeightSummary.of(table.weights))
+    _check_weights(flow, None if table.weights is None else WeightSummary.of(table.weights))
     more = flow.spec.steps.diversify
     if more is None:
         return None
@@ -273,7 +271,7 @@ def refuse_early(flow: Flow, table: Table) -> tuple[Targets, np.ndarray] | None:
         [{"criterion": more.criterion, "column": column, **more.needed}],
         spare_records(flow, table.records),
     )
-    refuse_many_values(flow, column, targets.size)
+    _refuse_many_values(flow, column, targets.size)
     return targets, values
 
 
@@ -309,7 +307,7 @@ def refuse_large_partitions(plan: FlowPlan, domains: Sequence[Domain], memory: i
         )
 
 
-def check_weights(flow: Flow, weights: WeightSummary | None) -> None:
+def _check_weights(flow: Flow, weights: WeightSummary | None) -> None:
     """Refuse weights that cannot be used, or that the flow's criteria do not accept.
 
     Parameters
@@ -332,7 +330,7 @@ def check_weights(flow: Flow, weights: WeightSummary | None) -> None:
             check_uniqueness(criterion.parameters.get("fraction"), weights)
 
 
-def refuse_many_values(flow: Flow, column: str, values: int) -> None:
+def _refuse_many_values(flow: Flow, column: str, values: int) -> None:
     """Refuse a diversity that classes of a flow's smallest k cannot have in a column with so many values.
 
     Raises

@@ -21,7 +21,7 @@ from anonflow.table.per_unit import capped_rows, one_row_per_unit
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame_of", "per_unit", "problems_name_the_file", "read", "seed_of_caps"]
+__all__ = ["frame_of", "per_unit", "problems_name_the_file", "read"]
 
 
 def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
@@ -106,13 +106,13 @@ def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     if wanted is None:
         return frame
     if wanted.cap is not None:
-        frame = capped_rows(frame, wanted.unit, wanted.cap, seed=seed_of_caps(seed))
+        frame = capped_rows(frame, wanted.unit, wanted.cap, seed=_seed_of_caps(seed))
     if wanted.recipes is None:
         return frame
     return one_row_per_unit(frame, wanted.unit, wanted.recipes, rows=wanted.rows)
 
 
-def seed_of_caps(seed: int) -> int:
+def _seed_of_caps(seed: int) -> int:
     """Return the seed of the rows that a cap leaves out, from the run's."""
     return derived_seed(seed, "capped rows")
 

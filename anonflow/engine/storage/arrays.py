@@ -123,8 +123,16 @@ def taken(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
     order = np.argsort(positions)
     for start in range(0, len(order), TOGETHER):
         some = order[start : start + TOGETHER]
-        rows[some] = mapped(str(array.filename))[positions[some]]
+        rows[some] = _mapped_anew(array)[positions[some]]
     return rows
+
+
+def _mapped_anew(array: np.memmap) -> np.ndarray:
+    """Return a mapped array without the pages that were looked at; as it is where its run has ended, and its file is gone."""
+    try:
+        return mapped(str(array.filename))
+    except FileNotFoundError:
+        return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +228,10 @@ class OrderedRows:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arrays = (self.order.codes, self.order.positions, self.order.values)
+        arrays = [self.order.codes, self.order.positions]
+        arrays += [] if self.order.values is None else [self.order.values]
         files = [str(array.filename) for array in arrays if isinstance(array, np.memmap)]
-        if len(files) >= 2:
+        if len(files) == len(arrays):
             return StoredRows, (tuple(files), self.start, self.stop)
         rows = self._taken()
         return TakenRows, (rows.positions, rows.codes, rows.values)

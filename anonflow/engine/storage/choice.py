@@ -53,7 +53,8 @@ def storage_of(session: Session) -> Storage:
         return InMemory(session)
     reasons = _reasons(session.flow)
     if reasons:
-        session.events.log(f"the results are held in memory: {'; '.join(reasons)}")
+        tell = session.events.log if session.flow.spec.table.source.pieces is not None else session.warn
+        tell(f"the results are held in memory: {'; '.join(reasons)}")
         return InMemory(session, rows)
     return OnDisk(session, rows)
 

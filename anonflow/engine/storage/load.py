@@ -74,7 +74,7 @@ def load(
     Notes
     -----
     A batch is held at a time; then a column while it is coded. Rows that a preparation step or a missing value leaves out
-    are never stored.
+    are never stored. The rows of people with several rows are held while they are combined.
     """
     if flow.table is not None:
         whole = held_table(flow.table.frame)
@@ -138,7 +138,7 @@ def _source(flow: Flow, fingerprint: Fingerprint, rows: int) -> tuple[pa.Schema,
             read = [field.name for field in chosen if not pa.types.is_null(field.type)]
             for file in parquet_files(path):
                 try:
-                    for batch in pq.ParquetFile(opener(file)).iter_batches(min(rows, 1 << 16), columns=read):
+                    for batch in pq.ParquetFile(opener(file)).iter_batches(rows, columns=read):
                         yield from _plain(with_fields(pa.Table.from_batches([batch]), chosen)).to_batches()
                 except (pa.ArrowException, OSError, UnicodeError) as error:
                     raise not_parquet(file, error) from None

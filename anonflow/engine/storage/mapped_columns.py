@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -47,7 +47,10 @@ class MappedColumns:
         return pa.table(columns) if columns else pa.table({})
 
     def frame(self, names: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return some columns, or all, as a frame: numbers and texts stay in the files, unless some numbers are missing.
+        """Return some columns, or all, as a frame.
+
+        Texts stay in the files, and numbers of which none is missing (texts before pandas 3 do not). Other cells are copied:
+        numbers with missing ones 8 bytes each; dates, decimals and truth values with missing ones as Python objects.
 
         Raises
         ------
@@ -86,7 +89,7 @@ class MappedColumns:
 
 
 def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> MappedColumns:
-    """Write record batches as columns, readable by the owner only; one batch is held at a time, and a bit for each cell.
+    """Write record batches as columns, readable by the owner only; one batch is held at a time.
 
     Parameters
     ----------
@@ -102,40 +105,29 @@ def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBat
         If they cannot be written.
     """
     fields = pa.schema([field.with_type(_stored_type(field.type)) for field in fields])
-    writers = [_ColumnFiles(f"{path}-{at}", field.type) for at, field in enumerate(fields)]
+    columns = [_ColumnFiles(f"{path}-{at}", field.type) for at, field in enumerate(fields)]
     rows = 0
-    try:
-        for batch in batches:
-            rows += batch.num_rows
-            for column, writer in zip(batch.columns, writers, strict=True):
-                writer.append(column)
-        for writer in writers:
-            writer.finish()
-    finally:
-        for writer in writers:
-            writer.close()
+    for batch in batches:
+        rows += batch.num_rows
+        for cells, column in zip(batch.columns, columns, strict=True):
+            column.append(cells)
+    for column in columns:
+        column.finish()
     return MappedColumns(path, fields, rows)
 
 
 class _ColumnFiles:
-    """A column while its cells are appended to its files."""
+    """A column while its cells are appended to its files, which are open only then: a table may have thousands of columns."""
 
     def __init__(self, file: str, kind: pa.DataType) -> None:
         self._file, self._kind = file, kind
-        self._streams: dict[str, BinaryIO] = {}
-        self._valid: list[np.ndarray] = []
-        self._truths: list[np.ndarray] = []
+        self._valid, self._truths = _Bits(f"{file}-valid"), _Bits(file)
+        self._missing = False
         self._size = 0
         if not pa.types.is_null(kind):
-            self._write("", np.zeros(0, np.uint8))
+            _append(file, np.zeros(0, np.uint8))
         if _is_text(kind):
-            self._write("-ends", np.zeros(1, np.int64))
-
-    def _write(self, ending: str, content: np.ndarray) -> None:
-        if ending not in self._streams:
-            descriptor = open_descriptor(f"{self._file}{ending}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            self._streams[ending] = os.fdopen(descriptor, "wb")
-        self._streams[ending].write(np.ascontiguousarray(content).data)
+            _append(f"{file}-ends", np.zeros(1, np.int64))
 
     def append(self, cells: pa.Array) -> None:
         kind = self._kind
@@ -143,29 +135,50 @@ class _ColumnFiles:
             return
         cells = cells.cast(kind)
         start, stop = cells.offset, cells.offset + len(cells)
+        self._missing |= cells.null_count > 0
         self._valid.append(np.asarray(cells.is_valid()))
         if pa.types.is_boolean(kind):
             self._truths.append(cells.fill_null(False).to_numpy(zero_copy_only=False))
         elif _is_text(kind):
             _, ends, texts = cells.buffers()
             ends = np.frombuffer(ends, np.int64)[start : stop + 1]
-            self._write("-ends", ends[1:] - ends[0] + self._size)
+            _append(f"{self._file}-ends", ends[1:] - ends[0] + self._size)
             if texts is not None:
-                self._write("", np.frombuffer(texts, np.uint8)[ends[0] : ends[-1]])
+                _append(self._file, np.frombuffer(texts, np.uint8)[ends[0] : ends[-1]])
             self._size += int(ends[-1] - ends[0])
         else:
             width = kind.bit_width // 8
-            self._write("", np.frombuffer(cells.buffers()[1], np.uint8)[start * width : stop * width])
+            _append(self._file, np.frombuffer(cells.buffers()[1], np.uint8)[start * width : stop * width])
 
     def finish(self) -> None:
-        if self._truths:
-            self._write("", np.packbits(np.concatenate(self._truths), bitorder="little"))
-        if not all(part.all() for part in self._valid):
-            self._write("-valid", np.packbits(np.concatenate(self._valid), bitorder="little"))
+        self._truths.finish()
+        self._valid.finish()
+        if not self._missing:
+            with suppress(FileNotFoundError):
+                os.unlink(f"{self._file}-valid")
 
-    def close(self) -> None:
-        for stream in self._streams.values():
-            stream.close()
+
+class _Bits:
+    """Bits that are appended to a file, eight to a byte; those that fill no byte yet wait."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._waiting = np.zeros(0, bool)
+
+    def append(self, bits: np.ndarray) -> None:
+        bits = np.concatenate([self._waiting, bits])
+        full = len(bits) - len(bits) % 8
+        _append(self._file, np.packbits(bits[:full], bitorder="little"))
+        self._waiting = bits[full:].copy()
+
+    def finish(self) -> None:
+        if len(self._waiting):
+            _append(self._file, np.packbits(self._waiting, bitorder="little"))
+
+
+def _append(file: str, content: np.ndarray) -> None:
+    with os.fdopen(open_descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "wb") as stream:
+        stream.write(np.ascontiguousarray(content).data)
 
 
 def _is_text(kind: pa.DataType) -> bool:

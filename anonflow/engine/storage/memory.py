@@ -117,9 +117,11 @@ class InMemory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None and self._session.resume_store is not None:
-            self._session.resume_store.stopped(self._session.seed)
-        self._spill.__exit__(kind, error, trace)
+        try:
+            if kind is not None and self._session.resume_store is not None:
+                self._session.resume_store.stopped(self._session.seed)
+        finally:
+            self._spill.__exit__(kind, error, trace)
 
     def load(self, executor: Executor) -> Table:
         """Read and code the table."""

@@ -32,7 +32,6 @@ __all__ = [
     "csv_batches",
     "csv_form",
     "exact_frame",
-    "has_wide",
     "is_csv",
     "must_fit",
     "not_parquet",
@@ -233,12 +232,12 @@ def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
     frame = table.to_pandas(split_blocks=split_blocks)
     for at, field in enumerate(table.schema):
         dtype = _WIDE.get(str(field.type))
-        if dtype is not None and frame.iloc[:, at].dtype.kind == "f" and has_wide(table.column(at)):
+        if dtype is not None and frame.iloc[:, at].dtype.kind == "f" and _has_wide(table.column(at)):
             frame.isetitem(at, pd.array(table.column(at).to_pylist(), dtype=dtype))
     return frame
 
 
-def has_wide(column: pa.ChunkedArray) -> bool:
+def _has_wide(column: pa.ChunkedArray) -> bool:
     """Return whether a column of whole numbers has some that floats cannot be trusted with."""
     import pyarrow.compute as pc
 

@@ -1,0 +1,135 @@
+"""Tables whose columns and codes are mapped: what is left of them when a run ends, and what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from anonflow import engine
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.owner.resume import ResumeStore
+from anonflow.engine.storage import mapped_columns
+from anonflow.engine.storage.mapped_columns import written_columns
+from anonflow.engine.storage.memory import InMemory
+from anonflow.errors import AnonflowError
+from tests.cases.flow_files import write_flow
+
+SEED = 0x1234567890ABCDEF1234567890ABCDEF
+
+
+def test_the_table_of_a_result_outlives_the_files_of_its_run(tmp_path: Path) -> None:
+    """Its results are held in memory, and its codes are mapped from files that the run deletes."""
+    flow = write_flow(
+        tmp_path,
+        source="{csv: people.csv, pieces: true}",
+        steps="  - measure: [k-marginals]\n",
+        publish="",
+    )
+    table = engine.run(flow, seed=SEED).results[0].anonymization.table
+    again = Flow.for_table(table, ["mondrian"], [3], partition_size=20)
+    assert engine.run(again, seed=SEED).ok
+
+
+def test_a_wide_table_needs_no_more_files_at_once_than_a_process_may_open(tmp_path: Path) -> None:
+    """Texts take two files a column, and three with blanks; a table may have 10,000 columns."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    texts = pa.array(["a", None, "b"])
+    batch = pa.record_batch([texts] * 300, names=[f"c{number}" for number in range(300)])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        columns = written_columns(str(tmp_path / "columns"), batch.schema, [batch, batch])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert columns.table(["c299"]).column(0).to_pylist() == ["a", None, "b"] * 2
+
+
+def test_columns_that_are_written_hold_at_most_a_bit_for_each_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte for each cell of all columns would be 10 GB of 100 million rows and 100 columns, also where nothing is missing."""
+    writers: list[Any] = []
+    start = mapped_columns._ColumnFiles.__init__
+
+    def noted(self: Any, file: str, kind: pa.DataType) -> None:
+        writers.append(self)
+        start(self, file, kind)
+
+    monkeypatch.setattr(mapped_columns._ColumnFiles, "__init__", noted)
+    batch = pa.record_batch(
+        [pa.array([1.0, None] * 2_000), pa.array([True, False] * 2_000)], names=["number", "truth"]
+    )
+    held = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for _ in range(10):
+            yield batch
+        for writer in writers:
+            arrays = [part for value in vars(writer).values() if isinstance(value, list) for part in value]
+            held.append(sum(part.nbytes for part in arrays))
+
+    written_columns(str(tmp_path / "columns"), batch.schema, batches())
+    numbers, truths = held
+    assert numbers <= 40_000 // 8 + 8 * 10
+    assert truths <= 2 * (40_000 // 8 + 8 * 10)  # the truth values, and which cells have one
+
+
+def test_files_of_a_run_go_also_if_its_results_cannot_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk stops the run, and is still full when its results are to be stored."""
+    flow = write_flow(
+        tmp_path,
+        source="{csv: people.csv, pieces: true}",
+        steps="  - measure: [k-marginals]\n",
+        publish="",
+    )
+
+    def full(self: ResumeStore, seed: int) -> None:
+        raise AnonflowError("no room")
+
+    def stopped(*arguments: object) -> None:
+        raise AnonflowError("no room")
+
+    monkeypatch.setattr(ResumeStore, "stopped", full)
+    monkeypatch.setattr(InMemory, "completed", stopped)
+    with pytest.raises(AnonflowError):
+        engine.run(flow, seed=SEED)
+    assert not list((tmp_path / "owner").rglob("pieces-*"))
+
+
+def both(folder: Path, cells: pa.Array, step: str) -> list[str]:
+    """The release of a flow with a preparation step, or its error, in memory and in pieces."""
+    count = len(cells)
+    table = pa.table({"age": [20 + row % 9 for row in range(count)], "x": cells})
+    pq.write_table(table, folder / "people.parquet", row_group_size=40)
+    results = []
+    for pieces in ("false", "30"):
+        place = folder / pieces
+        place.mkdir()
+        flow = write_flow(
+            place,
+            source=f"{{parquet: ../people.parquet, pieces: {pieces}}}",
+            columns=f"    age: {{role: quasi-identifier, kind: numeric}}\n    x: {{role: insensitive}}\n"
+            f"  prepare:\n    - {step}\n",
+            publish="{table: out/release.parquet}",
+        )
+        try:
+            engine.run(flow, seed=SEED)
+            results.append(str(pq.read_table(place / "out" / "release.parquet")))
+        except AnonflowError as error:
+            results.append(str(error))
+    return [result.replace(str(folder / "false"), "").replace(str(folder / "30"), "") for result in results]
+
+
+def test_a_step_over_small_whole_numbers_shows_no_cell(tmp_path: Path) -> None:
+    """pandas puts the cells into its message when 64 bits do not fit a column of 8."""
+    memory, pieces = both(
+        tmp_path, pa.array([row % 50 for row in range(120)], pa.int8()), "top-code: {column: x, at: 30}"
+    )
+    assert memory == pieces
