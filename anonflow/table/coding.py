@@ -29,7 +29,7 @@ from anonflow.table.text_columns import check_characters, value_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coded", "_check_missing", "code_column", "column_values"]
+__all__ = ["Coded", "code_column", "column_values"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -715,8 +715,8 @@ def _numbers(cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bo
     if pd.api.types.is_integer_dtype(cells.dtype) and whole:
         # a bound may lie outside a small type, and pandas writes the cells that do not fit into its error
         nullable = isinstance(cells.dtype, pd.api.extensions.ExtensionDtype)
-        narrow = np.dtype(getattr(cells.dtype, "numpy_dtype", cells.dtype)).itemsize < 8
-        integers = cells.astype("Int64" if nullable else "int64") if narrow else cells.copy()
+        is_wide = str(cells.dtype).lower().endswith("int64")
+        integers = cells.copy() if is_wide else cells.astype("Int64" if nullable else "int64")
         integers[~missing] = np.array([int(number) for number in numbers], np.int64)
         return integers
     floats = np.full(len(cells), np.nan)
