@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from anonflow.engine.storage.spill import Spill
     from anonflow.table.prepare import Preparation
 
-__all__ = ["load", "prepared"]
+__all__ = ["load"]
 
 TOGETHER = 1 << 18
 """Rows whose codes are written together."""
@@ -87,24 +87,33 @@ def load(
         fields, batches = _source(flow, fingerprint, rows)
         if flow.spec.table.units is not None:
             fields, batches = _of_units(flow, seed, spill, rows, fields, batches)
-        after = prepared(fields.empty_table(), steps).schema if steps else fields
-        check_columns(after.names, schema)
-        names = [name for name in after.names if name in schema]
+        source_rows = None
+        if steps:
+            names = [name for name in fields.names if name in schema.needed]
+            needed = pa.schema([fields.field(name) for name in names])
+            raw = written_columns(spill.file("before"), needed, _checked(batches(names), check))
+            if not raw.rows:
+                raise DataError("the table has no rows")
+            source_rows = raw.rows
+            fields, batches = _prepared(steps, raw, fields.names, rows)
+        check_columns(fields.names, schema)
+        names = [name for name in fields.names if name in schema]
         filter_ = _Filter(schema, names)
         columns = written_columns(
             spill.file("columns"),
-            pa.schema([after.field(name) for name in names]),
-            filter_.rows(batches(None if steps else names), check),
+            pa.schema([fields.field(name) for name in names]),
+            filter_.rows(_checked(batches(names), check)),
         )
         if not columns.rows:
-            nothing = NO_ROW_PREPARED if steps and filter_.read else "the table has no rows"
-            raise DataError(NO_ROW_KEPT if filter_.prepared else nothing)
+            nothing = NO_ROW_PREPARED if steps else "the table has no rows"
+            raise DataError(NO_ROW_KEPT if filter_.read else nothing)
         with fingerprint.others_read():
             table = Table(columns.frame(), schema.prepared(), _matrix=partial(_matrix, spill))
     table.preparation = steps
-    table.filtered, table.dropped = filter_.read - filter_.prepared, filter_.prepared - columns.rows
-    table.unnamed = tuple(name for name in after.names if name not in schema)
-    table.unpublished = tuple(name for name in after.names if name not in table.frame.columns)
+    table.filtered = 0 if source_rows is None else source_rows - filter_.read
+    table.dropped = filter_.read - columns.rows
+    table.unnamed = tuple(name for name in fields.names if name not in schema)
+    table.unpublished = tuple(name for name in fields.names if name not in table.frame.columns)
     return table, columns
 
 
@@ -185,82 +194,86 @@ def _of_units(
     return after if units.recipes is not None else fields, of_units
 
 
+def _checked(batches: Iterable[pa.RecordBatch], check: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    """Yield batches; `check` is called before each."""
+    for batch in batches:
+        check()
+        yield batch
+
+
+def _prepared(
+    steps: Preparation, raw: MappedColumns, names: Sequence[str], rows: int
+) -> tuple[pa.Schema, Batches]:
+    """Return the columns and batches of a source after the preparation steps.
+
+    The steps see whole columns, as in a table in memory: types and counts of cells that cannot be read are those of all rows.
+    Only the columns that they name are held.
+
+    Parameters
+    ----------
+    steps : Preparation
+    raw : MappedColumns
+        The columns that are needed.
+    names : sequence of str
+        Of all columns of the source.
+    rows : int
+        Of a batch.
+    """
+    named = [name for name in raw.fields.names if name in {step.column for step in steps.steps}]
+    cells, nothing = raw.frame(named), np.broadcast_to(np.int8(0), raw.rows)
+    frame = pd.DataFrame({name: cells[name] if name in named else nothing for name in names}, copy=False)
+    after = steps.apply(frame)
+    place = after.index.to_numpy()
+    changed = held_table(after[[name for name in after.columns if name in named or name not in names]])
+    fields = pa.schema(
+        [
+            changed.schema.field(name)
+            if name in changed.column_names
+            else raw.fields.field(name)
+            if name in raw.fields.names
+            else pa.field(name, pa.null())
+            for name in after.columns
+        ]
+    )
+
+    def of_prepared(chosen: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        others = [name for name in chosen or fields.names if name not in changed.column_names]
+        for start in range(0, len(place), rows):
+            part = changed.slice(start, rows)
+            taken = raw.take(others, place[start : start + rows]) if others else part
+            columns = [
+                (part if name in changed.column_names else taken).column(name)
+                for name in chosen or fields.names
+            ]
+            yield from pa.table(columns, names=list(chosen or fields.names)).combine_chunks().to_batches()
+
+    return fields, of_prepared
+
+
 class _Filter:
-    """Rows of a source on their way into files: steps are taken before, and rows without a value that is needed are left out.
+    """Rows on their way into files: those without a value that is needed are left out.
 
     Attributes
     ----------
-    read, prepared : int
-        Rows so far, and those that the steps keep.
+    read : int
+        Rows so far.
     """
 
     def __init__(self, schema: Schema, names: Sequence[str]) -> None:
-        self._schema, self._names = schema, list(names)
-        self.read = self.prepared = 0
+        self._schema = schema
+        self._needed = [name for name in names if schema[name].missing == "drop"]
+        self.read = 0
 
-    def rows(self, batches: Iterable[pa.RecordBatch], check: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what is left of each batch."""
-        needed = [name for name in self._names if self._schema[name].missing == "drop"]
         for batch in batches:
-            check()
             self.read += batch.num_rows
-            table = pa.Table.from_batches([batch])
-            if self._schema.preparation:
-                table = prepared(table, self._schema.preparation)
-            self.prepared += table.num_rows
-            table = _without_empty_texts(table.select(self._names), self._schema)
-            if needed:
-                cells = exact_frame(table.select(needed))
-                missing = np.logical_or.reduce([missing_cells(cells[name]) for name in needed])
+            table = _without_empty_texts(pa.Table.from_batches([batch]), self._schema)
+            if self._needed:
+                cells = exact_frame(table.select(self._needed))
+                missing = np.logical_or.reduce([missing_cells(cells[name]) for name in self._needed])
                 table = table.filter(pa.array(~missing))
             yield from table.combine_chunks().to_batches()
-
-
-def prepared(table: pa.Table, steps: Preparation) -> pa.Table:
-    """Return a table after the preparation steps; columns that no step names keep their values.
-
-    Raises
-    ------
-    SchemaError, DataError
-        If a step does not go with the table.
-    """
-    frame, fields = _named(table, steps), _named(table.schema.empty_table(), steps)
-    before = pd.RangeIndex(table.num_rows)
-    after, fields = steps.apply(frame.set_index(before)), steps.apply(fields)
-    rows = pa.array(after.index.to_numpy())
-    named = {step.column for step in steps.steps}
-    columns = {}
-    for name in after.columns:
-        if name in table.column_names and name not in named:
-            columns[name] = table.column(name).take(rows)
-        else:
-            kind = pa.array(fields[name], from_pandas=True).type
-            # texts have no type of their own before pandas 3: an empty column has no known type
-            kind = pa.string() if pa.types.is_null(kind) else kind
-            columns[name] = pa.array(after[name], kind, from_pandas=True)
-    return pa.table(columns).replace_schema_metadata(None)
-
-
-_NULLABLE = {
-    pa.int8(): pd.Int8Dtype(),
-    pa.int16(): pd.Int16Dtype(),
-    pa.int32(): pd.Int32Dtype(),
-    pa.int64(): pd.Int64Dtype(),
-    pa.uint8(): pd.UInt8Dtype(),
-    pa.uint16(): pd.UInt16Dtype(),
-    pa.uint32(): pd.UInt32Dtype(),
-    pa.uint64(): pd.UInt64Dtype(),
-}
-
-
-def _named(table: pa.Table, steps: Preparation) -> pd.DataFrame:
-    """Return the columns that steps name as a frame, of types that do not rest on the values; of the others, the names."""
-    named = {step.column for step in steps.steps}
-    cells = table.select([name for name in table.column_names if name in named]).to_pandas(
-        types_mapper=_NULLABLE.get
-    )
-    nothing = np.zeros(table.num_rows, np.int8)
-    return pd.DataFrame({name: cells[name] if name in named else nothing for name in table.column_names})
 
 
 def held_table(frame: pd.DataFrame) -> pa.Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +105,7 @@ def test_files_of_a_run_go_also_if_its_results_cannot_be_stored(
     assert not list((tmp_path / "owner").rglob("pieces-*"))
 
 
-def both(folder: Path, cells: pa.Array, step: str) -> list[str]:
+def both(folder: Path, cells: pa.Array, step: str, name: str = "x") -> list[str]:
     """The release of a flow with a preparation step, or its error, in memory and in pieces."""
     count = len(cells)
     table = pa.table({"age": [20 + row % 9 for row in range(count)], "x": cells})
@@ -115,7 +117,7 @@ def both(folder: Path, cells: pa.Array, step: str) -> list[str]:
         flow = write_flow(
             place,
             source=f"{{parquet: ../people.parquet, pieces: {pieces}}}",
-            columns=f"    age: {{role: quasi-identifier, kind: numeric}}\n    x: {{role: insensitive}}\n"
+            columns=f"    age: {{role: quasi-identifier, kind: numeric}}\n    {name}: {{role: insensitive}}\n"
             f"  prepare:\n    - {step}\n",
             publish="{table: out/release.parquet}",
         )
@@ -125,6 +127,35 @@ def both(folder: Path, cells: pa.Array, step: str) -> list[str]:
         except AnonflowError as error:
             results.append(str(error))
     return [result.replace(str(folder / "false"), "").replace(str(folder / "30"), "") for result in results]
+
+
+@pytest.mark.parametrize(
+    ("cells", "step", "name"),
+    [
+        (pa.array([date(2020, 1, 1 + row % 9) for row in range(120)]), "rename: {column: x, to: y}", "y"),
+        (pa.array([Decimal(row % 9) for row in range(120)]), "filter: {column: x, without: [3]}", "x"),
+    ],
+)
+def test_a_step_takes_dates_and_decimals_in_pieces(
+    tmp_path: Path, cells: pa.Array, step: str, name: str
+) -> None:
+    memory, pieces = both(tmp_path, cells, step, name)
+    assert memory == pieces
+
+
+def test_whole_numbers_after_a_filter_read_alike_in_memory_and_in_pieces(tmp_path: Path) -> None:
+    """Without blanks they are whole numbers, with blanks floats: the filter removes the blanks."""
+    numbers = pa.array([None if row % 7 == 0 else row % 50 for row in range(120)])
+    memory, pieces = both(tmp_path, numbers, "filter: {column: x, at-least: 10}")
+    assert memory == pieces
+
+
+def test_a_step_counts_what_it_cannot_read_in_the_whole_table(tmp_path: Path) -> None:
+    """Not in the first batch that has some."""
+    texts = pa.array(["x" if row % 40 == 0 else str(row % 50) for row in range(120)])
+    memory, pieces = both(tmp_path, texts, "top-code: {column: x, at: 30}")
+    assert "3 values" in memory
+    assert memory == pieces
 
 
 def test_a_step_over_small_whole_numbers_shows_no_cell(tmp_path: Path) -> None:
