@@ -347,3 +347,12 @@ def test_seeds_that_are_none(seed: object) -> None:
 def test_steps_that_are_none() -> None:
     with pytest.raises(ParameterError, match="step"):
         RandomWords(1, step=-1)
+
+
+def test_blocks_of_rows_go_to_buckets_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second block with the words of the first would tell which rows were dealt together."""
+    monkeypatch.setattr(drawing, "_DEALT", 64)
+    monkeypatch.setattr(drawing, "BUCKET", 4)
+    first, second, *_ = drawing.deal(256, RandomWords(bytes(16)))
+    assert first.tolist() != second.tolist()
+    assert len(set(first.tolist())) > 8
