@@ -47,55 +47,52 @@ def tab_to(page: Any, wanted: str, most: int = 200) -> None:
     raise AssertionError(f"the keyboard never came to {wanted!r}")
 
 
+def enter(page: Any, wanted: str, until: Callable[[], Any], button: bool = False) -> None:
+    """Tab to something and press Enter until it was heard: a key that comes while the layout moves may be lost."""
+    for left in (2, 1, 0):
+        ready(page)
+        tab_to(page, wanted)
+        while button and (page.evaluate(ACTIVE)["tag"], page.evaluate(ACTIVE)["text"]) != ("BUTTON", wanted):
+            tab_to(page, wanted)
+        try:
+            until()
+        except TimeoutError:
+            assert left, f"no key is heard by {wanted!r}"
+            continue
+        return
+
+
 def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
+    def appears(found: Any, seconds: int = 30) -> Callable[[], None]:
+        def until() -> None:
+            page.keyboard.press("Enter")
+            found.wait_for(timeout=1000 * seconds)
+
+        return until
+
+    def chosen() -> None:
+        with page.expect_file_chooser(timeout=10_000) as waiting:
+            page.keyboard.press("Enter")
+        waiting.value.set_files(people(tmp_path / "people.csv"))
+
+    def saved() -> None:
+        with page.expect_download(timeout=30_000) as got:
+            page.keyboard.press("Enter")
+        got.value.save_as(tmp_path / "release.csv")
+
+    def step_named(name: str) -> Any:
+        return page.locator("nav li button[aria-current=step]", has_text=name)
+
     page.goto(serve().url)
-    ready(page)
-    tab_to(page, "Your own file")
-    page.keyboard.press("Enter")
-    page.get_by_text("The first line of a CSV file").wait_for()
-    ready(page)
-    for left in (2, 1, 0):  # a key that comes while the layout moves may be lost
-        tab_to(page, "filepond--label-action")
-        try:
-            with page.expect_file_chooser(timeout=10_000) as waiting:
-                page.keyboard.press("Enter")
-            waiting.value.set_files(people(tmp_path / "people.csv"))
-        except TimeoutError:
-            assert left, "no key opens the choice of a file"
-            continue
-        break
+    enter(page, "Your own file", appears(page.get_by_text("The first line of a CSV file")))
+    enter(page, "filepond--label-action", chosen)
     page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
-    ready(page)
-    tab_to(page, "Compare")
-    page.keyboard.press("Enter")
-    page.locator("nav li button[aria-current=step]", has_text="Compare").wait_for()
-    ready(page)
-    for _ in range(3):  # one that comes while the layout moves may be lost
-        tab_to(page, "Run")
-        while page.evaluate(ACTIVE)["tag"] != "BUTTON" or page.evaluate(ACTIVE)["text"] != "Run":
-            tab_to(page, "Run")
-        page.keyboard.press("Enter")
-        try:
-            page.get_by_text("Done: 1 run").first.wait_for(timeout=60_000)
-        except TimeoutError:
-            continue
-        break
-    page.get_by_text("Done: 1 run").first.wait_for()
-    ready(page)
-    tab_to(page, "Publish")
-    page.keyboard.press("Enter")
-    page.locator("nav li button[aria-current=step]", has_text="Publish").wait_for()
-    ready(page)
+    enter(page, "Compare", appears(step_named("Compare")))
+    enter(page, "Run", appears(page.get_by_text("Done: 1 run").first, 60), button=True)
+    enter(page, "Publish", appears(step_named("Publish")))
     page.get_by_role("button", name="Draw the release", disabled=False).wait_for(timeout=90_000)
-    ready(page)
-    tab_to(page, "Draw the release")
-    page.keyboard.press("Enter")
-    seen(page, "Every check passed").wait_for(timeout=90_000)
-    ready(page)
-    tab_to(page, "Release, CSV")
-    with page.expect_download() as got:
-        page.keyboard.press("Enter")
-    got.value.save_as(tmp_path / "release.csv")
+    enter(page, "Draw the release", appears(seen(page, "Every check passed"), 90))
+    enter(page, "Release, CSV", saved)
     assert len(pd.read_csv(tmp_path / "release.csv", dtype=str)) == 80
     assert not page.errors, page.errors
     assert outside(page.requested) == []
