@@ -119,6 +119,10 @@ def init(
     except FlowError:
         output.unlink()
         raise
+    guessed = [name for name, entry in entries.items() if entry["role"] == "identifier" and name not in named]
+    if guessed and not asks:
+        columns = ", ".join(printable(name) for name in guessed)
+        say(f"left out of the release by guess: {columns}; to publish one, add --role COLUMN=ROLE", err=True)
     if as_json:
         say_json(json.dumps({"flow": str(output)}, indent=2))
         return 0
