@@ -271,6 +271,7 @@ class _Runner:
             path,
             delimiter=source.delimiter,
             encoding=source.encoding,
+            shape=source.csv_form["shape"],
             opener=self.session.fingerprint.open,
         )
         self.session.events.log(form.sentence(source.csv), "info" if form.columns > 1 else "warning")

@@ -144,9 +144,7 @@ def _source(flow: Flow, fingerprint: Fingerprint, rows: int) -> tuple[pa.Schema,
                     raise not_parquet(file, error) from None
 
         return _plain(fields.empty_table()).schema, of_files
-    parts = csv_batches(
-        path, delimiter=spec.delimiter, encoding=spec.encoding, missing=spec.missing, opener=opener
-    )
+    parts = csv_batches(path, **spec.csv_form, opener=opener)
     first = next(parts)
 
     def of_csv(names: Sequence[str] | None) -> Iterator[pa.RecordBatch]:

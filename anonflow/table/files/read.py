@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError, setting
+from anonflow.hierarchy.wording import some
 from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
-from anonflow.table.files.csv_form import AUTO, CsvForm, form_of
+from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
+from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS, read_workbook
@@ -83,6 +85,7 @@ def read_frame(
     labels: bool = True,
     user_missing: bool = False,
     named: Collection[str] | None = None,
+    shape: CsvShape = PLAIN,
 ) -> pd.DataFrame:
     """Read a table from a file; the name's ending gives the format.
 
@@ -101,6 +104,8 @@ def read_frame(
         Of a file of SPSS, Stata or SAS (:func:`anonflow.table.files.statistics_files.read_statistics`).
     named : collection of str, optional
         Of a Parquet file (:func:`read_parquet`).
+    shape : CsvShape
+        Of a CSV file: what is said about its header and the lines above it.
 
     Raises
     ------
@@ -113,7 +118,7 @@ def read_frame(
     if is_parquet(file):
         return read_parquet(file, named=named)
     if is_csv(file):
-        return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
+        return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing, shape=shape)
     if file.suffix.lower() in READERS:
         return read_statistics(file, labels=labels, user_missing=user_missing, fits=must_fit(file))
     if file.suffix.lower() in ENDINGS:
@@ -131,12 +136,13 @@ def column_names(
     delimiter: str = ",",
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
+    shape: CsvShape = PLAIN,
 ) -> list[str]:
     """Return the names of a file's columns; of CSV and Parquet files no row is held.
 
     Parameters
     ----------
-    path, delimiter, encoding, missing
+    path, delimiter, encoding, missing, shape
         As :func:`read_frame` takes them.
 
     Raises
@@ -148,7 +154,7 @@ def column_names(
     if is_parquet(file):
         return list(parquet_fields(file).names)
     if is_csv(file):
-        first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing))
+        first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing, shape=shape))
         return list(first.schema.names)
     return [str(name) for name in read_frame(file).columns]
 
@@ -383,6 +389,7 @@ def read_csv(
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
     opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
 ) -> pd.DataFrame:
     """Read a CSV file with a header; cells stay text, empty ones and those in `missing` are missing.
 
@@ -397,17 +404,19 @@ def read_csv(
     missing : sequence of str
     opener : callable, optional
         Opens the file, each time that it is read: to be checked, and then to be parsed.
+    shape : CsvShape
+        What is said about its header and the lines above it.
 
     Raises
     ------
     DataError
         If the file is missing or empty, not in the encoding, has rows of another length than the header
-        (how many), a quote that is never closed, or a column name twice.
+        (how many, and the first lines), lines above the header that the shape does not name, a quote that is never closed, or a column name twice.
     """
     import pyarrow as pa
 
     batches = csv_batches(
-        path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True, opener=opener
+        path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True, opener=opener, shape=shape
     )
     return pa.Table.from_batches(list(batches)).to_pandas()
 
@@ -420,12 +429,13 @@ def csv_batches(
     missing: Sequence[str] = (),
     whole: bool = False,
     opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV file batch by batch, in its order; columns of text, missing cells are null.
 
     Parameters
     ----------
-    path, delimiter, encoding, missing, opener
+    path, delimiter, encoding, missing, opener, shape
         As :func:`read_csv` takes them.
     whole : bool
         Whether all of it may be held at once, which is faster.
@@ -451,45 +461,33 @@ def csv_batches(
     if re.fullmatch(DELIMITER, delimiter) is None:
         raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
     if AUTO in (delimiter, encoding):
-        form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener)
+        form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener, shape=shape)
         delimiter, encoding = form.delimiter, form.encoding
     if not _is_encoding(encoding):
         raise DataError(
             f"{name}: unknown encoding {shorten(encoding)}; name one that Python knows, such as utf-8"
         )
     encoding = codecs.lookup(encoding).name
-    ragged: list[int] = []
+    ragged = 0
 
     def count(row: Any) -> str:
-        ragged.append(1)
+        nonlocal ragged
+        ragged += not (shape.comment and row.text.startswith(shape.comment))
         return "skip"
-
-    def options(names: list[str]) -> dict[str, Any]:
-        return {
-            "read_options": csv.ReadOptions(encoding=encoding),
-            "parse_options": csv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=True,
-                invalid_row_handler=count,
-            ),
-            "convert_options": csv.ConvertOptions(
-                column_types={name: pa.string() for name in names}, strings_can_be_null=False
-            ),
-        }
 
     blank = pa.array(["", *missing], pa.string())
     try:
         # pyarrow would only find bad UTF-8 in a cell that it converts, never in a ragged row, and an open quote never
         decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-8" else None
-        quotes, size, started = 0, 0, False
+        quotes, size, started, beginning = 0, 0, False, ""
         with _unpacked(path, opener) as stream:
-            while block := stream.read(1 << 22):
+            while block := stream.read(BEGINNING):
                 size += len(block)
                 if whole:
                     _must_fit(name, [size])
                 if not started:
                     _check_count(name, _header_count(block, delimiter, encoding))
+                    beginning = complete_lines(block, encoding, len(block) < BEGINNING)
                 started = True
                 quotes += block.count(b'"')
                 if decoder:
@@ -498,39 +496,101 @@ def csv_batches(
             decoder.decode(b"", True)
         if quotes % 2:
             _check_quotes(path, delimiter, encoding, opener)
-        with (
-            _unpacked(path, opener) as stream,
-            csv.open_csv(stream, **options([])) as reader,
-        ):
-            names = list(reader.schema.names)
-        _check_names(name, names)
-        ragged.clear()
+        head = head_of(name, beginning, delimiter, shape)
+        places = [str(at) for at in range(len(head.names))]
+        options = {
+            "read_options": csv.ReadOptions(
+                encoding=encoding,
+                column_names=places,
+                skip_rows=head.lines,
+                skip_rows_after_names=int(head.header),
+            ),
+            "parse_options": csv.ParseOptions(
+                delimiter=head.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=True,
+                invalid_row_handler=count,
+            ),
+            "convert_options": csv.ConvertOptions(
+                column_types=dict.fromkeys(places, pa.string()), strings_can_be_null=False
+            ),
+        }
+        ended = _no_rows(pa.schema([(place, pa.string()) for place in places]))
         with _unpacked(path, opener) as stream:
             if whole:
-                table = csv.read_csv(stream, **options(names))
-                for batch in table.to_batches() or [_no_rows(table.schema)]:
-                    yield _blanked(batch, blank)
+                try:
+                    batches = csv.read_csv(stream, **options).to_batches() or [ended]
+                except pa.ArrowInvalid as error:
+                    if "Empty CSV" not in str(error):
+                        raise
+                    batches = [ended]
+                for batch in batches:
+                    yield _blanked(_named_columns(name, batch, head, shape), blank)
             else:
-                with csv.open_csv(stream, **options(names)) as reader:
-                    yield _no_rows(reader.schema)
+                yield _named_columns(name, ended, head, shape)
+                try:
+                    reader = csv.open_csv(stream, **options)
+                except pa.ArrowInvalid as error:
+                    if "Empty CSV" not in str(error):
+                        raise
+                    return
+                with reader:
                     for batch in reader:
-                        yield _blanked(batch, blank)
+                        yield _blanked(_named_columns(name, batch, head, shape), blank)
     except UnicodeError:
         raise _not_encoded(name, encoding) from None
     except pa.ArrowInvalid as error:
         text = str(error)
-        if "Empty CSV" in text:
-            raise DataError(f"{name}: is empty; a CSV file has a header and rows") from None
         if "UTF8" in text or "utf8" in text:
             raise _not_encoded(name, encoding) from None
         raise DataError(f"{name}: is not a readable CSV file; check its quotes and delimiter") from None
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
     if ragged:
+        lines = _ragged_lines(path, encoding, opener, head, shape)
         raise DataError(
-            f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; "
+            f"{name}: {ragged} rows have more or fewer than {len(places)} cells ({some(lines, 10)}); "
             + setting("delimiter", "check the delimiter and quotes")
         )
+
+
+def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
+    """Return the columns that are read with their names, without rows that are comments."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if shape.comment:
+        batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
+    for at in head.blank:
+        if pc.any(pc.not_equal(pc.utf8_trim_whitespace(batch.column(at)), "")).as_py():
+            raise DataError(
+                f"{name}: column {at + 1} has no name and is not empty: the header ends with the delimiter; name the "
+                "column, or remove it"
+            )
+    chosen = [at for at in range(len(head.names)) if at not in head.left_out]
+    return pa.RecordBatch.from_arrays(
+        [batch.column(at) for at in chosen], names=[head.names[at] for at in chosen]
+    )
+
+
+def _ragged_lines(
+    path: str | PathLike[str], encoding: str, opener: Opener | None, head: CsvHead, shape: CsvShape
+) -> list[int]:
+    """Return the first lines of rows that do not have a cell for each column."""
+    lines: list[int] = []
+    with (
+        _unpacked(path, opener) as stream,
+        io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
+    ):
+        for _ in range(head.lines):
+            text.readline()
+        reader, line = csv_rows(text, delimiter=head.delimiter), head.lines + 1
+        for at, row in enumerate(reader):
+            comment = shape.comment and row and row[0].startswith(shape.comment)
+            if row and len(row) != len(head.names) and not comment and (at or not head.header):
+                lines.append(line)
+            line = head.lines + reader.line_num + 1
+    return lines
 
 
 def _not_encoded(name: str, encoding: str) -> DataError:
@@ -538,7 +598,12 @@ def _not_encoded(name: str, encoding: str) -> DataError:
 
 
 def csv_form(
-    path: str | PathLike[str], *, delimiter: str = AUTO, encoding: str = AUTO, opener: Opener | None = None
+    path: str | PathLike[str],
+    *,
+    delimiter: str = AUTO,
+    encoding: str = AUTO,
+    opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
 ) -> CsvForm:
     """Detect the form of a CSV file (:func:`anonflow.table.files.csv_form.form_of`).
 
@@ -550,6 +615,8 @@ def csv_form(
         The known parts of the form; ``auto`` is detected.
     opener : callable, optional
         Opens the file.
+    shape : CsvShape
+        What is said about its header and the lines above it.
 
     Raises
     ------
@@ -563,7 +630,7 @@ def csv_form(
     check_text("encoding", encoding)
     try:
         with _unpacked(path, opener) as stream:
-            return form_of(stream, delimiter, encoding)
+            return form_of(stream, delimiter, encoding, shape)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
 
