@@ -139,7 +139,9 @@ def _source(flow: Flow, fingerprint: Fingerprint, rows: int) -> tuple[pa.Schema,
             for file in parquet_files(path):
                 try:
                     for batch in pq.ParquetFile(opener(file)).iter_batches(min(rows, 1 << 16), columns=read):
-                        yield from _plain(with_fields(pa.Table.from_batches([batch]), chosen)).to_batches()
+                        yield from _plain(
+                            with_fields(pa.Table.from_batches([batch]), chosen, file)
+                        ).to_batches()
                 except (pa.ArrowException, OSError, UnicodeError) as error:
                     raise not_parquet(file, error) from None
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
-from os import PathLike, fsencode, fspath
+from os import PathLike, fsdecode, fsencode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +184,7 @@ def read_parquet(
     ------
     DataError
         If the file is missing, is not a Parquet file, or has columns that are not plain values; if files of a folder
-        have other columns than its first.
+        have other columns than its first, or types that no type holds without loss.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -195,7 +195,9 @@ def read_parquet(
     try:
         _must_fit(fspath(path), (size for file in files for size in _unpacked_sizes(file)))
         tables = [pq.ParquetFile((opener or open_file)(file)).read(columns=read) for file in files]
-        parts = [with_fields(part, fields) for part in tables if part.num_rows]
+        parts = [
+            with_fields(part, fields, file) for file, part in zip(files, tables, strict=True) if part.num_rows
+        ]
         table = pa.concat_tables([fields.empty_table(), *parts])
         table.validate(full=True)  # invalid texts would otherwise raise an error only when they are used
     except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -203,17 +205,52 @@ def read_parquet(
     return exact_frame(table)
 
 
-def with_fields(table: pa.Table, fields: pa.Schema) -> pa.Table:
-    """Return the columns of a table in the order and types of some fields; one that was not read is empty."""
+def with_fields(table: pa.Table, fields: pa.Schema, file: Path) -> pa.Table:
+    """Return the columns of a table in the order and types of some fields; one that was not read is empty.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    fields : pyarrow.Schema
+        As :func:`parquet_fields` returns it.
+    file : pathlib.Path
+        Of the table.
+
+    Raises
+    ------
+    DataError
+        If a value would be changed.
+    """
     import pyarrow as pa
 
-    columns = [
-        table.column(field.name).cast(field.type)
-        if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
-        for field in fields
-    ]
+    columns = []
+    for field in fields:
+        if field.name not in table.column_names:
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        column = table.column(field.name)
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowInvalid:
+            if column.type == field.type or _FILE not in (field.metadata or {}):
+                raise
+            raise _other_type(
+                field.name, file, column.type, fsdecode(field.metadata[_FILE]), field.type
+            ) from None
     return pa.table(columns, schema=fields)
+
+
+_FILE = b"file"
+"""In the metadata of a field: the file of a folder that its type comes from."""
+
+
+def _other_type(
+    column: str, file: object, kind: pa.DataType, other: str, other_kind: pa.DataType
+) -> DataError:
+    return DataError(
+        f"column {column!r}: is {kind} in {file} and {other_kind} in {other}, which cannot be joined without loss; write "
+        "all files of the folder with one type"
+    )
 
 
 _WIDE = {"int64": "Int64", "uint64": "UInt64"}
@@ -346,8 +383,9 @@ def parquet_fields(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    first: pa.Schema | None = None
-    some_rows = False
+    names: list[str] = []
+    kinds: dict[str, tuple[pa.DataType, str]] = {}  # with the file that the type comes from
+    some_rows, first = False, ""
     for file in parquet_files(path):
         name = fspath(file)
         try:
@@ -356,30 +394,60 @@ def parquet_fields(
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise not_parquet(name, error) from None
         check_nested(f"{name}: cannot be used", fields, named)
-        fields = pa.schema(
-            [
-                field.with_type(pa.null())
-                if pa.types.is_nested(field.type)
-                or (pa.types.is_timestamp(field.type) and not _is_time_zone(field.type.tz))
-                else field
-                for field in fields
-            ]
-        )
         _check_count(name, len(fields))
         _check_names(name, fields.names)
-        # types of a file without rows say nothing: pandas 2 writes its texts as nulls
-        if first is not None and (
-            sorted(fields.names) != sorted(first.names)
-            or (some_rows and rows and any(fields.field(n).type != first.field(n).type for n in first.names))
-        ):
+        if not first:
+            names, first = list(fields.names), name
+        for column in sorted(set(names) ^ set(fields.names)):
+            lacking, having = (first, name) if column in fields.names else (name, first)
             raise DataError(
-                f"{name}: has other columns, or columns of other types, than the first file of its folder"
+                f"{lacking}: has no column {column!r}, which {having} has; write both with the same columns"
             )
-        if first is None or (rows and not some_rows):
-            first = fields if first is None else pa.schema([fields.field(n) for n in first.names])
+        for field in fields:
+            # types of a file without rows say nothing: pandas 2 writes its texts as nulls
+            if field.name not in kinds or (rows and not some_rows):
+                kinds[field.name] = field.type, name
+            elif rows:
+                kind, other = kinds[field.name]
+                both = _joined(kind, field.type)
+                if both is None:
+                    raise _other_type(field.name, name, field.type, other, kind)
+                if both != kind:
+                    kinds[field.name] = both, name
         some_rows = some_rows or rows > 0
-    assert first is not None
-    return first
+    return pa.schema(
+        [
+            pa.field(column, pa.null() if _is_unread(kind) else kind, metadata={_FILE: fsencode(name)})
+            for column in names
+            for kind, name in [kinds[column]]
+        ]
+    )
+
+
+def _is_unread(kind: pa.DataType) -> bool:
+    """Return whether a column of this type is not read: lists and structures, and an unknown time zone."""
+    import pyarrow as pa
+
+    return pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and not _is_time_zone(kind.tz))
+
+
+def _joined(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds the values of two types; None if there is none."""
+    import pyarrow as pa
+
+    if kind == other:
+        return kind
+    if _is_unread(kind) or _is_unread(other):
+        empty = [each for each in (kind, other) if _is_unread(each) or pa.types.is_null(each)]
+        return next(filter(_is_unread, empty)) if len(empty) == 2 else None
+    plain = [each.value_type if pa.types.is_dictionary(each) else each for each in (kind, other)]
+    if any(map(pa.types.is_decimal, plain)) and any(map(pa.types.is_floating, plain)):
+        return None  # 0.1 is no float
+    schemas = [pa.schema([("", each)]) for each in plain]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowTypeError:
+        return None
 
 
 def read_csv(
