@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +62,7 @@ class CsvForm:
     ----------
     delimiter, encoding : str
     columns : int
-        Of its header.
+        Of its header, or of the rows if the first line is no header.
     """
 
     delimiter: str
@@ -106,7 +107,7 @@ def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO, shape: Csv
     The encoding is what a byte order mark says; else UTF-8 if all bytes are; else UTF-16 if every second byte of the
     beginning is 0; else Mac Roman where bytes stand among letters that are no letters in Windows-1252; else Windows-1252,
     or Latin-1 where a byte stands for nothing there. The delimiter is the one that Excel's line ``sep=`` names; else the one that
-    cuts most of the first rows into as many cells as the header, of several the one with more cells: a comma inside a
+    cuts most of the first rows into equally many cells, of several the one with more cells: a comma inside a
     cell, or a decimal comma, does not occur equally in every row. O(size) time, a block is held.
     """
     sample = _filled(stream, SAMPLE)
@@ -121,9 +122,11 @@ def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO, shape: Csv
     body, _, separator = body_of(text, shape)
     delimiter = separator or delimiter
     if delimiter == AUTO:
-        counts = {mark: _counts(body, mark) for mark in DELIMITERS}
-        delimiter = max(DELIMITERS, key=lambda mark: _fits(counts[mark]))
-    return CsvForm(delimiter, encoding, next(iter(_counts(body, delimiter)), 0))
+        fits = {mark: _fits(_counts(body, mark)) for mark in DELIMITERS}
+        delimiter = max(DELIMITERS, key=lambda mark: fits[mark])
+    counts = _counts(body, delimiter)
+    first = next(iter(counts), 0)
+    return CsvForm(delimiter, encoding, first if first > 1 else max(first, _fits(counts)[1]))
 
 
 def complete_lines(sample: bytes, encoding: str, ended: bool) -> str:
@@ -189,7 +192,9 @@ def _counts(text: str, delimiter: str) -> list[int]:
 
 
 def _fits(counts: list[int]) -> tuple[float, int]:
-    """Return how well a delimiter cuts rows: the share of them with the header's cells, then how many cells those are."""
-    if not counts or counts[0] < 2:
-        return 0.0, 0
-    return sum(count == counts[0] for count in counts) / len(counts), counts[0]
+    """Return how well a delimiter cuts rows: the share of them with the usual number of cells, and how many cells those are.
+
+    The first line may be a title or a comment, so that the rows decide.
+    """
+    cells, times = Counter(counts).most_common(1)[0] if counts else (0, 0)
+    return (times / len(counts), cells) if cells > 1 else (0.0, 0)

@@ -80,6 +80,8 @@ def test_names_where_the_file_has_none(tmp_path: Path) -> None:
         ("age,town,\n23,Ulm,\n25,Ulm,x\n", {}, "column 3 has no name and is not empty"),
         ("# exported\nage,town\n" + ROWS, {}, 'line 1 looks like a comment; set comment: "#"'),
         ("A report\n\nage,town\n" + ROWS, {}, "what stands above line 3 has fewer cells than the rows, as titles have; set skip: 2"),
+        ("A report\nage;town\n" + ROWS.replace(",", ";"), {}, "above line 2 has fewer cells than the rows, as titles have; set skip: 1"),
+        ("# made, in May\nage;town\n" + ROWS.replace(",", ";"), {}, "line 1 looks like a comment"),
         (ROWS, {}, "its first line looks like a record and not like names of columns; set header: false"),
         ("2020-01-01,x\n2020-02-01,y\n2021-01-01,z\n", {}, "looks like a record"),
         ("a@b.org,x\nc@b.org,y\nd@b.org,z\n", {}, "looks like a record"),
