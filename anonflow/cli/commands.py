@@ -28,7 +28,7 @@ SourceKeys = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
-        help="A key of a CSV source: header, names, skip, comment or index, such as skip=2; may repeat.",
+        help="A key of a CSV source: header, names, skip, footer, comment or index, such as skip=2; may repeat.",
         metavar="KEY=VALUE",
     ),
 ]
@@ -424,7 +424,7 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
         key, _, value = text.partition("=")
         if key == "header" and value in ("true", "false"):
             read[key] = value == "true"
-        elif key == "skip" and value.isdecimal():
+        elif key in ("skip", "footer") and value.isdecimal():
             read[key] = int(value)
         elif key == "names" and value:
             read[key] = value.split(",")
@@ -432,7 +432,7 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
             read[key] = value
         else:
             raise ParameterError(
-                "--source takes header=false, names=NAME,NAME, skip=LINES, comment=MARK, index=drop or index=NAME"
+                "--source takes header=false, names=NAME,NAME, skip=LINES, footer=ROWS, comment=MARK, index=drop or index=NAME"
             )
     return CsvShape.of(read)
 

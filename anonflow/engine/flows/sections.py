@@ -155,6 +155,7 @@ class Sections:
                 "skip",
                 "comment",
                 "index",
+                "footer",
             },
             "parquet": {"parquet", "pieces"},
             "stats": {"stats", "labels", "codes", "pieces"},

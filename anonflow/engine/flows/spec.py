@@ -147,6 +147,9 @@ class SourceSpec(_Spec):
     index: Annotated[StrictStr, Field(min_length=1)] | None = None
     """Of a CSV file whose first column has no name: `drop` leaves that column out, another text is its name."""
 
+    footer: Annotated[StrictInt, Field(ge=0)] | None = None
+    """Of a CSV file: the number of rows at its end that are not read. Without it, a last row that looks like a total is refused."""
+
     part: StrictStr | None = None
     """Of a data set that has parts (adult: train, test, all)."""
 

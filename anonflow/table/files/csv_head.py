@@ -14,7 +14,7 @@ from typing import Any
 from anonflow.errors import DataError, setting
 from anonflow.table.domain import reads_as_number
 
-__all__ = ["DROP", "PLAIN", "CsvHead", "CsvShape", "body_of", "head_of"]
+__all__ = ["DROP", "PLAIN", "CsvHead", "CsvShape", "body_of", "head_of", "is_total"]
 
 _SEPARATOR = re.compile(r"\ufeff?\"?sep=([^\r\n])\"?(\r\n|\r|\n)", re.IGNORECASE)
 """Excel's first line, which names the delimiter."""
@@ -23,6 +23,29 @@ _LINE = re.compile(r"[^\r\n]*(\r\n|\r|\n|$)")
 _COMMENT = re.compile(r"#+|//|%|--|\*")
 _DATE = re.compile(r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{1,4}([ T].*)?")
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,24}")
+
+_TOTALS = frozenset(
+    [
+        "total",
+        "totals",
+        "sum",
+        "summe",
+        "gesamt",
+        "insgesamt",
+        "somme",
+        "totale",
+        "totales",
+        "suma",
+        "totaal",
+        "summa",
+        "razem",
+        "celkem",
+        "toplam",
+        "yhteensä",
+        "итого",
+    ]
+) | {"grand total"}
+"""What stands in a row of totals, in small letters."""
 
 _ROWS = 100
 """Rows below the header that are looked at."""
@@ -51,6 +74,9 @@ class CsvShape:
         For a first column without a name: ``drop`` leaves it out, another text is its name.
     names : tuple of str
         Of the columns, in a file without a header.
+    footer : int or None
+        Rows at the end that are not read, such as totals; None if nobody has said so: then a last row that looks like a total
+        is refused.
     """
 
     header: bool | None = None
@@ -58,6 +84,7 @@ class CsvShape:
     comment: str | None = None
     index: str | None = None
     names: tuple[str, ...] = ()
+    footer: int | None = None
 
     @classmethod
     def of(cls, source: Mapping[str, Any]) -> CsvShape:
@@ -258,6 +285,17 @@ def _counts_up(cells: Sequence[str]) -> bool:
     return len(texts) > 1 and any(
         texts == [str(number) for number in range(first, first + len(texts))] for first in (0, 1)
     )
+
+
+def is_total(row: Sequence[str | None], others: Sequence[Sequence[str | None]]) -> bool:
+    """Return whether the last row looks like a total: a word for it that no other row has, and otherwise numbers and blanks."""
+    cells = [(cell or "").strip() for cell in row]
+    words = {at for at, cell in enumerate(cells) if cell.lower().rstrip(":") in _TOTALS}
+    numbers = [cell for at, cell in enumerate(cells) if cell and at not in words]
+    if len(words) != 1 or not numbers or not all(map(reads_as_number, numbers)):
+        return False
+    at = words.pop()
+    return all((other[at] or "").strip() != cells[at] for other in others)
 
 
 def _kind(cell: str) -> str:

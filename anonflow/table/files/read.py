@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
 from os import PathLike, fsdecode, fsencode, fspath
@@ -18,7 +18,7 @@ from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
 from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
-from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of
+from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of, is_total
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS, read_workbook
@@ -585,26 +585,10 @@ def csv_batches(
         }
         ended = _no_rows(pa.schema([(place, pa.string()) for place in places]))
         with _unpacked(path, opener) as stream:
-            if whole:
-                try:
-                    batches = csv.read_csv(stream, **options).to_batches() or [ended]
-                except pa.ArrowInvalid as error:
-                    if "Empty CSV" not in str(error):
-                        raise
-                    batches = [ended]
-                for batch in batches:
-                    yield _blanked(_named_columns(name, batch, head, shape), blank)
-            else:
-                yield _named_columns(name, ended, head, shape)
-                try:
-                    reader = csv.open_csv(stream, **options)
-                except pa.ArrowInvalid as error:
-                    if "Empty CSV" not in str(error):
-                        raise
-                    return
-                with reader:
-                    for batch in reader:
-                        yield _blanked(_named_columns(name, batch, head, shape), blank)
+            parts = _parsed(stream, options, whole, ended)
+            shown = (_named_columns(name, part, head, shape) for part in parts)
+            for batch in _without_footer(name, shown, shape):
+                yield _blanked(batch, blank)
     except UnicodeError:
         raise _not_encoded(name, encoding) from None
     except pa.ArrowInvalid as error:
@@ -620,6 +604,27 @@ def csv_batches(
             f"{name}: {ragged} rows have more or fewer than {len(places)} cells ({some(lines, 10)}); "
             + setting("delimiter", "check the delimiter and quotes")
         )
+
+
+def _parsed(
+    stream: Any, options: Mapping[str, Any], whole: bool, ended: pa.RecordBatch
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a CSV file below its header, at least one batch."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    yield ended
+    try:
+        rows = csv.read_csv(stream, **options) if whole else csv.open_csv(stream, **options)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return
+        raise
+    if whole:
+        yield from rows.to_batches()
+        return
+    with rows:
+        yield from rows
 
 
 def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
@@ -639,6 +644,37 @@ def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvSh
     return pa.RecordBatch.from_arrays(
         [batch.column(at) for at in chosen], names=[head.names[at] for at in chosen]
     )
+
+
+_TAIL = 100
+"""Rows at the end among which a row of totals is looked for."""
+
+
+def _without_footer(
+    name: str, batches: Iterable[pa.RecordBatch], shape: CsvShape
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches without the rows at the end that are not read."""
+    import pyarrow as pa
+
+    rest: list[pa.RecordBatch] = []
+    tail: list[pa.RecordBatch] = []
+    for batch in batches:
+        tail = [*(tail if batch.num_rows < _TAIL else []), batch.slice(max(0, batch.num_rows - _TAIL))][
+            -_TAIL:
+        ]
+        if not shape.footer:
+            yield batch
+            continue
+        table = pa.Table.from_batches([*rest, batch])
+        ready = max(0, table.num_rows - shape.footer)
+        rest = table.slice(ready).to_batches()
+        yield from table.slice(0, ready).to_batches() or [batch.slice(0, 0)]
+    rows = [list(row.values()) for part in tail for row in part.to_pylist()][-_TAIL:]
+    if shape.footer is None and rows and is_total(rows[-1], rows[:-1]):
+        raise DataError(
+            f"{name}: its last row looks like a total and not like a record; "
+            + setting("footer", "set footer: 1 in the source to leave it out, or footer: 0 to read it")
+        )
 
 
 def _ragged_lines(

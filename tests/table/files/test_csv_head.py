@@ -57,6 +57,8 @@ def problem(folder: Path, text: str, **shape: Any) -> str:
         (",age,town\n0,23,Ulm\n1,25,Kiel\n2,31,Ulm\n", {"index": "drop"}),
         ("age,town\n1,23,Ulm\n2,25,Kiel\n3,31,Ulm\n", {"index": "drop"}),  # R's row names
         (ROWS, {"header": False, "names": ("age", "town")}),
+        ("age,town\n" + ROWS + "79,Total\n", {"footer": 1}),
+        ("age,town\n" + ROWS + "79,\n\n26,\n", {"footer": 2}),
         ("r,age,town\n".replace("r", "") + "a,23,Ulm\nb,25,Kiel\nc,31,Ulm\n", {"index": "drop"}),
     ],
 )
@@ -82,6 +84,8 @@ def test_names_where_the_file_has_none(tmp_path: Path) -> None:
         ("A report\n\nage,town\n" + ROWS, {}, "what stands above line 3 has fewer cells than the rows, as titles have; set skip: 2"),
         ("A report\nage;town\n" + ROWS.replace(",", ";"), {}, "above line 2 has fewer cells than the rows, as titles have; set skip: 1"),
         ("# made, in May\nage;town\n" + ROWS.replace(",", ";"), {}, "line 1 looks like a comment"),
+        ("age,town\n" + ROWS + "79,Total\n", {}, "its last row looks like a total and not like a record; set footer: 1"),
+        ("town,age,n\n" + "Ulm,23,1\n" * 200 + "Gesamt:,,200\n", {}, "its last row looks like a total"),
         (ROWS, {}, "its first line looks like a record and not like names of columns; set header: false"),
         ("2020-01-01,x\n2020-02-01,y\n2021-01-01,z\n", {}, "looks like a record"),
         ("a@b.org,x\nc@b.org,y\nd@b.org,z\n", {}, "looks like a record"),
@@ -108,6 +112,8 @@ def test_what_is_wrong_is_named_with_its_place(
         "country,2019,2020\nA,3,4\nB,5,6\n",
         "a,b\na,b\nb,a\n",
         "1,2\nx,y\nz,w\n",
+        "age,coverage\n20,total\n21,part\n22,total\n",
+        "age,coverage,town\n20,part,Ulm\n22,total,Ulm\n",
     ],
 )
 def test_names_that_look_odd_are_names(tmp_path: Path, text: str) -> None:
