@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from anonflow.errors import AnonflowError, FlowError, ParameterError, printable
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
     from anonflow.engine.search.trials import SearchReport
+    from anonflow.table.files.csv_head import CsvShape
 
 __all__: list[str] = []
 
@@ -22,6 +24,14 @@ TABLE_FILE = "A table in a file of CSV, Parquet, SPSS, Stata, SAS or Excel."
 
 Delimiter = Annotated[str, typer.Option(help="The delimiter of a CSV file; auto detects it.", metavar="MARK")]
 Encoding = Annotated[str, typer.Option(help="The encoding of a CSV file; auto detects it.")]
+SourceKeys = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        help="A key of a CSV source: header, names, skip, footer, comment or index, such as skip=2; may repeat.",
+        metavar="KEY=VALUE",
+    ),
+]
 DelimiterOrFlows = Annotated[
     str | None,
     typer.Option(
@@ -310,6 +320,7 @@ def schema(
     ] = None,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
+    source: SourceKeys = None,
 ) -> int:
     """Guess the schema of a table, as a file to edit; or show the JSON Schema of flows, or of what --json answers."""
     if flow + answers + (file is not None) != 1:
@@ -321,7 +332,7 @@ def schema(
             raise ParameterError(f"{output}: exists already; name another file")
         check_targets([output], {})
     if file is not None:
-        text = _guessed_schema(file, delimiter, encoding, as_json)
+        text = _guessed_schema(file, delimiter, encoding, shape_of(source), as_json)
     else:
         text = _flow_schema() if flow else _answers_schema()
     if output is None and (as_json or file is None):
@@ -371,15 +382,15 @@ def _answers_schema() -> str:
     return json.dumps(answers_schema(), indent=2) + "\n"
 
 
-def _guessed_schema(file: Path, delimiter: str, encoding: str, as_json: bool) -> str:
+def _guessed_schema(file: Path, delimiter: str, encoding: str, shape: CsvShape, as_json: bool) -> str:
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
     from anonflow.table.files.read import read_frame
     from anonflow.table.infer import advise, entries_of, rows_of
 
-    delimiter, encoding = found_form(file, delimiter, encoding)
-    frame = read_frame(file, delimiter=delimiter, encoding=encoding)
+    delimiter, encoding = found_form(file, delimiter, encoding, shape)
+    frame = read_frame(file, delimiter=delimiter, encoding=encoding, shape=shape)
     advice = advise(frame)
     guessed = Schema(entries_of(advice))
     if as_json:
@@ -393,7 +404,40 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str, as_json: bool) ->
     )
 
 
-def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
+def shape_of(keys: Sequence[str] | None) -> CsvShape:
+    """Return the shape of a CSV file from the texts of ``--source``.
+
+    Parameters
+    ----------
+    keys : sequence of str or None
+        Such as ``header=false``, ``skip=2``, ``names=age,sex``.
+
+    Raises
+    ------
+    ParameterError
+        If one is no such text.
+    """
+    from anonflow.table.files.csv_head import CsvShape
+
+    read: dict[str, Any] = {}
+    for text in keys or ():
+        key, _, value = text.partition("=")
+        if key == "header" and value in ("true", "false"):
+            read[key] = value == "true"
+        elif key in ("skip", "footer") and value.isdecimal():
+            read[key] = int(value)
+        elif key == "names" and value:
+            read[key] = value.split(",")
+        elif key in ("comment", "index") and value:
+            read[key] = value
+        else:
+            raise ParameterError(
+                "--source takes header=false, names=NAME,NAME, skip=LINES, footer=ROWS, comment=MARK, index=drop or index=NAME"
+            )
+    return CsvShape.of(read)
+
+
+def found_form(file: Path, delimiter: str, encoding: str, shape: CsvShape | None = None) -> tuple[str, str]:
     """Return the delimiter and the encoding of a CSV file; report an unusual form.
 
     Parameters
@@ -402,17 +446,19 @@ def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
         One that is no CSV file has what is given.
     delimiter, encoding : str
         ``auto`` is detected.
+    shape : CsvShape, optional
 
     Returns
     -------
     delimiter, encoding : str
     """
     from anonflow.table.files.csv_form import AUTO
+    from anonflow.table.files.csv_head import PLAIN
     from anonflow.table.files.read import csv_form, is_csv
 
     if not is_csv(file) or AUTO not in (delimiter, encoding):
         return delimiter, encoding
-    form = csv_form(file, delimiter=delimiter, encoding=encoding)
+    form = csv_form(file, delimiter=delimiter, encoding=encoding, shape=shape or PLAIN)
     if form.unusual and form.columns:  # without any, the reader says what is wrong
         say(form.sentence(file), err=True)
     return form.delimiter, form.encoding
@@ -802,7 +848,8 @@ def _form(schema: Path, file: Path, delimiter: str | None, encoding: str | None)
             delimiter, encoding = delimiter or source.delimiter, encoding or source.encoding
         form = {"missing": source.missing, "sheet": source.sheet, "labels": source.labels}
         form["user_missing"] = source.codes == "values"
-    delimiter, encoding = found_form(file, delimiter or "auto", encoding or "auto")
+        form["shape"] = source.csv_form["shape"]
+    delimiter, encoding = found_form(file, delimiter or "auto", encoding or "auto", form.get("shape"))
     return {**form, "delimiter": delimiter, "encoding": encoding}
 
 

@@ -11,7 +11,16 @@ from typing import Annotated, Any
 
 import typer
 
-from anonflow.cli.commands import TABLE_FILE, AsJson, Delimiter, Encoding, found_form, write_new
+from anonflow.cli.commands import (
+    TABLE_FILE,
+    AsJson,
+    Delimiter,
+    Encoding,
+    SourceKeys,
+    found_form,
+    shape_of,
+    write_new,
+)
 from anonflow.cli.streams import say, say_json
 from anonflow.errors import FlowError, ParameterError, printable
 
@@ -54,6 +63,7 @@ def init(
     as_json: AsJson = False,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
+    source_keys: SourceKeys = None,
 ) -> int:
     """Make a flow for a table; ask what others can know of each column, and for k. Then: anonflow run."""
     from anonflow import strict_yaml
@@ -78,8 +88,9 @@ def init(
         algorithm_named(algorithm)
     if publish is not None and publish.suffix.lower() not in (".csv", ".parquet"):
         raise ParameterError(f"--publish: {publish}: ends neither in .csv nor in .parquet; name such a file")
-    form = found_form(file, delimiter, encoding)
-    frame = read_frame(file, delimiter=form[0], encoding=form[1])
+    shape = shape_of(source_keys)
+    form = found_form(file, delimiter, encoding, shape)
+    frame = read_frame(file, delimiter=form[0], encoding=form[1], shape=shape)
     advice = advise(frame)
     entries, reasons = entries_of(advice), {str(column): str(why) for column, *_, why in rows_of(advice)}
     named = _named_roles(role or (), entries)
@@ -98,7 +109,7 @@ def init(
     source = {_source_key(file): _beside(file, output)}
     if is_csv(file):
         keys = {"delimiter": form[0], "encoding": form[1]}
-        source |= {key: value for key, value in keys.items() if value != USUAL_FORM[key]}
+        source |= {key: value for key, value in keys.items() if value != USUAL_FORM[key]} | shape.to_mapping()
     target = Path("out") / f"{file.stem}.csv" if publish is None else Path(_beside(publish, output))
     flow = {
         "flow": "".join(c if c.isalnum() or c in "-_" else "-" for c in file.stem) or "table",
@@ -119,6 +130,10 @@ def init(
     except FlowError:
         output.unlink()
         raise
+    guessed = [name for name, entry in entries.items() if entry["role"] == "identifier" and name not in named]
+    if guessed and not asks:
+        columns = ", ".join(printable(name) for name in guessed)
+        say(f"left out of the release by guess: {columns}; to publish one, add --role COLUMN=ROLE", err=True)
     if as_json:
         say_json(json.dumps({"flow": str(output)}, indent=2))
         return 0

@@ -160,12 +160,14 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
     return session.step("attack", work, result.number)
 
 
-def with_card(session: Session, report: RunReport, result: RunResult) -> RunReport:
+def with_card(session: Session, table: Table, report: RunReport, result: RunResult) -> RunReport:
     """Return a report with its release card, and, if it is for a reviewer, with answers to the three questions.
 
     Parameters
     ----------
     session : Session
+    table : Table
+        The originals.
     report : RunReport
         With its release, where that is in memory, and what attackers were tried.
     result : RunResult
@@ -184,7 +186,7 @@ def with_card(session: Session, report: RunReport, result: RunResult) -> RunRepo
     session.timed(
         "card",
         lambda: kept.extend(
-            cards_of_result(result, report.release, report.attacks, [form.limit], session.seed)
+            cards_of_result(result, table, report.release, report.attacks, [form.limit], session.seed)
         ),
     )
     report = replace(report, card=kept[0])
@@ -213,6 +215,7 @@ def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> R
 
 def cards_of_result(
     result: RunResult,
+    table: Table,
     release: Release | None,
     attacks: pd.DataFrame | None,
     thresholds: Sequence[float | None],
@@ -223,6 +226,8 @@ def cards_of_result(
     Parameters
     ----------
     result : RunResult
+    table : Table
+        The originals.
     release : Release or None
         Where it is in memory.
     attacks : pandas.DataFrame or None
@@ -242,7 +247,7 @@ def cards_of_result(
     return cards_of(
         result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed,
         k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
-        listed=result.listed, published_gcp=result.published_gcp,
+        listed=result.listed, published_gcp=result.published_gcp, table=table,
     )  # fmt: skip
 
 

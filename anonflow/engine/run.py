@@ -232,7 +232,7 @@ class _Runner:
         )
         report = replace(report, warnings=tuple(session.warnings))
         if report.ok and drawn is not None and session.flow.published is not None:
-            report = publish.with_card(session, report, results[session.flow.published.number])
+            report = publish.with_card(session, table, report, results[session.flow.published.number])
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.events.check()
@@ -271,6 +271,7 @@ class _Runner:
             path,
             delimiter=source.delimiter,
             encoding=source.encoding,
+            shape=source.csv_form["shape"],
             opener=self.session.fingerprint.open,
         )
         self.session.events.log(form.sentence(source.csv), "info" if form.columns > 1 else "warning")

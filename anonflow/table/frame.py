@@ -15,6 +15,7 @@ from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.read import read_frame
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.records import Records
@@ -167,6 +168,7 @@ class Table:
         sheet: str | None = None,
         labels: bool = True,
         user_missing: bool = False,
+        shape: CsvShape = PLAIN,
     ) -> Table:
         """Read a table from a file: CSV, Parquet, SPSS, Stata, SAS, Excel.
 
@@ -174,7 +176,7 @@ class Table:
         ----------
         path : path
         schema : Schema, mapping or path
-        delimiter, encoding, missing, sheet, labels, user_missing
+        delimiter, encoding, missing, sheet, labels, user_missing, shape
             As :func:`anonflow.table.files.read.read_frame` takes them.
 
         Raises
@@ -192,6 +194,7 @@ class Table:
             labels=labels,
             user_missing=user_missing,
             named=schema.needed,
+            shape=shape,
         )
         try:
             return cls(frame, schema)

@@ -11,7 +11,16 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells, reads_as_number
-from anonflow.table.identification.column_signs import name_says, values_say
+from anonflow.table.identification.column_signs import name_says
+from anonflow.table.identification.value_signs import (
+    CODES,
+    filled,
+    form,
+    is_dates,
+    is_numeric,
+    numbers_in,
+    rarity,
+)
 from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.numbers import numbers_of
 
@@ -20,39 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_of"]
 
-MANY = 0.9
-"""Share of distinct values from which text is assumed to identify a person."""
-
-_LOOKED_AT = 2_000
-"""Distinct values that patterns are tried on."""
-
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
 
 _FEW_CODES = 5
 """The most distinct whole numbers, each so frequent, that are taken for codes of categories."""
-
-_CODES = frozenset(
-    {
-        "?",
-        "-",
-        "--",
-        ".",
-        "n",
-        "na",
-        "n/a",
-        "nan",
-        "none",
-        "null",
-        "unknown",
-        "missing",
-        "k.a.",
-        "s/d",
-        "nd",
-        "nr",
-    }
-)
-"""Texts that usually stand for a missing value, in lower case."""
 
 _NUMBER_CODES = (-1, -9, -8, -7, -99, -999, 99, 999, 9999, 99999)
 """Numbers that usually do, where they lie far from all others."""
@@ -118,9 +99,10 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     """Guess what each column is, and say why.
 
     Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes), then what
-    values look like (addresses, numbers with check digits, coordinates, free text, numbers that count up); then text that
-    is nearly unique is an identifier, numbers and dates are numeric QIs, other text is a categorical QI, and a column with
-    one value is insensitive. Distinctness does not decide anything else: only the owner knows what others can know.
+    values look like (addresses, numbers with check digits, coordinates, free text, numbers that count up), however few there
+    are; then text that is nearly unique, or rare in an almost empty column, is an identifier, numbers and dates are numeric
+    QIs, and other text is a categorical QI. One value and blanks are two states of a categorical QI. A column is insensitive
+    only if all records have the same cell. Distinctness does not decide anything else: only the owner knows what others can know.
     Identifiers are not published until the schema says otherwise.
 
     Parameters
@@ -143,23 +125,22 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
 
 
 def _advice(name: str, cells: pd.Series) -> Advice:
-    import pandas as pd
-
     missing = missing_cells(cells)
     values = cells[~missing]
     try:
         distinct = int(values.nunique())
     except TypeError:
-        return Advice(name, {"role": "insensitive"}, ("its values are lists or the like",), 0)
+        return Advice(
+            name, {"role": "identifier"}, ("its values are lists or the like, which are not understood",), 0
+        )
     if any(isinstance(value, bytes) for value in values[:1]):
         return Advice(
             name, {"role": "identifier"}, ("its values are bytes, which are not published",), distinct
         )
-    if distinct <= 1:
-        return Advice(name, {"role": "insensitive"}, ("it has one value",), distinct)
-    numeric = _is_numeric(values)
-    dates = numeric and _is_dates(values)
-    texts = [str(value) for value in values.drop_duplicates().head(_LOOKED_AT)]
+    if not distinct:
+        return Advice(name, {"role": "insensitive"}, ("it has no value",), distinct)
+    numeric = is_numeric(values)
+    dates = numeric and is_dates(values)
 
     def advice(entry: dict[str, Any], *reasons: str) -> Advice:
         return Advice(name, entry, (*reasons, *_codes(values, numeric, dates)), distinct)
@@ -169,22 +150,26 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         hint = None
     if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
-    look = None if dates or pd.api.types.is_float_dtype(values.dtype) else values_say(texts)
-    if look is not None and not (look.startswith("phone") and numeric):
-        return advice({"role": "identifier"}, f"its values look like {look}")
-    if numeric and not dates and _counts_up(values):
-        return advice({"role": "identifier"}, "its values are different whole numbers that count up")
+    look = form(filled(values), numeric, dates)
+    if look is not None:
+        return advice({"role": "identifier"}, look)
+    if distinct == 1 and not missing.any():
+        return advice({"role": "insensitive"}, "it has one value")
     entry: dict[str, Any] = {"role": "quasi-identifier"}
     if hint is not None:
         fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
         return advice(entry | {"kind": "positions" if fixed else "suppression"}, hint[1])
-    if not numeric and len(values) >= 10 and distinct >= MANY * len(values):
-        return advice({"role": "identifier"}, "nearly every value occurs once")
     kind = kind_of(cells)
     if "codes" in kind:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
         return Advice(name, entry | kind, (counted, "can others know them?"), distinct)
+    rare = None if numeric else rarity(values, len(cells))
+    if rare is not None:
+        return advice({"role": "identifier"}, rare)
+    if distinct == 1:
+        states = f"one value for {len(values):,} of {len(cells):,} records and blanks are two states: can others know them?"
+        return advice(entry | kind, states)
     reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: can others know them?"
     if numeric and kind["kind"] == "categorical":
         reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
@@ -207,7 +192,9 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
     """
     missing = missing_cells(cells)
     values = cells[~missing]
-    if _is_numeric(values):
+    if missing.any() and len(values) and (values.astype(str) == str(values.iloc[0])).all():
+        return {"kind": "categorical"}  # one value and blanks are two states
+    if is_numeric(values):
         if _are_codes(values):
             return {"kind": "categorical"}
         return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
@@ -217,51 +204,21 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
     return {"kind": "categorical"}
 
 
-def _is_numeric(values: pd.Series) -> bool:
-    """Return numbers, dates, or text that is one of them throughout."""
-    import pandas as pd
-
-    if pd.api.types.is_bool_dtype(values.dtype):
-        return False
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return bool(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)).all())
-    try:
-        numbers_of(values, "")
-    except (DataError, ValueError, TypeError):
-        return False
-    return True
-
-
-def _is_dates(values: pd.Series) -> bool:
-    return numbers_of(values, "")[1] is not None
-
-
-def _numbers(values: pd.Series) -> np.ndarray:
-    """Return values as numbers, NaN for those that are none; each distinct text is read once."""
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return values.to_numpy(dtype=np.float64, na_value=np.nan)
-    at, distinct = pd.factorize(values)
-    read = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.append(read, np.nan)[at]  # -1 is a missing value
-
-
 def _is_positive(values: pd.Series) -> bool:
-    return bool((_numbers(values) > 0).all())
+    return bool((numbers_in(values) > 0).all())
 
 
 def _are_codes(values: pd.Series) -> bool:
     """Return whether numbers are few, whole and all frequent: 1, 2, 9 for categories."""
-    numbers, times = np.unique(_numbers(values), return_counts=True)
+    numbers, times = np.unique(numbers_in(values), return_counts=True)
     few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _OFTEN)
-    return few and not _is_dates(values) and bool((numbers == np.floor(numbers)).all())
+    return few and not is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
 def _codes_beside_numbers(values: pd.Series) -> list[str]:
     """Return the codes of a column that is mostly numbers: the few texts that are not numbers, each too frequent to be an error."""
     texts = values.astype(str)
-    numbers = ~np.isnan(_numbers(texts))
+    numbers = ~np.isnan(numbers_in(texts))
     rest = texts[~numbers]
     times = rest.value_counts()
     if numbers.mean() < 0.5 or not 0 < len(times) <= _MOST_CODES or times.min() < _OFTEN:
@@ -275,22 +232,13 @@ def _codes_beside_numbers(values: pd.Series) -> list[str]:
     return codes if plain and texts[numbers].nunique() > _FEW_NUMBERS else []
 
 
-def _counts_up(values: pd.Series) -> bool:
-    """Return whether all are different whole numbers without large gaps, like the numbers of a register."""
-    numbers = _numbers(values)
-    if len(numbers) < 20 or not (numbers == np.floor(numbers)).all():
-        return False
-    half = float(numbers.max() / 2 - numbers.min() / 2)  # the difference may overflow
-    return len(np.unique(numbers)) == len(numbers) and half < 0.6 * len(numbers)
-
-
 def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
     """Return a column's values that may be codes for a missing value."""
     if dates:
         return []
     name_it = "if they mean that there is none, " + NAME_MISSING
     if numeric:
-        numbers = _numbers(values)
+        numbers = numbers_in(values)
         for code in _NUMBER_CODES:
             others = numbers[numbers != code]
             count = len(numbers) - len(others)
@@ -303,8 +251,8 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
                 return [f"{count:,} values are {code}, far from all others: " + name_it]
         return []
     texts = values.astype(str)
-    coded = texts.str.strip().str.lower().isin(_CODES)
-    numbers = ~np.isnan(_numbers(texts))
+    coded = texts.str.strip().str.lower().isin(CODES)
+    numbers = ~np.isnan(numbers_in(texts))
     if numbers.mean() < 0.5:  # among words, such a number is not a code for a missing value
         coded |= texts.str.strip().isin([str(code) for code in _NUMBER_CODES])
     reasons: list[str] = (

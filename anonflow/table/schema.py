@@ -817,6 +817,11 @@ def check_names(names: Sequence[Any]) -> None:
     """
     if any(name is None or name == "" or name != name for name in names):
         raise DataError("some columns have no name; name them")
+    if any(isinstance(name, tuple) for name in names):
+        raise DataError(
+            "the columns have names of several levels (a MultiIndex); join the levels: "
+            "frame.columns = ['_'.join(map(str, name)) for name in frame.columns]"
+        )
     if any(not isinstance(name, str) for name in names):
         raise DataError("some column names are not text; rename them")
     times = Counter(names)

@@ -140,3 +140,19 @@ def test_a_name_that_no_flow_can_hold(folder: Path, capsys: pytest.CaptureFixtur
     assert err.count("\n") == 1
     assert "rename it, or set LANG=C.UTF-8" in err
     assert not (folder / "people.yaml").exists()
+
+
+def test_what_is_left_out_by_guess_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.read_csv("people.csv", dtype=str)
+    columns = {"x7": ["Mark Mason"], "x8": ["mark@example.org"], "died": ["x"]}
+    frame = frame.assign(**{name: cells + [None] * 59 for name, cells in columns.items()})
+    frame.to_csv("sparse.csv", index=False)
+    status, _, err = shell(
+        capsys, "init", "sparse.csv", "--yes", "--k", 5, "--algorithm", "mondrian", "--role", "x8=identifier"
+    )
+    assert status == 0
+    assert err == "left out of the release by guess: x7; to publish one, add --role COLUMN=ROLE\n"
+    assert shell(capsys, "run", "sparse.flow.yaml", "--quiet")[0] == 0
+    release = pd.read_csv("out/sparse.csv", dtype=str)
+    assert "Mark" not in release.to_csv()
+    assert not (release["died"] == "x").any()

@@ -226,3 +226,52 @@ def test_a_compound_word_may_be_the_name_of_a_persons_number(name: str) -> None:
     advice = advise(pd.DataFrame({name: values}))[0]
     assert advice.entry["role"] == "identifier"
     assert "one person" in advice.reasons[0]
+
+
+def almost_empty(*values: object) -> list[object]:
+    """Return the cells of 24 records, of whom only the first have a value."""
+    return [*values, *[None] * (24 - len(values))]
+
+
+@loop(
+    ("name", "values"),
+    [
+        ("surname", ["MARK"]),
+        ("contact", ["MARK"]),
+        ("x7", ["mark@example.org"]),
+        ("x7", ["mark@example.org", "-", "n/a"]),
+        ("x7", ["+49 30 1234567"]),
+        ("x7", ["12345678Z"]),
+        ("x7", [4111111111111111]),
+        ("x7", ["Mark Mason"]),
+        ("x7", ["12 High Street, Ulm"] * 2),
+        ("x7", ["he came in late and left early"]),
+        ("x7", ["Mason", "Miller", "Smith"]),
+    ],
+)
+def test_what_identifies_a_person_does_so_in_an_almost_empty_column(name: str, values: list[object]) -> None:
+    (advice,) = advise(pd.DataFrame({name: almost_empty(*values)}))
+    assert advice.entry == {"role": "identifier"}, values
+    assert "MARK" not in " ".join(advice.reasons)
+
+
+@loop(
+    ("name", "values", "role"),
+    [
+        ("hiv", ["positive", "positive"], "sensitive"),
+        ("died", ["x"], "quasi-identifier"),
+        ("smoker", ["1"] * 13, "quasi-identifier"),
+        ("died", [1.0], "quasi-identifier"),
+        ("seen", ["2020-01-01"], "quasi-identifier"),
+        ("member", [True] * 23, "identifier"),
+        ("answer", ["I would rather not say that"] * 13, "quasi-identifier"),
+    ],
+)
+def test_one_value_and_blanks_are_two_states(name: str, values: list[object], role: str) -> None:
+    (advice,) = advise(pd.DataFrame({name: almost_empty(*values)}))
+    assert advice.entry == {"role": role} | ({"kind": "categorical"} if role == "quasi-identifier" else {})
+
+
+def test_only_a_column_that_tells_nobody_apart_is_insensitive() -> None:
+    assert role_of("land", ["x"] * N) == role_of("land", [None] * N) == "insensitive"
+    assert role_of("land", [[1], [2]] * (N // 2)) == "identifier"

@@ -449,7 +449,8 @@ def test_a_schema_is_guessed_of_names_that_a_table_takes() -> None:
         ([None, None, "b"], "some columns have no name"),
         ([np.nan, np.nan, "b"], "some columns have no name"),
         (["", "", "b"], "some columns have no name"),
-        (two_levels, "some column names are not text"),
+        (two_levels, "names of several levels"),
+        (["a", 1, "b"], "some column names are not text"),
         (["a", "a", "b"], "column 'a' appears 2 times"),
     ):
         frame = pd.DataFrame(cells, columns=names)
@@ -524,3 +525,12 @@ def test_columns_without_a_name_do_not_have_the_same_name(tmp_path: Path, ending
         read_frame(path)
     assert "no name" in str(caught.value)
     assert "same name" not in str(caught.value)
+
+
+def test_names_of_several_levels_have_a_sentence_for_python() -> None:
+    levels = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])
+    frame = pd.DataFrame([[1, 2], [3, 4]], columns=levels)
+    with pytest.raises(DataError, match="MultiIndex") as caught:
+        af.Schema.infer(frame)
+    frame.columns = eval(str(caught.value).split("frame.columns = ")[1], {"frame": frame})
+    assert list(af.Schema.infer(frame)) == ["a_x", "a_y"]

@@ -18,6 +18,7 @@ from anonflow.generalization import Generalization
 from anonflow.risk import WITH_REGISTER
 from anonflow.risk.register import RegisterCounts, RegisterFits
 from anonflow.table import Table
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.read import read_frame
 
 __all__ = ["RegisterModel", "register_figures"]
@@ -149,7 +150,7 @@ class RegisterModel(param.Parameterized):
         """Return the register, read as a run reads it."""
         source = self.workspace.source
         form = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
-        frame = read_frame(place, **form)
+        frame = read_frame(place, shape=CsvShape.of(source), **form)
         self.workspace.limits.check_rows(len(frame))
         return frame
 

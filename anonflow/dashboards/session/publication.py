@@ -109,7 +109,8 @@ def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
     findings = verify(
         anonymization.table, release, ["covers", promised], anonymization.k, certificate=release.certificate
     )
-    return cards_of_result(with_findings(result, findings.findings), release, None, (None,), seed)[0]
+    checked = with_findings(result, findings.findings)
+    return cards_of_result(checked, anonymization.table, release, None, (None,), seed)[0]
 
 
 def publication(
@@ -156,7 +157,7 @@ def publication(
     attacks = attack(session, table, release, result)
     form = flow.spec.publish.report
     limit = THRESHOLD if form is None or form.limit is None else form.limit  # as :func:`review` has it
-    cards = cards_of_result(result, release, attacks, (None, limit), seed)
+    cards = cards_of_result(result, table, release, attacks, (None, limit), seed)
     report = engine.RunReport(
         flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks, card=cards[0]
     )

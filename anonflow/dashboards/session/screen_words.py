@@ -11,10 +11,14 @@ NO_TABLE = "No table yet: go to Data and open one."
 OPEN_FIRST = "no table is open; open one first"
 
 WORDS = {
+    "comment": "remove the lines that are comments",
     "delimiter": "check the delimiter, under How the CSV file is written",
     "diversify": "diversity",
     "encoding": "type its encoding under How the CSV file is written, such as latin-1, and read the file again",
     "exact": "do not ask for the best start of all",
+    "footer": "remove that row",
+    "header": "add a line with the names of the columns",
+    "index": "name it in the file, or remove it",
     "levels": "on the screen Protect, under Hierarchies, or choose the kind suppression on the screen Data",
     "missing": "{} under Without a value",
     "missing-texts": "name them under Texts that stand for a missing value, on the screen Data",
@@ -23,6 +27,7 @@ WORDS = {
     "partition-size": "partitions of {} records",
     "prepare": "on the screen Prepare",
     "say-missing": "choose {} under Without a value, on the screen Data",
+    "skip": "remove the lines above the names of the columns",
     "time-limit": "its time limit",
 }
 """What the screens call each setting that an error names (:class:`anonflow.errors.Setting`), with its values."""

@@ -18,6 +18,7 @@ from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.csv_form import AUTO
+from anonflow.table.files.csv_head import PLAIN
 from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
 from anonflow.table.files.read import csv_form, must_fit, read_frame
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
@@ -217,8 +218,12 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             frame = read_workbook(path, sheet=sheet, fits=_check_of_parts(path, limits))
         else:
             settings = {key: value for key, value in options.items() if value}
+            shape = settings.pop("shape", PLAIN)
             form = csv_form(
-                path, delimiter=settings.get("delimiter", AUTO), encoding=settings.get("encoding", AUTO)
+                path,
+                delimiter=settings.get("delimiter", AUTO),
+                encoding=settings.get("encoding", AUTO),
+                shape=shape,
             )
             # one that the bytes do not prove is named by the user: nobody asked for a guess
             proved = "encoding" in settings or form.encoding.startswith("utf")
@@ -227,9 +232,10 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             source = {
                 "csv": path.name,
                 **{key: value for key, value in settings.items() if (key, value) not in usual},
+                **shape.to_mapping(),
             }
             limits.check_columns(form.columns)  # reading very many takes minutes
-            frame = read_frame(path, **settings)
+            frame = read_frame(path, shape=shape, **settings)
     except AnonflowError as error:
         # the message must not show the file's place on the server
         raise error.renamed(str(path), path.name) from None

@@ -59,6 +59,7 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.hierarchy.wording import plural
 from anonflow.release import Earlier
 from anonflow.table import Table
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.infer import infer_columns
 from anonflow.table.prepare import Preparation
 
@@ -522,7 +523,7 @@ class Workspace(param.Parameterized):
     def _read_again(self, source: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         place = self._own_folder() / str(file_of(source))
         form = {key: source[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in source}
-        return read_upload(place, self.limits, **form)
+        return read_upload(place, self.limits, shape=CsvShape.of(source), **form)
 
     def _take_project(self, project: Project, frame: Any, source: dict[str, Any]) -> None:
         lacking = [name for name in project.columns if name not in frame.columns]

@@ -78,9 +78,7 @@ def register_problem(
         if schema is None or source is None:
             continue
         try:
-            names = column_names(
-                folder / file, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing
-            )
+            names = column_names(folder / file, **source.csv_form)
             risk.check_register(names, schema, schema.preparation, known)
         except AnonflowError as error:
             return f"{name!r}: {error.problems[0]}"
@@ -125,6 +123,4 @@ def _with_register(flow: Flow, attacker: Any) -> Any:
 
 def _read(flow: Flow, file: str) -> pd.DataFrame:
     source = flow.spec.table.source
-    return read_frame(
-        flow.folder / file, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing
-    )
+    return read_frame(flow.folder / file, **source.csv_form)

@@ -144,7 +144,19 @@ class Sections:
             return
         form = forms[0]
         about = {
-            "csv": {"csv", "delimiter", "encoding", "missing", "pieces"},
+            "csv": {
+                "csv",
+                "delimiter",
+                "encoding",
+                "missing",
+                "pieces",
+                "header",
+                "names",
+                "skip",
+                "comment",
+                "index",
+                "footer",
+            },
             "parquet": {"parquet", "pieces"},
             "stats": {"stats", "labels", "codes", "pieces"},
             "excel": {"excel", "sheet", "pieces"},
@@ -153,6 +165,8 @@ class Sections:
         }[form]
         for key in source.model_fields_set - about:
             self.problems.add((*path, key), f"'{key}' does not go with a {form} source")
+        if source.names and source.header is not False:
+            self.problems.add((*path, "names"), "'names' are for a file without a header; add header: false")
         if form == "dataset":
             options = source.model_fields_set & about - {"dataset", "pieces"}
             for key, text in dataset_problems(str(source.dataset), sorted(options)):

@@ -47,9 +47,7 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
     if frame is None and path is not None and source.csv is not None:
         frame = read_csv(
             path,
-            delimiter=source.delimiter,
-            encoding=source.encoding,
-            missing=source.missing,
+            **source.csv_form,
             opener=fingerprint.open,
         )
     elif frame is None and path is not None:

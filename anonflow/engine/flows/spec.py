@@ -31,6 +31,7 @@ from anonflow.engine.flows.addresses import normalized
 from anonflow.option import Option
 from anonflow.partition import MOST_RECORDS
 from anonflow.risk.attacker import THRESHOLD
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.read import DELIMITER
 from anonflow.table.per_unit import Recipe
 
@@ -131,6 +132,24 @@ class SourceSpec(_Spec):
     missing: tuple[StrictStr, ...] = ()
     """Texts that stand for a missing value in a CSV file, besides the empty cell."""
 
+    header: StrictBool | None = None
+    """Of a CSV file: whether its first row has the names of the columns. Without it, a first row that looks like a record is refused."""
+
+    names: tuple[StrictStr, ...] = ()
+    """Of a CSV file without a header: the names of its columns; `column 1`, `column 2` ... without them."""
+
+    skip: Annotated[StrictInt, Field(ge=0)] = 0
+    """Of a CSV file: the number of lines above its header, such as titles."""
+
+    comment: Annotated[StrictStr, Field(min_length=1)] | None = None
+    """Of a CSV file: lines that begin so are not read."""
+
+    index: Annotated[StrictStr, Field(min_length=1)] | None = None
+    """Of a CSV file whose first column has no name: `drop` leaves that column out, another text is its name."""
+
+    footer: Annotated[StrictInt, Field(ge=0)] | None = None
+    """Of a CSV file: the number of rows at its end that are not read. Without it, a last row that looks like a total is refused."""
+
     part: StrictStr | None = None
     """Of a data set that has parts (adult: train, test, all)."""
 
@@ -153,6 +172,16 @@ class SourceSpec(_Spec):
     def form(self) -> str | None:
         """The key that says what the source is; None of a table in memory."""
         return next((key for key in FORMS if getattr(self, key) is not None), None)
+
+    @property
+    def csv_form(self) -> dict[str, Any]:
+        """How a CSV file is read: the arguments of :func:`anonflow.table.files.read.read_csv`."""
+        return {
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "missing": self.missing,
+            "shape": CsvShape.of(self.model_dump()),
+        }
 
     @property
     def file(self) -> str | None:

@@ -20,6 +20,7 @@ from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, is_publishable, row_of
 from anonflow.risk.attack_context import PAIRS
 from anonflow.table import Table
+from anonflow.table.identification.exposure import exposed_columns
 from anonflow.utility import measure
 
 if TYPE_CHECKING:
@@ -258,6 +259,7 @@ def cards_of(
     guarantee: str | None = None,
     listed: bool | None = None,
     published_gcp: float | None = None,
+    table: Table | None = None,
 ) -> list[ReleaseCard]:
     """Return the cards of a release, one for each threshold; attacks and remedies are computed once.
 
@@ -278,6 +280,8 @@ def cards_of(
         Where there is no anonymization.
     published_gcp : float, optional
         The GCP that may be published.
+    table : Table, optional
+        The originals, whose other columns are looked at; those of the anonymization without it.
 
     Returns
     -------
@@ -292,13 +296,12 @@ def cards_of(
     context = None
     if anonymization is not None:
         k, guarantee = anonymization.k, anonymization.guarantee
-        gcp = float(measure(anonymization.table, anonymization, ["gcp"])["gcp"])
+        table = anonymization.table
+        gcp = float(measure(table, anonymization, ["gcp"])["gcp"])
         suppressed = int(anonymization.suppressed.sum())
         listed = anonymization.matches is not None or anonymization.classes is not None
         if release is not None:
-            context = risk.AttackContext.of(
-                anonymization.table, release, k, seed=derived_seed(seed, "attackers")
-            )
+            context = risk.AttackContext.of(table, release, k, seed=derived_seed(seed, "attackers"))
             _add_missing(rows, context)
     assert k is not None
     priced = None
@@ -308,6 +311,7 @@ def cards_of(
     promise = _promise(guarantee or "", findings, k)
     homogeneity, insider = _homogeneity(rows, anonymization, priced), _insider(context, seed, priced)
     utility = _utility(gcp, suppressed)
+    exposed = {} if table is None else exposed_columns(table, k)
     public = {
         name: kept
         for name, some in rows.items()
@@ -317,7 +321,7 @@ def cards_of(
     cards = []
     for threshold in thresholds:
         worst, measured = _measured(rows, k, threshold, priced)
-        linkable = _linkable(rows, anonymization, threshold)
+        linkable = _linkable(rows, anonymization, threshold, exposed)
         lines = (promise, measured, homogeneity, insider, linkable, utility)
         highest, seen = _measured(public, k, threshold, None)
         others = (promise, seen, *of_public, _utility(published_gcp, suppressed))
@@ -520,30 +524,35 @@ def _linkable(
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
     anonymization: Anonymization | None,
     threshold: float | None,
+    exposed: Mapping[str, str],
 ) -> CardLine:
     attacks = rows.get(risk.LinkableColumns.name, ())
-    if not attacks:
-        if anonymization is not None and not anonymization.table.other_columns:
-            return CardLine("linkable columns", PASSED, "Nothing but quasi-identifiers is published.")
-        return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
-    worst = max(float(row["worst"]) for row in attacks)
-    at_risk = max(int(row["at_risk"]) for row in attacks)
-    says = f"{attacks[0]['sentence']} Of the most exposed row the attacker is {_probability(worst)} sure."
-    good = worst < threshold if threshold is not None else not at_risk
-    if good:
-        return CardLine("linkable columns", PASSED, says)
-    remedies: list[Remedy] = []
-    if anonymization is not None:
-        others = anonymization.table.other_columns
-        note = "the GCP stays; that column is lost"
-        remedies = [
-            Remedy(f"leave out the column {name}", None, note)
-            for name in _worst_columns(anonymization, others)
-        ]
+    others = () if anonymization is None else anonymization.table.other_columns
+    dependent, verdict = False, NOT_MEASURED
+    says = "The attacker linkable-columns was not tried."
+    if attacks:
+        worst = max(float(row["worst"]) for row in attacks)
+        at_risk = max(int(row["at_risk"]) for row in attacks)
+        says = f"{attacks[0]['sentence']} Of the most exposed row the attacker is {_probability(worst)} sure."
+        dependent = worst >= threshold if threshold is not None else at_risk > 0
+        verdict = PASSED
+    elif anonymization is not None and not others:
+        says, verdict = "Nothing but quasi-identifiers is published.", PASSED
+    if not dependent and not exposed:
+        return CardLine("linkable columns", verdict, says)
+    open_columns = "".join(
+        f"Column {name} is published in the open: {why}. " for name, why in exposed.items()
+    )
+    worst_columns = _worst_columns(anonymization, others) if dependent and anonymization is not None else []
+    names = dict.fromkeys([*exposed, *worst_columns])
+    remedies = [
+        Remedy(f"leave out the column {name}", None, "the GCP stays; that column is lost") for name in names
+    ]
+    if names:
         remedies.append(
             Remedy("make it a quasi-identifier", None, "no price: the GCP would be over other columns")
         )
-    return CardLine("linkable columns", FAILED, says, tuple(remedies))
+    return CardLine("linkable columns", FAILED, open_columns + says, tuple(remedies))
 
 
 def _worst_columns(anonymization: Anonymization, others: Iterable[str]) -> list[str]:

@@ -148,14 +148,14 @@ def _source(flow: Flow, fingerprint: Fingerprint, rows: int) -> tuple[pa.Schema,
             for file in parquet_files(path):
                 try:
                     for batch in pq.ParquetFile(opener(file)).iter_batches(rows, columns=read):
-                        yield from _plain(with_fields(pa.Table.from_batches([batch]), chosen)).to_batches()
+                        yield from _plain(
+                            with_fields(pa.Table.from_batches([batch]), chosen, file)
+                        ).to_batches()
                 except (pa.ArrowException, OSError, UnicodeError) as error:
                     raise not_parquet(file, error) from None
 
         return _plain(fields.empty_table()).schema, of_files
-    parts = csv_batches(
-        path, delimiter=spec.delimiter, encoding=spec.encoding, missing=spec.missing, opener=opener
-    )
+    parts = csv_batches(path, **spec.csv_form, opener=opener)
     first = next(parts)
 
     def of_csv(names: Sequence[str] | None) -> Iterator[pa.RecordBatch]:

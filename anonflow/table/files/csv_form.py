@@ -5,10 +5,14 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["AUTO", "DELIMITERS", "CsvForm", "form_of"]
+from anonflow.table.files.csv_head import PLAIN, CsvShape, body_of
+
+__all__ = ["AUTO", "BEGINNING", "DELIMITERS", "CsvForm", "complete_lines", "form_of"]
 
 AUTO = "auto"
 """The value of a delimiter or encoding that is to be detected."""
@@ -20,6 +24,12 @@ _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spa
 
 SAMPLE = 1 << 16
 """Bytes in which a delimiter is detected."""
+
+BEGINNING = 1 << 22
+"""Bytes that are read at most until there are lines enough: a header may be longer than the sample."""
+
+_LINES = 20
+"""Lines that are enough."""
 
 _ROWS = 100
 """Rows of them that are compared."""
@@ -37,6 +47,13 @@ _UNUSED = frozenset(b"\x81\x8d\x8f\x90\x9d")
 """Bytes without a meaning in Windows' encoding of western Europe."""
 
 
+_MAC = re.compile(rb"(?<=[a-z])[\x81\x87-\x8a\x8c-\x90\x9d\x9f]")
+"""After a small letter: letters in Mac Roman, and in Windows-1252 capitals, marks or nothing."""
+
+_LETTERS = re.compile(rb"[\xc0-\xff]")
+"""Letters in Windows-1252, and mostly signs in Mac Roman."""
+
+
 @dataclass(frozen=True)
 class CsvForm:
     """The form of a CSV file.
@@ -45,7 +62,7 @@ class CsvForm:
     ----------
     delimiter, encoding : str
     columns : int
-        Of its header.
+        Of its header, or of the rows if the first line is no header.
     """
 
     delimiter: str
@@ -69,7 +86,7 @@ class CsvForm:
         return f"{name}: {self.columns} columns between {between}, encoding {self.encoding}"
 
 
-def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO) -> CsvForm:
+def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO, shape: CsvShape = PLAIN) -> CsvForm:
     """Detect the form of a CSV file, as far as it is ``auto``.
 
     Parameters
@@ -78,6 +95,8 @@ def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO) -> CsvForm
         Unpacked. It is read to its end where the encoding is asked for, else for :data:`SAMPLE` bytes.
     delimiter, encoding : str
         ``auto`` is found out; anything else is taken as it is.
+    shape : CsvShape
+        What is said about its header and the lines above it.
 
     Returns
     -------
@@ -86,24 +105,34 @@ def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO) -> CsvForm
     Notes
     -----
     The encoding is what a byte order mark says; else UTF-8 if all bytes are; else UTF-16 if every second byte of the
-    beginning is 0; else Windows-1252, or Latin-1 where a byte stands for nothing there. The delimiter is the one that
-    cuts most of the first rows into as many cells as the header, of several the one with more cells: a comma inside a
+    beginning is 0; else Mac Roman where bytes stand among letters that are no letters in Windows-1252; else Windows-1252,
+    or Latin-1 where a byte stands for nothing there. The delimiter is the one that Excel's line ``sep=`` names; else the one that
+    cuts most of the first rows into equally many cells, of several the one with more cells: a comma inside a
     cell, or a decimal comma, does not occur equally in every row. O(size) time, a block is held.
     """
     sample = _filled(stream, SAMPLE)
+    while sample.count(b"\n") < _LINES and len(sample) < BEGINNING and (block := _filled(stream, SAMPLE)):
+        sample += block
     if encoding == AUTO:
         encoding = _encoding(sample, stream)
     try:
-        text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+        text = complete_lines(sample, encoding, len(sample) % SAMPLE > 0)
     except (LookupError, TypeError, AttributeError):
         return CsvForm("," if delimiter == AUTO else delimiter, encoding, 0)  # the reader says what is wrong
-    text = text.removeprefix("\ufeff")
-    whole = text if len(sample) < SAMPLE else text[: text.rfind("\n") + 1] or text
+    body, _, separator = body_of(text, shape)
+    delimiter = separator or delimiter
     if delimiter == AUTO:
-        counts = {mark: _counts(whole, mark) for mark in DELIMITERS}
-        delimiter = max(DELIMITERS, key=lambda mark: _fits(counts[mark]))
-        return CsvForm(delimiter, encoding, next(iter(counts[delimiter]), 0))
-    return CsvForm(delimiter, encoding, next(iter(_counts(whole, delimiter)), 0))
+        fits = {mark: _fits(_counts(body, mark)) for mark in DELIMITERS}
+        delimiter = max(DELIMITERS, key=lambda mark: fits[mark])
+    counts = _counts(body, delimiter)
+    first = next(iter(counts), 0)
+    return CsvForm(delimiter, encoding, first if first > 1 else max(first, _fits(counts)[1]))
+
+
+def complete_lines(sample: bytes, encoding: str, ended: bool) -> str:
+    """Return the text of the beginning of a file, to the end of its last complete line if the file goes on."""
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+    return text if ended else text[: text.rfind("\n") + 1] or text
 
 
 def _filled(stream: Any, size: int) -> bytes:
@@ -125,6 +154,7 @@ def _encoding(sample: bytes, rest: Any) -> str:
             return name
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_utf8, windows = True, True
+    mac = letters = 0
     block = sample
     while block:
         if is_utf8:
@@ -133,6 +163,8 @@ def _encoding(sample: bytes, rest: Any) -> str:
             except UnicodeDecodeError:
                 is_utf8 = False
         windows = windows and not any(byte in block for byte in _UNUSED)
+        mac += len(_MAC.findall(block))
+        letters += len(_LETTERS.findall(block))
         block = rest.read(1 << 20)
     if is_utf8:
         try:
@@ -140,6 +172,8 @@ def _encoding(sample: bytes, rest: Any) -> str:
             return "utf-8"
         except UnicodeDecodeError:
             pass
+    if mac > letters:
+        return "mac-roman"
     return "cp1252" if windows else "latin-1"
 
 
@@ -158,7 +192,9 @@ def _counts(text: str, delimiter: str) -> list[int]:
 
 
 def _fits(counts: list[int]) -> tuple[float, int]:
-    """Return how well a delimiter cuts rows: the share of them with the header's cells, then how many cells those are."""
-    if not counts or counts[0] < 2:
-        return 0.0, 0
-    return sum(count == counts[0] for count in counts) / len(counts), counts[0]
+    """Return how well a delimiter cuts rows: the share of them with the usual number of cells, and how many cells those are.
+
+    The first line may be a title or a comment, so that the rows decide.
+    """
+    cells, times = Counter(counts).most_common(1)[0] if counts else (0, 0)
+    return (times / len(counts), cells) if cells > 1 else (0.0, 0)

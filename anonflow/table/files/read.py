@@ -5,18 +5,20 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
-from os import PathLike, fsencode, fspath
+from os import PathLike, fsdecode, fsencode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError, setting
+from anonflow.hierarchy.wording import some
 from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
-from anonflow.table.files.csv_form import AUTO, CsvForm, form_of
+from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
+from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of, is_total
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS, read_workbook
@@ -82,6 +84,7 @@ def read_frame(
     labels: bool = True,
     user_missing: bool = False,
     named: Collection[str] | None = None,
+    shape: CsvShape = PLAIN,
 ) -> pd.DataFrame:
     """Read a table from a file; the name's ending gives the format.
 
@@ -100,6 +103,8 @@ def read_frame(
         Of a file of SPSS, Stata or SAS (:func:`anonflow.table.files.statistics_files.read_statistics`).
     named : collection of str, optional
         Of a Parquet file (:func:`read_parquet`).
+    shape : CsvShape
+        Of a CSV file: what is said about its header and the lines above it.
 
     Raises
     ------
@@ -112,7 +117,7 @@ def read_frame(
     if is_parquet(file):
         return read_parquet(file, named=named)
     if is_csv(file):
-        return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
+        return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing, shape=shape)
     if file.suffix.lower() in READERS:
         return read_statistics(file, labels=labels, user_missing=user_missing, fits=must_fit(file))
     if file.suffix.lower() in ENDINGS:
@@ -130,12 +135,13 @@ def column_names(
     delimiter: str = ",",
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
+    shape: CsvShape = PLAIN,
 ) -> list[str]:
     """Return the names of a file's columns; of CSV and Parquet files no row is held.
 
     Parameters
     ----------
-    path, delimiter, encoding, missing
+    path, delimiter, encoding, missing, shape
         As :func:`read_frame` takes them.
 
     Raises
@@ -147,7 +153,7 @@ def column_names(
     if is_parquet(file):
         return list(parquet_fields(file).names)
     if is_csv(file):
-        first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing))
+        first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing, shape=shape))
         return list(first.schema.names)
     return [str(name) for name in read_frame(file).columns]
 
@@ -177,7 +183,7 @@ def read_parquet(
     ------
     DataError
         If the file is missing, is not a Parquet file, or has columns that are not plain values; if files of a folder
-        have other columns than its first.
+        have other columns than its first, or types that no type holds without loss.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -188,7 +194,9 @@ def read_parquet(
     try:
         _must_fit(fspath(path), (size for file in files for size in _unpacked_sizes(file)))
         tables = [pq.ParquetFile((opener or open_file)(file)).read(columns=read) for file in files]
-        parts = [with_fields(part, fields) for part in tables if part.num_rows]
+        parts = [
+            with_fields(part, fields, file) for file, part in zip(files, tables, strict=True) if part.num_rows
+        ]
         table = pa.concat_tables([fields.empty_table(), *parts])
         table.validate(full=True)  # invalid texts would otherwise raise an error only when they are used
     except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -196,17 +204,52 @@ def read_parquet(
     return exact_frame(table)
 
 
-def with_fields(table: pa.Table, fields: pa.Schema) -> pa.Table:
-    """Return the columns of a table in the order and types of some fields; one that was not read is empty."""
+def with_fields(table: pa.Table, fields: pa.Schema, file: Path) -> pa.Table:
+    """Return the columns of a table in the order and types of some fields; one that was not read is empty.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    fields : pyarrow.Schema
+        As :func:`parquet_fields` returns it.
+    file : pathlib.Path
+        Of the table.
+
+    Raises
+    ------
+    DataError
+        If a value would be changed.
+    """
     import pyarrow as pa
 
-    columns = [
-        table.column(field.name).cast(field.type)
-        if field.name in table.column_names
-        else pa.nulls(table.num_rows, field.type)
-        for field in fields
-    ]
+    columns = []
+    for field in fields:
+        if field.name not in table.column_names:
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        column = table.column(field.name)
+        try:
+            columns.append(column.cast(field.type))
+        except pa.ArrowInvalid:
+            if column.type == field.type or _FILE not in (field.metadata or {}):
+                raise
+            raise _other_type(
+                field.name, file, column.type, fsdecode(field.metadata[_FILE]), field.type
+            ) from None
     return pa.table(columns, schema=fields)
+
+
+_FILE = b"file"
+"""In the metadata of a field: the file of a folder that its type comes from."""
+
+
+def _other_type(
+    column: str, file: object, kind: pa.DataType, other: str, other_kind: pa.DataType
+) -> DataError:
+    return DataError(
+        f"column {column!r}: is {kind} in {file} and {other_kind} in {other}, which cannot be joined without loss; write "
+        "all files of the folder with one type"
+    )
 
 
 _WIDE = {"int64": "Int64", "uint64": "UInt64"}
@@ -339,8 +382,9 @@ def parquet_fields(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    first: pa.Schema | None = None
-    some_rows = False
+    names: list[str] = []
+    kinds: dict[str, tuple[pa.DataType, str]] = {}  # with the file that the type comes from
+    some_rows, first = False, ""
     for file in parquet_files(path):
         name = fspath(file)
         try:
@@ -349,30 +393,60 @@ def parquet_fields(
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise not_parquet(name, error) from None
         check_nested(f"{name}: cannot be used", fields, named)
-        fields = pa.schema(
-            [
-                field.with_type(pa.null())
-                if pa.types.is_nested(field.type)
-                or (pa.types.is_timestamp(field.type) and not _is_time_zone(field.type.tz))
-                else field
-                for field in fields
-            ]
-        )
         _check_count(name, len(fields))
         _check_names(name, fields.names)
-        # types of a file without rows say nothing: pandas 2 writes its texts as nulls
-        if first is not None and (
-            sorted(fields.names) != sorted(first.names)
-            or (some_rows and rows and any(fields.field(n).type != first.field(n).type for n in first.names))
-        ):
+        if not first:
+            names, first = list(fields.names), name
+        for column in sorted(set(names) ^ set(fields.names)):
+            lacking, having = (first, name) if column in fields.names else (name, first)
             raise DataError(
-                f"{name}: has other columns, or columns of other types, than the first file of its folder"
+                f"{lacking}: has no column {column!r}, which {having} has; write both with the same columns"
             )
-        if first is None or (rows and not some_rows):
-            first = fields if first is None else pa.schema([fields.field(n) for n in first.names])
+        for field in fields:
+            # types of a file without rows say nothing: pandas 2 writes its texts as nulls
+            if field.name not in kinds or (rows and not some_rows):
+                kinds[field.name] = field.type, name
+            elif rows:
+                kind, other = kinds[field.name]
+                both = _joined(kind, field.type)
+                if both is None:
+                    raise _other_type(field.name, name, field.type, other, kind)
+                if both != kind:
+                    kinds[field.name] = both, name
         some_rows = some_rows or rows > 0
-    assert first is not None
-    return first
+    return pa.schema(
+        [
+            pa.field(column, pa.null() if _is_unread(kind) else kind, metadata={_FILE: fsencode(name)})
+            for column in names
+            for kind, name in [kinds[column]]
+        ]
+    )
+
+
+def _is_unread(kind: pa.DataType) -> bool:
+    """Return whether a column of this type is not read: lists and structures, and an unknown time zone."""
+    import pyarrow as pa
+
+    return pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and not _is_time_zone(kind.tz))
+
+
+def _joined(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type that holds the values of two types; None if there is none."""
+    import pyarrow as pa
+
+    if kind == other:
+        return kind
+    if _is_unread(kind) or _is_unread(other):
+        empty = [each for each in (kind, other) if _is_unread(each) or pa.types.is_null(each)]
+        return next(filter(_is_unread, empty)) if len(empty) == 2 else None
+    plain = [each.value_type if pa.types.is_dictionary(each) else each for each in (kind, other)]
+    if any(map(pa.types.is_decimal, plain)) and any(map(pa.types.is_floating, plain)):
+        return None  # 0.1 is no float
+    schemas = [pa.schema([("", each)]) for each in plain]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowTypeError:
+        return None
 
 
 def read_csv(
@@ -382,6 +456,7 @@ def read_csv(
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
     opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
 ) -> pd.DataFrame:
     """Read a CSV file with a header; cells stay text, empty ones and those in `missing` are missing.
 
@@ -396,17 +471,19 @@ def read_csv(
     missing : sequence of str
     opener : callable, optional
         Opens the file, each time that it is read: to be checked, and then to be parsed.
+    shape : CsvShape
+        What is said about its header and the lines above it.
 
     Raises
     ------
     DataError
         If the file is missing or empty, not in the encoding, has rows of another length than the header
-        (how many), a quote that is never closed, or a column name twice.
+        (how many, and the first lines), lines above the header that the shape does not name, a quote that is never closed, or a column name twice.
     """
     import pyarrow as pa
 
     batches = csv_batches(
-        path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True, opener=opener
+        path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True, opener=opener, shape=shape
     )
     return pa.Table.from_batches(list(batches)).to_pandas()
 
@@ -419,12 +496,13 @@ def csv_batches(
     missing: Sequence[str] = (),
     whole: bool = False,
     opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV file batch by batch, in its order; columns of text, missing cells are null.
 
     Parameters
     ----------
-    path, delimiter, encoding, missing, opener
+    path, delimiter, encoding, missing, opener, shape
         As :func:`read_csv` takes them.
     whole : bool
         Whether all of it may be held at once, which is faster.
@@ -450,45 +528,33 @@ def csv_batches(
     if re.fullmatch(DELIMITER, delimiter) is None:
         raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
     if AUTO in (delimiter, encoding):
-        form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener)
+        form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener, shape=shape)
         delimiter, encoding = form.delimiter, form.encoding
     if not _is_encoding(encoding):
         raise DataError(
             f"{name}: unknown encoding {shorten(encoding)}; name one that Python knows, such as utf-8"
         )
     encoding = codecs.lookup(encoding).name
-    ragged: list[int] = []
+    ragged = 0
 
     def count(row: Any) -> str:
-        ragged.append(1)
+        nonlocal ragged
+        ragged += not (shape.comment and row.text.startswith(shape.comment))
         return "skip"
-
-    def options(names: list[str]) -> dict[str, Any]:
-        return {
-            "read_options": csv.ReadOptions(encoding=encoding),
-            "parse_options": csv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=True,
-                invalid_row_handler=count,
-            ),
-            "convert_options": csv.ConvertOptions(
-                column_types={name: pa.string() for name in names}, strings_can_be_null=False
-            ),
-        }
 
     blank = pa.array(["", *missing], pa.string())
     try:
         # pyarrow would only find bad UTF-8 in a cell that it converts, never in a ragged row, and an open quote never
         decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-8" else None
-        quotes, size, started = 0, 0, False
+        quotes, size, started, beginning = 0, 0, False, ""
         with _unpacked(path, opener) as stream:
-            while block := stream.read(1 << 22):
+            while block := stream.read(BEGINNING):
                 size += len(block)
                 if whole:
                     _must_fit(name, [size])
                 if not started:
                     _check_count(name, _header_count(block, delimiter, encoding))
+                    beginning = complete_lines(block, encoding, len(block) < BEGINNING)
                 started = True
                 quotes += block.count(b'"')
                 if decoder:
@@ -497,39 +563,137 @@ def csv_batches(
             decoder.decode(b"", True)
         if quotes % 2:
             _check_quotes(path, delimiter, encoding, opener)
-        with (
-            _unpacked(path, opener) as stream,
-            csv.open_csv(stream, **options([])) as reader,
-        ):
-            names = list(reader.schema.names)
-        _check_names(name, names)
-        ragged.clear()
+        head = head_of(name, beginning, delimiter, shape)
+        places = [str(at) for at in range(len(head.names))]
+        options = {
+            "read_options": csv.ReadOptions(
+                encoding=encoding,
+                column_names=places,
+                skip_rows=head.lines,
+                skip_rows_after_names=int(head.header),
+            ),
+            "parse_options": csv.ParseOptions(
+                delimiter=head.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=True,
+                invalid_row_handler=count,
+            ),
+            "convert_options": csv.ConvertOptions(
+                column_types=dict.fromkeys(places, pa.string()), strings_can_be_null=False
+            ),
+        }
+        ended = _no_rows(pa.schema([(place, pa.string()) for place in places]))
         with _unpacked(path, opener) as stream:
-            if whole:
-                table = csv.read_csv(stream, **options(names))
-                for batch in table.to_batches() or [_no_rows(table.schema)]:
-                    yield _blanked(batch, blank)
-            else:
-                with csv.open_csv(stream, **options(names)) as reader:
-                    yield _no_rows(reader.schema)
-                    for batch in reader:
-                        yield _blanked(batch, blank)
+            parts = _parsed(stream, options, whole, ended)
+            shown = (_named_columns(name, part, head, shape) for part in parts)
+            for batch in _without_footer(name, shown, shape):
+                yield _blanked(batch, blank)
     except UnicodeError:
         raise _not_encoded(name, encoding) from None
     except pa.ArrowInvalid as error:
         text = str(error)
-        if "Empty CSV" in text:
-            raise DataError(f"{name}: is empty; a CSV file has a header and rows") from None
         if "UTF8" in text or "utf8" in text:
             raise _not_encoded(name, encoding) from None
         raise DataError(f"{name}: is not a readable CSV file; check its quotes and delimiter") from None
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
     if ragged:
+        lines = _ragged_lines(path, encoding, opener, head, shape)
         raise DataError(
-            f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; "
+            f"{name}: {ragged} rows have more or fewer than {len(places)} cells ({some(lines, 10)}); "
             + setting("delimiter", "check the delimiter and quotes")
         )
+
+
+def _parsed(
+    stream: Any, options: Mapping[str, Any], whole: bool, ended: pa.RecordBatch
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a CSV file below its header, at least one batch."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    yield ended
+    try:
+        rows = csv.read_csv(stream, **options) if whole else csv.open_csv(stream, **options)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return
+        raise
+    if whole:
+        yield from rows.to_batches()
+        return
+    with rows:
+        yield from rows
+
+
+def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
+    """Return the columns that are read with their names, without rows that are comments."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if shape.comment:
+        batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
+    for at in head.blank:
+        if pc.any(pc.not_equal(pc.utf8_trim_whitespace(batch.column(at)), "")).as_py():
+            raise DataError(
+                f"{name}: column {at + 1} has no name and is not empty: the header ends with the delimiter; name the "
+                "column, or remove it"
+            )
+    chosen = [at for at in range(len(head.names)) if at not in head.left_out]
+    return pa.RecordBatch.from_arrays(
+        [batch.column(at) for at in chosen], names=[head.names[at] for at in chosen]
+    )
+
+
+_TAIL = 100
+"""Rows at the end among which a row of totals is looked for."""
+
+
+def _without_footer(
+    name: str, batches: Iterable[pa.RecordBatch], shape: CsvShape
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches without the rows at the end that are not read."""
+    import pyarrow as pa
+
+    rest: list[pa.RecordBatch] = []
+    tail: list[pa.RecordBatch] = []
+    for batch in batches:
+        tail = [*(tail if batch.num_rows < _TAIL else []), batch.slice(max(0, batch.num_rows - _TAIL))][
+            -_TAIL:
+        ]
+        if not shape.footer:
+            yield batch
+            continue
+        table = pa.Table.from_batches([*rest, batch])
+        ready = max(0, table.num_rows - shape.footer)
+        rest = table.slice(ready).to_batches()
+        yield from table.slice(0, ready).to_batches() or [batch.slice(0, 0)]
+    rows = [list(row.values()) for part in tail for row in part.to_pylist()][-_TAIL:]
+    if shape.footer is None and rows and is_total(rows[-1], rows[:-1]):
+        raise DataError(
+            f"{name}: its last row looks like a total and not like a record; "
+            + setting("footer", "set footer: 1 in the source to leave it out, or footer: 0 to read it")
+        )
+
+
+def _ragged_lines(
+    path: str | PathLike[str], encoding: str, opener: Opener | None, head: CsvHead, shape: CsvShape
+) -> list[int]:
+    """Return the first lines of rows that do not have a cell for each column."""
+    lines: list[int] = []
+    with (
+        _unpacked(path, opener) as stream,
+        io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
+    ):
+        for _ in range(head.lines):
+            text.readline()
+        reader, line = csv_rows(text, delimiter=head.delimiter), head.lines + 1
+        for at, row in enumerate(reader):
+            comment = shape.comment and row and row[0].startswith(shape.comment)
+            if row and len(row) != len(head.names) and not comment and (at or not head.header):
+                lines.append(line)
+            line = head.lines + reader.line_num + 1
+    return lines
 
 
 def _not_encoded(name: str, encoding: str) -> DataError:
@@ -537,7 +701,12 @@ def _not_encoded(name: str, encoding: str) -> DataError:
 
 
 def csv_form(
-    path: str | PathLike[str], *, delimiter: str = AUTO, encoding: str = AUTO, opener: Opener | None = None
+    path: str | PathLike[str],
+    *,
+    delimiter: str = AUTO,
+    encoding: str = AUTO,
+    opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
 ) -> CsvForm:
     """Detect the form of a CSV file (:func:`anonflow.table.files.csv_form.form_of`).
 
@@ -549,6 +718,8 @@ def csv_form(
         The known parts of the form; ``auto`` is detected.
     opener : callable, optional
         Opens the file.
+    shape : CsvShape
+        What is said about its header and the lines above it.
 
     Raises
     ------
@@ -562,7 +733,7 @@ def csv_form(
     check_text("encoding", encoding)
     try:
         with _unpacked(path, opener) as stream:
-            return form_of(stream, delimiter, encoding)
+            return form_of(stream, delimiter, encoding, shape)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
 

@@ -244,13 +244,14 @@ def values_say(texts: Sequence[str]) -> str | None:
     Parameters
     ----------
     texts : sequence of str
-        At least 5 of them: fewer are no evidence.
+        Patterns and check digits are tested on any number of them, free text on 5 or more: a few answers of many words are
+        categories.
     """
     short = [text.strip()[:_LONGEST] for text in texts]
-    if len(short) < 5:
+    if not short:
         return None
     for kind, looks in PATTERNS.items():
         if sum(looks(text) is not None and bool(looks(text)) for text in short) >= _MOST * len(short):
             return kind
     words = sorted(len(text.split()) for text in short)
-    return "free text" if words[len(words) // 2] >= 5 else None
+    return "free text" if len(words) >= 5 and words[len(words) // 2] >= 5 else None

@@ -286,9 +286,9 @@ def test_a_file_of_another_table_that_is_gone_again(
 
 
 def test_a_text_file_that_changes_between_being_checked_and_parsed(tmp_path: Path) -> None:
-    """A CSV file is read three times: for its encoding and quotes, for its header, and to be parsed."""
+    """A CSV file is read twice: for its encoding, quotes and header, and to be parsed."""
     flow, place = flow_of(tmp_path, "csv", "memory")
-    for opening in (1, 2, 3):
+    for opening in (1, 2):
         put(place, "csv", "old")
         fingerprint = Fingerprint.of(engine.load_flow(flow))
         openings: list[int] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -276,3 +277,59 @@ def test_remedies_are_tried_on_no_more_partitions_than_are_enough() -> None:
     whole = sample_of(anonymization, SEED, 90, 5)
     assert whole is not None
     assert whole.n == 90
+
+
+@pytest.mark.parametrize(
+    ("cells", "role"),
+    [
+        (["Mark Mason"], "insensitive"),
+        (["mark@example.org"], "sensitive"),
+        (["positive"] * 2, "insensitive"),
+        ([1.0] * 58, "insensitive"),
+        (["no"] * 58 + ["yes"] * 2, "insensitive"),
+        ([f"m{at}@example.org" for at in range(60)], "insensitive"),
+    ],
+)
+def test_what_single_people_have_in_the_open_fails_the_card(cells: list[object], role: str) -> None:
+    frame = table().frame.assign(x=cells + [None] * (60 - len(cells)))
+    result = card(af.Table(frame, COLUMNS | {"x": {"role": role}}), "mondrian")
+    line = next(each for each in result.lines if each.name == "linkable columns")
+    assert line.verdict == "failed"
+    assert "Column x is published in the open" in line.says
+    assert line.remedies[0].action == "leave out the column x"
+    assert not any(str(cell) in repr(result) for cell in cells[:1] if isinstance(cell, str) and len(cell) > 3)
+    assert result.published is not None
+    assert "linkable columns" not in [line.name for line in result.published.failing]
+
+
+@pytest.mark.parametrize("pieces", ["true", "false"])
+def test_the_card_of_a_flow_fails_there_in_memory_and_in_pieces(tmp_path: Path, pieces: str) -> None:
+    table().frame.assign(x=["Mark Mason"] + [None] * 59).to_csv(tmp_path / "people.csv", index=False)
+    flow = tmp_path / "people.flow.yaml"
+    flow.write_text(f"""\
+flow: people
+version: 1
+table:
+  source: {{csv: people.csv, pieces: {pieces}}}
+  columns:
+    age: {{role: quasi-identifier, kind: numeric}}
+    city: {{role: quasi-identifier, kind: categorical}}
+    x: {{role: insensitive}}
+steps:
+  - anonymize: {{algorithm: mondrian, k: 3}}
+publish: {{table: out/people.csv, report: out/people.html}}
+""")
+    report = af.run(flow)
+    assert report.card is not None
+    assert "Column x is published in the open" in report.card.lines[4].says
+    assert "Linkable columns" in report.card.headline()
+
+
+def test_people_are_counted_and_not_rows() -> None:
+    frame = table().frame.assign(person=np.arange(60) // 3, x=["yes"] * 6 + [None] * 54)
+    roles = {"person": {"role": "unit"}, "x": {"role": "insensitive"}}
+    anonymization = af.anonymize(af.Table(frame, COLUMNS | roles), "mondrian", k=3, seed=SEED)
+    (result,) = cards_of(anonymization, None, (), None, [None], SEED, prices=False)
+    assert "Column x is published in the open" in result.lines[4].says
+    (result,) = cards_of(None, None, (), None, [None], SEED, k=2, table=anonymization.table)
+    assert result.lines[4].verdict == "not measured"

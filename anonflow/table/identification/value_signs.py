@@ -1,0 +1,137 @@
+"""Signs of identifying columns in their cells: the form of the values, and how rare they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.table.domain import missing_cells
+from anonflow.table.identification.column_signs import values_say
+from anonflow.table.numbers import numbers_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CODES", "filled", "form", "is_dates", "is_numeric", "numbers_in", "rarity"]
+
+MANY = 0.9
+"""Share of distinct values from which text is assumed to identify a person."""
+
+_ALMOST_EMPTY = 0.25
+"""A column is almost empty if at most this share of the records have a value."""
+
+_LOOKED_AT = 2_000
+"""Distinct values that patterns are tried on."""
+
+_OFTEN = 5
+"""Records with a value from which it is no longer rare."""
+
+CODES = frozenset(
+    {
+        "?",
+        "-",
+        "--",
+        ".",
+        "n",
+        "na",
+        "n/a",
+        "nan",
+        "none",
+        "null",
+        "unknown",
+        "missing",
+        "k.a.",
+        "s/d",
+        "nd",
+        "nr",
+    }
+)
+"""Texts that usually stand for a missing value, in lower case."""
+
+
+def filled(cells: pd.Series) -> pd.Series:
+    """Return the cells of a column that have a value: neither a blank nor a usual code for one."""
+    values = cells[~missing_cells(cells)]
+    blank = [
+        text
+        for text in values.drop_duplicates()
+        if isinstance(text, str) and (not text.strip() or text.strip().lower() in CODES)
+    ]
+    return values[~values.isin(blank)] if blank else values
+
+
+def form(values: pd.Series, numeric: bool, dates: bool) -> str | None:
+    """Return why the values identify people by their form, whatever the name of their column; else None."""
+    look = None if dates else values_say(_distinct_texts(values))
+    if look is not None and not (look.startswith("phone") and numeric):
+        return f"its values look like {look}"
+    if numeric and not dates and _counts_up(values):
+        return "its values are different whole numbers that count up"
+    return None
+
+
+def _distinct_texts(values: pd.Series) -> list[str]:
+    """Return distinct values as texts; none of numbers with fractions."""
+    import pandas as pd
+
+    distinct = values.drop_duplicates().head(_LOOKED_AT)
+    if pd.api.types.is_float_dtype(values.dtype):  # whole numbers beside blanks are floats in pandas
+        numbers = distinct.to_numpy(dtype=np.float64, na_value=np.nan)
+        return [f"{number:.0f}" for number in numbers] if (numbers == np.floor(numbers)).all() else []
+    return [str(value) for value in distinct]
+
+
+def rarity(values: pd.Series, n: int) -> str | None:
+    """Return why the texts of a column identify people because they are rare among n records; else None."""
+    if len(values) >= 10 and values.nunique() >= MANY * len(values):
+        return "nearly every value occurs once"
+    texts = filled(values)
+    times = texts.value_counts()
+    if times.empty or len(texts) > _ALMOST_EMPTY * n or times.max() >= _OFTEN:
+        return None
+    words = sorted(len(str(text).split()) for text in times.index)
+    if words[len(words) // 2] > 1 or 1 < len(times) >= MANY * len(texts):
+        return f"{len(texts):,} of {n:,} records have a text, which may be about single people"
+    return None
+
+
+def is_numeric(values: pd.Series) -> bool:
+    """Return numbers, dates, or text that is one of them throughout."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(values.dtype):
+        return False
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return bool(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)).all())
+    try:
+        numbers_of(values, "")
+    except (DataError, ValueError, TypeError):
+        return False
+    return True
+
+
+def is_dates(values: pd.Series) -> bool:
+    """Return whether values that are numeric are dates."""
+    return numbers_of(values, "")[1] is not None
+
+
+def numbers_in(values: pd.Series) -> np.ndarray:
+    """Return values as numbers, NaN for those that are none; each distinct text is read once."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    at, distinct = pd.factorize(values)
+    read = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.append(read, np.nan)[at]  # -1 is a missing value
+
+
+def _counts_up(values: pd.Series) -> bool:
+    """Return whether all are different whole numbers without large gaps, like the numbers of a register."""
+    numbers = numbers_in(values)
+    if len(numbers) < 20 or not (numbers == np.floor(numbers)).all():
+        return False
+    half = float(numbers.max() / 2 - numbers.min() / 2)  # the difference may overflow
+    return len(np.unique(numbers)) == len(numbers) and half < 0.6 * len(numbers)
