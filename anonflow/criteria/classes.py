@@ -74,7 +74,7 @@ def k_anonymity(evidence: Evidence) -> Finding:
 K_ANONYMITY = Criterion(
     name="k-anonymity",
     check=k_anonymity,
-    sentence="Every published row reads the same on the quasi-identifiers as at least k - 1 others.",
+    sentence="Every published row is one of at least k rows that read the same on the quasi-identifiers.",
     promise="Every published row is one of at least k rows with the same quasi-identifiers.",
     covers_k=True,
     needs="rows",
@@ -460,7 +460,7 @@ SHARE_AT_RISK = Criterion(
 KEY_SETS = Criterion(
     name="key-sets",
     check=key_sets,
-    sentence="On each of several sets of columns, every published row reads the same as at least k - 1 others.",
+    sentence="On each of several sets of columns, every published row is one of at least k rows that read the same.",
     adds_up=False,
     needs="rows",
 )

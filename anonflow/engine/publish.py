@@ -345,7 +345,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
         address = flow.targets[0] if is_address(flow.targets[0]) else None
         named = marks.clear if address is None else lambda: None
         try:
-            for path in write_described(flow.table_path, release.write_release, keep, named):
+            for path in write_described(flow.table_target, release.write_release, keep, named):
                 published.append(_delivered(path, None if address is None else beside(address, path.name)))
                 marks.clear()
         finally:

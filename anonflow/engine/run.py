@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from anonflow.algorithms.diversity.target import Targets
@@ -246,8 +247,10 @@ class _Runner:
     def _check_targets(self) -> None:
         """Check before the work starts that all targets can be written."""
         flow = self.session.flow
-        targets = [
-            target for target in (flow.table_path, flow.report_path, flow.pdf_path) if target is not None
+        targets: list[str | Path] = [
+            target
+            for target in (flow.table_path and flow.table_target, flow.report_path, flow.pdf_path)
+            if target is not None
         ]
         if flow.pdf_path is not None:
             from anonflow.engine.report.pdf import browser

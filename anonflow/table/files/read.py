@@ -89,7 +89,7 @@ def read_frame(
     Parameters
     ----------
     path : path
-        ``.parquet`` or ``.pq``; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``); files of SPSS
+        ``.parquet`` or ``.pq``, or a folder of such files; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``); files of SPSS
         (``.sav``, ``.zsav``, ``.por``), Stata (``.dta``) and SAS (``.sas7bdat``, ``.xpt``); Excel (``.xlsx``).
     delimiter, encoding : str
         Of a CSV file; ``auto`` detects them (:func:`csv_form`).
@@ -110,7 +110,7 @@ def read_frame(
         If the path, the delimiter, the encoding or the missing texts have another type.
     """
     file = as_path(path)
-    if is_parquet(file):
+    if _has_parquet(file):
         return read_parquet(file, named=named)
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
@@ -145,12 +145,20 @@ def column_names(
         As :func:`read_frame`.
     """
     file = as_path(path)
-    if is_parquet(file):
+    if _has_parquet(file):
         return list(parquet_fields(file).names)
     if is_csv(file):
         first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing))
         return list(first.schema.names)
     return [str(name) for name in read_frame(file).columns]
+
+
+def _has_parquet(path: Path) -> bool:
+    """Return whether a path names a Parquet file, or a folder, whatever its name."""
+    try:
+        return is_parquet(path) or path.is_dir()
+    except OSError:  # such as a name that is too long: the reader says so
+        return False
 
 
 def is_csv(path: str | PathLike[str]) -> bool:
