@@ -31,6 +31,7 @@ __all__ = [
     "SHARE_AT_RISK",
     "UNIQUENESS",
     "Risks",
+    "are_classes",
     "average_risk",
     "check_uniqueness",
     "class_risks",
@@ -137,6 +138,18 @@ def is_of_classes(evidence: Evidence) -> bool:
     graph = evidence.graph
     says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
     return not bool((np.bincount(graph.end[says[graph.box]], minlength=1) > 1).any())
+
+
+def are_classes(evidence: Evidence) -> bool:
+    """Return whether the rows of a release are classes: by its guarantee, by what they cover, or because k of them are equal.
+
+    Classes of one release may overlap: rows of one may cover people of another.
+    """
+    if evidence.guarantee is not None:
+        return promises_classes(evidence.guarantee)
+    return is_of_classes(evidence) or (
+        evidence.table.unit is None and evidence.k is not None and bool(k_anonymity(evidence).holds)
+    )
 
 
 def class_risks(evidence: Evidence) -> np.ndarray:

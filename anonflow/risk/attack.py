@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from anonflow.criteria.classes import is_of_classes
+from anonflow.criteria.classes import are_classes
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
@@ -327,7 +327,7 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     whole = context.schema is None and not context.deleted
     if whole:
         chosen.append(Linker())
-    if whole and context.table.unit is not None:
+    if whole and context.table.schema.unit_column is not None:
         chosen.append(Unit())
     # without the certificate it is unknown which originals a mean or median covers
     covers = whole and not context.evidence.hides_ranges
@@ -343,7 +343,7 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
         for name in context.table.other_columns
         if schema[name].role == "sensitive" and name in context.frame.columns
     ]
-    if schema.weight_column in context.frame.columns and is_of_classes(context.evidence):
+    if schema.weight_column in context.frame.columns and are_classes(context.evidence):
         chosen.append(Population())
     if covers and context.n <= MOST:
         chosen.append(Counter())

@@ -233,11 +233,10 @@ class Table:
         cells = {name: others.get(name, nothing) for name in columns}
         frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n), copy=False)
         part = cls(frame, schema, _records=records)
-        if units is not None:
-            owners = {part.schema.unit_column: units}
-            if households is not None:
-                owners[part.schema.household_column] = households
-            part.identifiers = pd.DataFrame(owners, copy=False)
+        owners = {part.schema.unit_column: units, part.schema.household_column: households}
+        named = {name: labels for name, labels in owners.items() if name is not None and labels is not None}
+        if named:
+            part.identifiers = pd.DataFrame(named, copy=False)
         return part
 
     def _coded(self, matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray]) -> Records:
@@ -254,9 +253,12 @@ class Table:
             codes += coded.codes
         if errors:
             problems = [problem for error in errors for problem in error.problems]
-            raise type(errors[0]).collected("the table does not match its schema", problems)
+            collected = type(errors[0]).collected("the table does not match its schema", problems)
+            raise collected.with_labels(*errors)
         check_units(self.schema, self.unit, self.household)
-        return Records(tuple(domains), matrix(self.n, codes), self.unit)
+        # of a row a person every k records are of k units
+        units = None if self.schema.unit_column is None else self.unit
+        return Records(tuple(domains), matrix(self.n, codes), units)
 
     @property
     def n(self) -> int:
@@ -295,21 +297,30 @@ class Table:
 
     @property
     def unit_columns(self) -> tuple[str, ...]:
-        """The columns that identify people in another table: identifiers, or quasi-identifiers if there are none."""
-        if self.schema.unit_column is not None:
-            return (self.schema.unit_column,)
-        return tuple(str(name) for name in self.identifiers.columns) or self.qi_columns
+        """What identifies people in another table: identifiers with their scopes, or quasi-identifiers if there are none."""
+        return tuple(map(str, self.units.columns))
 
     @property
     def units(self) -> pd.DataFrame:
-        """The cells of :attr:`unit_columns`: the owner's, never published."""
-        if self.schema.unit_column is not None:
-            return self.identifiers[[self.schema.unit_column]]
-        return self.identifiers if len(self.identifiers.columns) else self.frame[list(self.qi_columns)]
+        """The cells that identify people: the owner's, never published. A column with a scope has it in its name."""
+        schema = self.schema
+        if schema.unit_column is not None:
+            keys = self.identifiers[[schema.unit_column]]
+        else:
+            keys = self.identifiers.drop(columns=[schema.household_column or ""], errors="ignore")
+        if not len(keys.columns):
+            return self.frame[list(self.qi_columns)]
+        scopes = {name: schema[name].scope for name in keys.columns if name in schema}
+        return keys.rename(columns={name: f"{name} of {scope}" for name, scope in scopes.items() if scope})
 
     @cached_property
     def unit(self) -> np.ndarray | None:
-        """The unit of each row, labels 0.., shape (n,), int64; None if each row counts as a person."""
+        """The unit of each row, labels 0.., shape (n,), int64; None if each row counts as a person.
+
+        With households alone each row has a unit of its own.
+        """
+        if self.schema.unit_column is None and self.household is not None:
+            return np.arange(self.n)
         return self._labels(self.schema.unit_column)
 
     @cached_property

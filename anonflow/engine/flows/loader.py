@@ -187,7 +187,12 @@ class _Checker:
         )
         methods = list(dict.fromkeys(planned.anonymize.method.name for planned in runs))
         steps.check_verify(methods, drawn or not runs)
-        steps.check_attack(drawn or not runs, schema, None if table is None else table.source)
+        steps.check_attack(
+            drawn or not runs,
+            schema,
+            None if table is None else table.source,
+            None if published is None else published.anonymize.algorithm,
+        )
         self._paths(publish, table, schema, steps.settings.get("attack") or ())
         if "flow" in self.data:
             self._name_problem()

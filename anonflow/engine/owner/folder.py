@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import hmac
 import json
 import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -28,6 +29,7 @@ RECORD = "record.json"
 KEY = "key"
 KEY_BYTES = 32
 EARLIER = "earlier"
+LABELS = "labels.csv"
 UNFINISHED = "unfinished.json"
 CHECKPOINTS = "checkpoints"
 START_OVER = "start over with --fresh in the shell, fresh=True in Python"
@@ -172,6 +174,29 @@ class OwnerFolder:
         """
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+        (self.path / LABELS).unlink(missing_ok=True)  # of an attempt before
+
+    def write_labels(self, labels: Mapping[str, Mapping[str, int]]) -> Path:
+        """Write which labels of the table its hierarchies lack, and how many cells have each.
+
+        Parameters
+        ----------
+        labels : mapping
+            Of an error (:class:`anonflow.errors.AnonflowError`).
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        rows = [(column, label, cells) for column, each in labels.items() for label, cells in each.items()]
+
+        def write(path: Path) -> None:
+            with path.open("w", encoding="utf-8", newline="") as stream:
+                csv.writer(stream, lineterminator="\n").writerows([("column", "label", "cells"), *rows])
+
+        self._write(LABELS, write)
+        return self.path / LABELS
 
     def write_certificate(self, release: Any, ready: Callable[[], Any]) -> None:
         """Keep the certificate of a release, which writes it itself.

@@ -379,7 +379,7 @@ def largest_risk(anonymization: Anonymization, seed: int) -> float:
     ``unit``, where people have several rows. The release is drawn for this purpose, and not published.
     """
     table = anonymization.table
-    names = ["prosecutor", "linker", *(["unit"] if table.unit is not None else [])]
+    names = ["prosecutor", "linker", *(["unit"] if table.schema.unit_column is not None else [])]
     rows = attack(table, anonymization, names, k=anonymization.k, seed=derived_seed(seed, "search"))
     return float(rows["worst"].max())
 
