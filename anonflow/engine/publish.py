@@ -404,7 +404,7 @@ def _keep_owners(session: Session, release: DrawnRelease | None, marks: list[Pat
 
     def check() -> None:
         session.before_publishing()
-        if not session.replayed:
+        if not session.replayed or not owner.has_seed(session.seed):
             owner.set_earlier_aside()
 
     owner.make()

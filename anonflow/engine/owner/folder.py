@@ -130,6 +130,13 @@ class OwnerFolder:
                 readable.append((folder, OwnerFolder(folder).record()))
         return readable
 
+    def has_seed(self, seed: int) -> bool:
+        """Return whether the last release was made with a seed."""
+        try:
+            return self.seed() == seed
+        except FlowError:
+            return False
+
     def set_earlier_aside(self) -> None:
         """Move the files of an earlier release aside: each release needs its own certificate.
 
@@ -271,7 +278,7 @@ class OwnerFolder:
         FlowError
             If it cannot be read.
         """
-        place = self.path / KEY
+        place = self._home / KEY
         try:
             key = bytes.fromhex(place.read_text(encoding="ascii").strip())
             if len(key) != KEY_BYTES:
@@ -285,6 +292,11 @@ class OwnerFolder:
                 f"{place}: is not a complete key; restore it from a copy, or delete it and {START_OVER}"
             ) from None
 
+    @property
+    def _home(self) -> Path:
+        """The owner's folder of a flow, also of the folder of an earlier release in it, which has no key of its own."""
+        return self.path.parent.parent if self.path.parent.name == EARLIER else self.path
+
     def keep_key(self) -> None:
         """Write a new key down.
 
@@ -293,9 +305,12 @@ class OwnerFolder:
         AnonflowError
             If it cannot be written.
         """
-        if self._new_key is not None and not (self.path / KEY).exists():
+        place = self._home / KEY
+        if self._new_key is not None and not place.exists():
             text = self._new_key.hex() + "\n"
-            self._write(KEY, lambda path: path.write_text(text, encoding="ascii", newline="\n"))
+            write_whole(
+                place, lambda path: path.write_text(text, encoding="ascii", newline="\n"), mode=OWNER_ONLY
+            )
 
     def write_unfinished(self, facts: dict[str, Any]) -> None:
         """Store the data with which a run can be resumed, its seed among them.

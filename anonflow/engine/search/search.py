@@ -20,7 +20,7 @@ from anonflow.algorithms.pilots import PilotModel, run_pilots
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.engine.execution.events import Cancelled, EventStream
-from anonflow.engine.execution.plan import refuse_early
+from anonflow.engine.execution.plan import refuse_early, spare_records
 from anonflow.engine.execution.schedulers import checked_workers
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import CHECKED
@@ -179,25 +179,33 @@ class TargetSearch:
         )
 
     def _refuse_diversities(self) -> None:
-        """Leave out the diversities that not even the whole table has, each as a trial without result; refuse if none is left."""
+        """Leave out the candidates whose diversity not even the whole table has; refuse if none is left.
 
-        def wanted(candidate: Candidate) -> tuple[tuple[str, Any], ...]:
-            return tuple(pair for pair in candidate.setup.diversity if pair not in BLIND)
-
-        first: dict[tuple[tuple[str, Any], ...], Candidate] = {}
+        Each reason is a trial without result, of the smallest k. How many records a run may suppress, and how large its classes
+        are, depends on the method and on k: each such case is judged by itself.
+        """
+        problems: dict[Any, AnonflowError | None] = {}
+        refused: dict[Any, Candidate] = {}
+        kept = []
         for candidate in sorted(self._candidates, key=lambda candidate: candidate.k):
-            first.setdefault(wanted(candidate), candidate)
-        refused: dict[tuple[tuple[str, Any], ...], AnonflowError] = {}
-        for diversity, candidate in first.items():
-            try:
-                refuse_early(flow_of(self.flow, candidate), self.table)
-            except AnonflowError as error:
-                refused[diversity] = error
-        if len(refused) == len(first):
-            raise next(iter(refused.values()))
-        for diversity, problem in refused.items():
-            self._keep(Trial(first[diversity], problem=problem.message))
-        self._candidates = tuple(each for each in self._candidates if wanted(each) not in refused)
+            wanted = tuple(pair for pair in candidate.setup.diversity if pair not in BLIND)
+            flow = flow_of(self.flow, candidate)
+            case = wanted, candidate.k, spare_records(flow, self.table.records)
+            if case not in problems:
+                try:
+                    refuse_early(flow, self.table)
+                    problems[case] = None
+                except AnonflowError as error:
+                    problems[case] = error
+                    refused.setdefault((wanted, error.message), candidate)
+            if problems[case] is None:
+                kept.append(candidate)
+        if not kept:
+            raise next(error for error in problems.values() if error is not None)
+        for (_, message), candidate in refused.items():
+            self._keep(Trial(candidate, problem=message))
+        accepted = set(kept)
+        self._candidates = tuple(each for each in self._candidates if each in accepted)
 
     def _refuse_methods(self) -> None:
         """Leave out the methods that refuse the table or their options, each as a trial without result, whatever time is left."""

@@ -467,3 +467,23 @@ def test_a_search_whose_methods_all_refuse_has_trials_and_no_result(table: af.Ta
     report = searched(table, {"loss": 0.9, "time": LONG}, algorithms=["greedy-cka"], k=[3], boundaries=False)
     assert report.best is None
     assert [trial.loss for trial in report.trials] == [None]
+
+
+def test_a_diversity_is_judged_for_each_method_and_k_by_itself() -> None:
+    """More than half have the common value: who may suppress two records has the diversity, others have not."""
+    n = 240
+    frame = pd.DataFrame({"age": [str(i % 4) for i in range(n)], "ill": ["flu"] * 121 + ["cold"] * 119})
+    schema = {"age": {"role": "quasi-identifier", "kind": "suppression"}, "ill": {"role": "sensitive"}}
+    work = search_module.TargetSearch(
+        search_module.Flow.for_table(af.Table(frame, schema), ["mondrian"], [2], name="search"),
+        SearchTarget(risk=0.5),
+        Space(
+            ("mondrian", "full-domain"), (2, 5), (None,),
+            diversities=({"criterion": "alpha-k-anonymity", "column": "ill", "alpha": 0.5},),
+        ),
+        seed=SEED,
+    )  # fmt: skip
+    work._refuse_diversities()
+    assert {(each.setup.algorithm, each.k) for each in work._candidates} == {("full-domain", 5)}
+    assert {trial.candidate.setup.algorithm for trial in work.trials} == {"mondrian"}
+    assert {trial.candidate.k for trial in work.trials} == {2}
