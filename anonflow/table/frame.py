@@ -386,6 +386,17 @@ class Table:
         other.frame = other.frame.assign(**cells)
         return other
 
+    def without(self, names: Collection[str]) -> Table:
+        """Return the table of the same people without some of its columns that are no quasi-identifiers.
+
+        Parameters
+        ----------
+        names : collection of str
+        """
+        part = Table(self.frame.drop(columns=list(names)), self.schema.without(names), _records=self.records)
+        part.identifiers, part.whole_owners = self.identifiers, self.whole_owners
+        return part
+
     def with_keys(self, names: Collection[str]) -> Table:
         """Return the table of the same people with some of its quasi-identifiers alone, over the same domains.
 
