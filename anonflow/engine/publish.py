@@ -203,12 +203,15 @@ def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> R
     finding = Finding(
         "threshold",
         not missed,
-        detail=" ".join(missed) or f"the largest probability of any person is below {threshold}",
+        detail=" ".join([*missed, *([_WHAT_PASSES] if missed else [])]) or f"the largest probability of any person is below {threshold}",
         parameters={"threshold": threshold},
     )
     judged = replace(result, findings=(*result.findings, finding))
     results = tuple(judged if other.number == result.number else other for other in report.results)
     return replace(report, results=results)
+
+
+_WHAT_PASSES = "What passes is tried by anonflow search, with a target such as {risk: 0.09} in the flow."
 
 
 def cards_of_result(
