@@ -203,7 +203,8 @@ def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> R
     finding = Finding(
         "threshold",
         not missed,
-        detail=" ".join([*missed, *([_WHAT_PASSES] if missed else [])]) or f"the largest probability of any person is below {threshold}",
+        detail=" ".join([*missed, *([_WHAT_PASSES] if missed else [])])
+        or f"the largest probability of any person is below {threshold}",
         parameters={"threshold": threshold},
     )
     judged = replace(result, findings=(*result.findings, finding))

@@ -298,20 +298,25 @@ class Table:
     @property
     def unit_columns(self) -> tuple[str, ...]:
         """What identifies people in another table: identifiers with their scopes, or quasi-identifiers if there are none."""
-        return tuple(map(str, self.units.columns))
+        return tuple(self._keys.values())
 
     @property
     def units(self) -> pd.DataFrame:
-        """The cells that identify people: the owner's, never published. A column with a scope has it in its name."""
+        """The cells of :attr:`unit_columns`: the owner's, never published."""
+        names = list(self._keys)
+        cells = self.identifiers if set(names) <= set(self.identifiers.columns) else self.frame
+        return cells[names].rename(columns=self._keys)
+
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        """The columns that identify people, each with its name and scope."""
         schema = self.schema
         if schema.unit_column is not None:
-            keys = self.identifiers[[schema.unit_column]]
+            names: tuple[str, ...] = (schema.unit_column,)
         else:
-            keys = self.identifiers.drop(columns=[schema.household_column or ""], errors="ignore")
-        if not len(keys.columns):
-            return self.frame[list(self.qi_columns)]
-        scopes = {name: schema[name].scope for name in keys.columns if name in schema}
-        return keys.rename(columns={name: f"{name} of {scope}" for name, scope in scopes.items() if scope})
+            names = tuple(str(name) for name in self.identifiers.columns if name != schema.household_column)
+        scopes = {name: schema[name].scope if name in schema else None for name in names or self.qi_columns}
+        return {name: name if scope is None else f"{name} of {scope}" for name, scope in scopes.items()}
 
     @cached_property
     def unit(self) -> np.ndarray | None:

@@ -110,7 +110,7 @@ def read_frame(
         If the path, the delimiter, the encoding or the missing texts have another type.
     """
     file = as_path(path)
-    if _has_parquet(file):
+    if is_parquet(file):
         return read_parquet(file, named=named)
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
@@ -119,6 +119,8 @@ def read_frame(
     if file.suffix.lower() in ENDINGS:
         _must_be_there(file)
         return read_workbook(file, sheet=sheet, fits=must_fit(file))
+    if _is_folder(file):
+        return read_parquet(file, named=named)
     raise DataError(
         f"{fspath(path)}: a table is a .csv or .parquet file, one of SPSS, Stata or SAS, or an Excel workbook; "
         "rename or convert it"
@@ -145,7 +147,7 @@ def column_names(
         As :func:`read_frame`.
     """
     file = as_path(path)
-    if _has_parquet(file):
+    if is_parquet(file):
         return list(parquet_fields(file).names)
     if is_csv(file):
         first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing))
@@ -153,10 +155,10 @@ def column_names(
     return [str(name) for name in read_frame(file).columns]
 
 
-def _has_parquet(path: Path) -> bool:
-    """Return whether a path names a Parquet file, or a folder, whatever its name."""
+def _is_folder(path: Path) -> bool:
+    """Return whether a path names a folder."""
     try:
-        return is_parquet(path) or path.is_dir()
+        return path.is_dir()
     except OSError:  # such as a name that is too long: the reader says so
         return False
 
