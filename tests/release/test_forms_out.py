@@ -14,8 +14,9 @@ import pytest
 import anonflow as af
 from anonflow.errors import DataError, FlowError
 from anonflow.release import tables
+from anonflow.table.files import statistics_writing
 from anonflow.table.files.read import read_frame
-from anonflow.table.files.statistics_writing import name_problems, write_statistics
+from anonflow.table.files.statistics_writing import write_statistics, writing_problems
 from tests.cases.runs import shell
 
 QI = {"role": "quasi-identifier"}
@@ -103,7 +104,7 @@ def test_what_such_files_do_not_hold_is_refused(tmp_path: Path) -> None:
         write_statistics(pd.DataFrame({"text": ["ends in a blank ", "b"]}), tmp_path / "t.sav")
     with pytest.raises(DataError, match="column 'native-country'"):
         write_statistics(pd.DataFrame({"native-country": [1]}), tmp_path / "t.dta")
-    assert len(name_problems(["age", "AGE", "if", "a b", "_x", "n" * 33])) == 5
+    assert len(writing_problems(["age", "AGE", "if", "a b", "_x", "n" * 33])) == 5
 
 
 def test_a_flow_with_such_a_column_is_refused_before_it_runs(tmp_path: Path) -> None:
@@ -111,6 +112,14 @@ def test_a_flow_with_such_a_column_is_refused_before_it_runs(tmp_path: Path) -> 
     path.write_text(path.read_text().replace('"cost"', '"cost in euros"'))
     with pytest.raises(FlowError, match="'cost in euros': SPSS and Stata take names"):
         af.run(path)
+
+
+def test_a_flow_without_the_package_is_refused_before_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics_writing, "find_spec", lambda name: None)
+    with pytest.raises(FlowError, match="need the package pyreadstat"):
+        af.run(flow_in(tmp_path, "out/r.sav"))
 
 
 def test_a_folder_of_files_is_published_whole_and_replaced_whole(

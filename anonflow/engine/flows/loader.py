@@ -40,7 +40,7 @@ from anonflow.engine.flows.versions import newest
 from anonflow.errors import FlowError
 from anonflow.table.files.metadata_file import ENDINGS
 from anonflow.table.files.parquet_metadata import in_folder
-from anonflow.table.files.statistics_writing import is_written, name_problems
+from anonflow.table.files.statistics_writing import is_written, writing_problems
 from anonflow.table.schema import UNPUBLISHED, Schema
 
 __all__ = ["flow_from", "load_flow", "source_of"]
@@ -335,5 +335,5 @@ class _Checker:
             self.problems.add(place, "a folder of Parquet files ends in .parquet/", value=True)
         if schema is not None and is_written(file):
             published = [name for name, column in schema.columns.items() if column.role not in UNPUBLISHED]
-            for problem in name_problems(published):
+            for problem in writing_problems(published):
                 self.problems.add(place, problem, value=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from anonflow.table.files.statistics_files import read_statistics
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["WRITTEN", "is_written", "name_problems", "write_statistics"]
+__all__ = ["WRITTEN", "is_written", "write_statistics", "writing_problems"]
 
 WRITTEN = (".sav", ".zsav", ".dta")
 """Endings of the files of SPSS and Stata that can be written."""
@@ -65,9 +66,14 @@ def is_written(path: str | PathLike[str]) -> bool:
     return Path(path).suffix.lower() in WRITTEN
 
 
-def name_problems(names: Iterable[str]) -> list[str]:
-    """Return which columns have names that SPSS or Stata does not take, a sentence each."""
-    problems, seen = [], set()
+def writing_problems(names: Iterable[str]) -> list[str]:
+    """Return why columns cannot be written, a sentence each: a package that is not installed, names that SPSS or Stata does not take."""
+    problems: list[str] = []
+    seen: set[str] = set()
+    if find_spec("pyreadstat") is None:
+        problems.append(
+            "files of SPSS and Stata need the package pyreadstat; install it with: pip install 'anonflow[stats]'"
+        )
     for name in names:
         small = name.casefold()
         if (
@@ -111,15 +117,11 @@ def write_statistics(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     name = fspath(path)
     if not is_written(path):
         raise ParameterError(f"{name}: a file of SPSS or Stata ends in {', '.join(WRITTEN)}; rename it")
-    try:
-        import pyreadstat
-    except ModuleNotFoundError:
-        raise DataError(
-            f"{name}: files of SPSS and Stata need the package pyreadstat; install it with: pip install 'anonflow[stats]'"
-        ) from None
-    problems = name_problems(str(column) for column in frame.columns)
+    problems = writing_problems(str(column) for column in frame.columns)
     if problems:
         raise DataError.collected(f"{name}: cannot be written", problems)
+    import pyreadstat
+
     columns: dict[str, Any] = {}
     labels: dict[str, dict[Any, str]] = {}
     for column in frame.columns:
