@@ -143,6 +143,22 @@ def test_a_folder_of_files_is_published_whole_and_replaced_whole(
     assert sorted(file.name for file in folder.parent.iterdir()) == ["datapackage.json", "release.parquet"]
 
 
+@pytest.mark.parametrize("name", ["release.parquet/", "release.sav"])
+def test_a_table_on_disk_is_published_in_the_same_forms(name: str, tmp_path: Path) -> None:
+    path = flow_in(tmp_path, f"out/{name}")
+    path.write_text(
+        path.read_text()
+        .replace("{csv: people.csv}", "{csv: people.csv, pieces: true}")
+        .replace("steps:", "partition: {size: 20}\nsteps:")
+    )
+    report = af.run(path)
+    assert report.ok
+    assert report.release is None
+    place = tmp_path / "out" / name
+    assert af.verify(af.Table.read(tmp_path / "people.csv", SCHEMA), place, ["covers", "k-regular"], 3)
+    assert len(af.read_release(place).frame) == 60
+
+
 def test_a_folder_of_others_is_not_replaced(tmp_path: Path) -> None:
     path = flow_in(tmp_path, "out/release.parquet/")
     (tmp_path / "out" / "release.parquet").mkdir(parents=True)
