@@ -169,6 +169,8 @@ class AnonflowError(Exception):
         What a shell command ends with when this error reaches it.
     shown : int
         How many problems its text says one by one, before it says how many more there are.
+    labels : mapping
+        For the owner alone, and never in a text: column -> label that its hierarchy lacks -> how many cells have it.
     """
 
     exit_status = 3
@@ -186,6 +188,7 @@ class AnonflowError(Exception):
         self.text = (*each, message)[0]
         self.message = setting(subject, subject) + ": " + message if subject else message
         self.problems: tuple[str, ...] = tuple(each) or (self.message,)
+        self.labels: Mapping[str, Mapping[str, int]] = {}
 
     def __str__(self) -> str:
         if self.problems == (self.message,):
@@ -213,14 +216,19 @@ class AnonflowError(Exception):
     def in_file(self, name: object) -> AnonflowError:
         """Return the same error, each problem with the name of the file that has it."""
         problems = [f"{name}: " + problem for problem in self.problems]
-        return self.collected(f"{name}: cannot be used", problems)
+        return self.collected(f"{name}: cannot be used", problems).with_labels(self)
 
     def renamed(self, path: str, name: str) -> AnonflowError:
         """Return the same error with another name for a file, such as the one by which its user knows it."""
         problems = [
             _between_settings(problem, lambda plain: plain.replace(path, name)) for problem in self.problems
         ]
-        return self.collected(f"{name}: cannot be used", problems)
+        return self.collected(f"{name}: cannot be used", problems).with_labels(self)
+
+    def with_labels(self, *errors: AnonflowError) -> AnonflowError:
+        """Return this error with the :attr:`labels` of others."""
+        self.labels = {column: labels for error in errors for column, labels in error.labels.items()}
+        return self
 
 
 class SchemaError(AnonflowError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -105,7 +106,8 @@ def drafted(
     Parameters
     ----------
     path, write, mode, make_folders, forced
-        As for :func:`write_whole`. A draft that gets no name is removed.
+        As for :func:`write_whole`. `write` may put a folder of files in the place of the draft; it replaces a folder of that
+        name. A draft that gets no name is removed.
 
     Raises
     ------
@@ -114,11 +116,16 @@ def drafted(
     """
     target = as_path(path)
     beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+    before = target.with_name(f".{secrets.token_hex(8)}-before")
     missing = missing_folders(target.parent) if make_folders else []
 
     def place() -> None:
         with failing_as(target, beside):
+            if beside.is_dir() and target.is_dir():  # a folder that is not empty cannot be replaced
+                os.replace(target, before)
             os.replace(beside, target)
+            if before.is_dir():
+                shutil.rmtree(before)
 
     try:
         with failing_as(target, beside):
@@ -132,14 +139,21 @@ def drafted(
             set_mode(draft, beside, 0o600)
             os.close(draft)
             write(beside)
-            if forced:
-                # Windows forces nothing to disk that is open to be read only
-                with beside.open("rb+") as stream:
-                    os.fsync(stream.fileno())
-            beside.chmod(allowed if mode is None else mode)
+            bits = allowed if mode is None else mode
+            files = sorted(beside.iterdir()) if beside.is_dir() else [beside]
+            for file in files:
+                if forced:
+                    # Windows forces nothing to disk that is open to be read only
+                    with file.open("rb+") as stream:
+                        os.fsync(stream.fileno())
+                file.chmod(bits)
+            if beside.is_dir():  # who may read a file of it may enter it
+                beside.chmod(bits | (bits & 0o444) >> 2)
         yield place
     finally:
-        if beside.parent.is_dir():
+        if beside.is_dir():
+            shutil.rmtree(beside)
+        elif beside.parent.is_dir():
             beside.unlink(missing_ok=True)
         for folder in missing:
             remove_empty(folder)

@@ -48,7 +48,7 @@ _ANSWERS: dict[str, dict[str, Any]] = {
         trials=_rows(
             "The trials.", algorithm=_TEXT, k={"type": "integer", "minimum": 1}, size={"type": ["integer", "null"]},
             options=_TEXT, loss=_NUMBER, risk=_NUMBER, disclosure=_NUMBER, signs={"type": ["boolean", "null"]}, seconds=_NUMBER,
-            expected=_NUMBER, frontier=_TRUTH, meets=_TRUTH, picked=_TRUTH, problem=_TEXT,
+            expected=_NUMBER, frontier=_TRUTH, meets=_TRUTH, picked=_TRUTH, problem=_TEXT, without=_TEXT,
         ),
         ended=_TEXT, sentence=_TEXT, flow={"type": ["string", "null"]}, seconds=_NUMBER,
     ),

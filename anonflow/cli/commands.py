@@ -769,6 +769,13 @@ def risk(
     owner: Annotated[
         bool, typer.Option("--owner", help="List the riskiest records by position: for the owner only.")
     ] = False,
+    earlier: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder owner/ of earlier releases: list who is in one, by position: for the owner only.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
@@ -785,10 +792,13 @@ def risk(
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None
     frame, part, top = sets.frame(), sets.contributions(), sets.riskiest(fraction=share)
+    matched = None if earlier is None else _matched(earlier, table)
     if as_json:
         answer: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
         if owner:
             answer["riskiest"] = top.to_dict("records")
+        if matched is not None:
+            answer["released"] = matched.to_dict("records")
         if people is not None:
             answer["population"] = json.loads(people.frame().to_json(orient="records"))
             answer["expected"] = people.expected
@@ -802,6 +812,10 @@ def risk(
     if owner:
         say("")
         say(shown(list(top.columns), _text_rows(top, number), right=range(4)))
+    if matched is not None:
+        say("")
+        say(f"{len(matched):,} of {table.n:,} records were released before")
+        say(shown(list(matched.columns), _text_rows(matched, number), right=range(2)))
     if people is not None:
         say("")
         models = people.frame()
@@ -809,6 +823,15 @@ def risk(
         for sentence in people.sentences():
             say(f"- {sentence}")
     return 0
+
+
+def _matched(folder: Path, table: Any) -> Any:
+    """Return the records of a table that are in earlier releases from an owner's folder."""
+    from anonflow.release import Earlier
+
+    if not folder.is_dir():
+        raise ParameterError(f"{folder}: is no folder; name the folder owner/ beside a flow")
+    return Earlier(folder).matched(table)
 
 
 def _text_rows(frame: Any, number: Any) -> list[list[str]]:

@@ -31,6 +31,7 @@ __all__ = [
     "SHARE_AT_RISK",
     "UNIQUENESS",
     "Risks",
+    "are_classes",
     "average_risk",
     "check_uniqueness",
     "class_risks",
@@ -74,7 +75,7 @@ def k_anonymity(evidence: Evidence) -> Finding:
 K_ANONYMITY = Criterion(
     name="k-anonymity",
     check=k_anonymity,
-    sentence="Every published row reads the same on the quasi-identifiers as at least k - 1 others.",
+    sentence="Every published row is one of at least k rows that read the same on the quasi-identifiers.",
     promise="Every published row is one of at least k rows with the same quasi-identifiers.",
     covers_k=True,
     needs="rows",
@@ -137,6 +138,18 @@ def is_of_classes(evidence: Evidence) -> bool:
     graph = evidence.graph
     says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
     return not bool((np.bincount(graph.end[says[graph.box]], minlength=1) > 1).any())
+
+
+def are_classes(evidence: Evidence) -> bool:
+    """Return whether the rows of a release are classes: by its guarantee, by what they cover, or because k of them are equal.
+
+    Classes of one release may overlap: rows of one may cover people of another.
+    """
+    if evidence.guarantee is not None:
+        return promises_classes(evidence.guarantee)
+    return is_of_classes(evidence) or (
+        evidence.table.unit is None and evidence.k is not None and bool(k_anonymity(evidence).holds)
+    )
 
 
 def class_risks(evidence: Evidence) -> np.ndarray:
@@ -460,7 +473,7 @@ SHARE_AT_RISK = Criterion(
 KEY_SETS = Criterion(
     name="key-sets",
     check=key_sets,
-    sentence="On each of several sets of columns, every published row reads the same as at least k - 1 others.",
+    sentence="On each of several sets of columns, every published row is one of at least k rows that read the same.",
     adds_up=False,
     needs="rows",
 )

@@ -14,7 +14,8 @@ from anonflow.criteria.verification import Finding
 from anonflow.table import Schema
 from anonflow.table.domain import WHOLE, day_number, named_values
 from anonflow.table.files.metadata_file import additions, has_other_sentences
-from anonflow.table.files.parquet_metadata import carries_metadata
+from anonflow.table.files.parquet_metadata import carries_metadata, is_parquet
+from anonflow.table.files.read import parquet_files
 from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells, range_ends
 
 __all__ = ["description", "with_promise"]
@@ -71,7 +72,7 @@ def description(
     places = [] if path is None else additions(path, about)
     if places:
         return _failing(about, f"anonflow would not have written all that it says of {', '.join(places)}")
-    if path is not None and carries_metadata(path):
+    if path is not None and _carries_metadata(path):
         return _failing(about, "the Parquet file carries metadata that anonflow does not write")
     wrong = np.column_stack([_contradicting(column, frame[column.name]) for column in about.columns])
     if wrong.any():
@@ -150,6 +151,11 @@ def _goes_with(column: ColumnMetadata, text: str) -> bool:
 
 def _list(names: list[str]) -> str:
     return ", ".join(map(repr, names))
+
+
+def _carries_metadata(path: str | PathLike[str]) -> bool:
+    """Return whether a Parquet file, or one of a folder, carries metadata."""
+    return is_parquet(path) and any(carries_metadata(file) for file in parquet_files(path))
 
 
 def _failing(about: ReleaseMetadata, why: str) -> Finding:

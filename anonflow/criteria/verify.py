@@ -146,7 +146,11 @@ def verify(
         findings = [
             finding for each in requests for finding in _findings(evidence, each.name, each.parameters)
         ]
-    if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
+    if (
+        table.schema.unit_column is not None
+        and k is not None
+        and all(each.criterion != "units" for each in findings)
+    ):
         findings += _findings(evidence, "units", {})
     shown = int((evidence.suppressed & ~evidence.blank).sum())
     remarks: tuple[str, ...] = ()

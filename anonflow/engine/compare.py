@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from anonflow.engine.flows.references import measure_problem
 from anonflow.engine.run import run
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
-from anonflow.table import Table
+from anonflow.table import Schema, Table
 from anonflow.utility.bounds import lower_bound
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ __all__ = ["compare", "compared"]
 
 
 def compare(
-    table: Table,
+    table: Any,
     algorithms: Sequence[str],
     k: int | Sequence[int] = 10,
     *,
@@ -41,13 +42,14 @@ def compare(
     guarantee: str | None = None,
     bounds: bool = False,
     measures: Sequence[str | Mapping[str, Any]] = (),
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
 ) -> pd.DataFrame:
     """Run methods on a table and return their losses and times as a table.
 
     Parameters
     ----------
-    table : Table
-        n records.
+    table : Table, or frame
+        n records; a frame with its `schema`.
     algorithms : sequence of str
         Names of :func:`anonflow.algorithms`, or ``auto``: the method that loses least in the `budget`.
     k : int or sequence of int
@@ -70,6 +72,8 @@ def compare(
         (:meth:`anonflow.algorithms.anonymize.Anonymization.lower_bound`), empty where it does not hold.
     measures : sequence, optional
         Further measures, as :func:`anonflow.measure` takes them: a column for each number.
+    schema : Schema, mapping or path, optional
+        Where the table is a frame.
 
     Returns
     -------
@@ -81,7 +85,11 @@ def compare(
     ------
     ParameterError
         If a name, a k, the budget, the guarantee, a measure or an option is unknown or outside its domain.
+    SchemaError, HierarchyError, DataError
+        If the frame does not go with its schema.
     """
+    if schema is not None:
+        table = Table.of(table, schema, "compare")
     return compared(
         table,
         algorithms,

@@ -205,12 +205,16 @@ def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> R
     finding = Finding(
         "threshold",
         not missed,
-        detail=" ".join(missed) or f"the largest probability of any person is below {threshold}",
+        detail=" ".join([*missed, *([_WHAT_PASSES] if missed else [])])
+        or f"the largest probability of any person is below {threshold}",
         parameters={"threshold": threshold},
     )
     judged = replace(result, findings=(*result.findings, finding))
     results = tuple(judged if other.number == result.number else other for other in report.results)
     return replace(report, results=results)
+
+
+_WHAT_PASSES = "What passes is tried by anonflow search, with a target such as {risk: 0.09} in the flow."
 
 
 def cards_of_result(
@@ -350,7 +354,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
         address = flow.targets[0] if is_address(flow.targets[0]) else None
         named = marks.clear if address is None else lambda: None
         try:
-            for path in write_described(flow.table_path, release.write_release, keep, named):
+            for path in write_described(flow.table_target, release.write_release, keep, named):
                 published.append(_delivered(path, None if address is None else beside(address, path.name)))
                 marks.clear()
         finally:
@@ -409,7 +413,7 @@ def _keep_owners(session: Session, release: DrawnRelease | None, marks: list[Pat
 
     def check() -> None:
         session.before_publishing()
-        if not session.replayed:
+        if not session.replayed or not owner.has_seed(session.seed):
             owner.set_earlier_aside()
 
     owner.make()

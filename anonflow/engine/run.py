@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from anonflow.algorithms.diversity.target import Targets
@@ -37,7 +38,7 @@ from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
-from anonflow.errors import FlowError, ParameterError
+from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.kernels import jit
 from anonflow.release.tables import check_package
 from anonflow.system import total_memory
@@ -152,7 +153,14 @@ def run(
             )
             for file in () if last is None else last.lost:
                 session.warn(f"{file}: is not as it was released; the same release is written again")
-            report = _Runner(session).run()
+            try:
+                report = _Runner(session).run()
+            except AnonflowError as error:
+                if not error.labels or session.owner is None:
+                    raise
+                place = session.owner.write_labels(error.labels)
+                problems = [*error.problems, f"{place}: has these labels, for the owner alone"]
+                raise error.collected(error.message, problems).with_labels(error) from None
         ok = report.ok
         return report
     finally:
@@ -246,8 +254,10 @@ class _Runner:
     def _check_targets(self) -> None:
         """Check before the work starts that all targets can be written."""
         flow = self.session.flow
-        targets = [
-            target for target in (flow.table_path, flow.report_path, flow.pdf_path) if target is not None
+        targets: list[str | Path] = [
+            target
+            for target in (flow.table_path and flow.table_target, flow.report_path, flow.pdf_path)
+            if target is not None
         ]
         if flow.pdf_path is not None:
             from anonflow.engine.report.pdf import browser

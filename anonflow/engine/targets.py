@@ -10,17 +10,19 @@ from pathlib import Path, PurePath
 from anonflow.engine.flows.addresses import overwriting
 from anonflow.errors import FlowError
 from anonflow.system import open_descriptor
+from anonflow.table.files.parquet_metadata import in_folder, is_part
 from anonflow.whole_file import missing_folders, remove_empty
 
 __all__ = ["check_target", "check_targets"]
 
 
-def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
+def check_targets(targets: Sequence[str | Path], read: Mapping[Path, str]) -> None:
     """Check that files can be written, each in a place of its own; no file remains.
 
     Parameters
     ----------
-    targets : sequence of pathlib.Path
+    targets : sequence of str or pathlib.Path
+        A text that ends with a slash is a folder of files.
     read : mapping
         File that is read -> what it is: none of them is written over.
 
@@ -31,7 +33,7 @@ def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
     """
     taken: dict[PurePath, str] = {path.resolve(): role for path, role in read.items()}
     for target in targets:
-        place = target.resolve()
+        place = Path(target).resolve()
         problem = overwriting(place, taken)
         if problem is not None:
             raise FlowError(f"{target}: {problem}; name another file")
@@ -39,19 +41,28 @@ def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
         check_target(target)
 
 
-def check_target(target: Path) -> None:
+def check_target(named: str | Path) -> None:
     """See that a file can be published where it is asked for; leaves nothing behind.
+
+    Parameters
+    ----------
+    named : str or pathlib.Path
+        A text that ends with a slash is a folder of files.
 
     Raises
     ------
     FlowError
         If it cannot.
     """
+    target = Path(named)
     folders = missing_folders(target.parent)
     try:
-        if target.is_dir():
+        if in_folder(named):
+            if target.exists() and not (target.is_dir() and all(map(is_part, target.iterdir()))):
+                raise FlowError(f"{target}: has files that anonflow did not write; name another folder")
+        elif target.is_dir():
             raise FlowError(f"{target}: is a folder; name a file to publish to")
-        if target.exists() and not target.is_file():
+        elif target.exists() and not target.is_file():
             raise FlowError(
                 f"{target}: is not a file but a device, a pipe or the like; name a file to publish to"
             )

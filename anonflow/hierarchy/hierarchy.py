@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
@@ -512,24 +513,28 @@ class Hierarchy:
         Raises
         ------
         HierarchyError
-            If one of the values is no leaf.
+            If one of the values is no leaf. Its ``labels`` has them, for the owner alone.
         """
         indexes = self.leaf_indexes(values)
         missing = np.flatnonzero(indexes < 0).tolist()
         if not missing:
             return
-        cells = len(missing) if counts is None else int(np.asarray(counts)[missing].sum())
-        distinct = {values[i] if isinstance(values[i], str) else repr(values[i]) for i in missing}
-        known = self._leaf_indexes()
+        often: Counter[str] = Counter()
+        for i in missing:
+            label = values[i] if isinstance(values[i], str) else repr(values[i])
+            often[label] += 1 if counts is None else int(counts[i])
+        cells, known = often.total(), self._leaf_indexes()
         hint = "add them to the hierarchy or correct the column"
-        if sum(value.strip() in known for value in distinct):
+        if sum(value.strip() in known for value in often):
             hint = "some only have spaces around a label of it: strip them"
-        elif all(value in self._nodes for value in distinct):
+        elif all(value in self._nodes for value in often):
             hint = "they are its inner nodes; is the column generalized already?"
-        raise HierarchyError(
-            f"column {column!r}: {plural(cells, 'cell')} ({plural(len(distinct), 'distinct value')}) "
+        error = HierarchyError(
+            f"column {column!r}: {plural(cells, 'cell')} ({plural(len(often), 'distinct value')}) "
             f"with no leaf in its hierarchy; {hint}"
         )
+        error.labels = {column: dict(often.most_common())}
+        raise error
 
     def bounds(self, labels: Iterable[str]) -> Ints:
         """Return the largest allowed run of each leaf, given the nodes up to which values may be generalized.

@@ -23,6 +23,8 @@ from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from anonflow.release.published import Release
     from anonflow.table import Table
 
@@ -64,7 +66,8 @@ class Overlap:
             f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
             "people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten); publish one of them "
-            "only, or measure it with af.attack(..., earlier=[...])"
+            "only, or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
+            "number means another person, give its column a scope"
         )
 
 
@@ -109,6 +112,33 @@ class Earlier:
         if release is not None:
             content = Content.of(release.frame, [str(name) for name in release.frame.columns])
         return self.overlap_of_marks(unit_marks(table.units, by, key), by, content)
+
+    def matched(self, table: Table) -> pd.DataFrame:
+        """Return who of a table's people is in earlier releases, for the owner only.
+
+        Parameters
+        ----------
+        table : Table
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each record that is: its position, and in how many earlier releases somebody with the same mark is.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        import pandas as pd
+
+        times = np.zeros(table.n, np.int64)
+        if self._files():
+            marks = unit_marks(table.units, table.unit_columns, self._key())
+            for file in self._files():
+                times += np.isin(marks, self._read(file)[0])
+        at = np.flatnonzero(times)
+        return pd.DataFrame({"position": at, "releases": times[at]})
 
     def overlap_of_marks(self, marks: np.ndarray, by: Sequence[str], content: Content | None) -> Overlap:
         """Return the same for people from their marks.

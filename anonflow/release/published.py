@@ -145,10 +145,10 @@ class Release:
         return summary_of(self.about, [self.column(column.name) for column in self.about.columns])
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the published table as CSV or Parquet, by the name's ending, with a description of its cells beside it.
+        """Write the published table as CSV, Parquet, SPSS or Stata, by the name's ending, with a description of its cells beside it.
 
         The certificate is not written. The other file is ``NAME.csv-metadata.json`` (W3C CSVW), or ``datapackage.json``
-        (Frictionless) for Parquet.
+        (Frictionless) for other files.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class Release:
 
 
 def write_release(release: Release, path: str | PathLike[str]) -> None:
-    """Write a published table as CSV or Parquet, by the name's ending, with its description; files appear whole.
+    """Write a published table as CSV, Parquet, SPSS or Stata, by the name's ending, with its description; files appear whole.
 
     Parameters
     ----------

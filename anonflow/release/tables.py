@@ -1,4 +1,4 @@
-"""Published tables as files: CSV and Parquet, written completely or not at all, and read without guessing."""
+"""Published tables as files: CSV, Parquet, SPSS and Stata, written completely or not at all, and read without guessing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ import pandas as pd
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import number_text
-from anonflow.table.files.metadata_file import PACKAGE, metadata_path, metadata_text, without_table
-from anonflow.table.files.parquet_metadata import is_parquet
+from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, metadata_text, without_table
+from anonflow.table.files.parquet_metadata import in_folder, is_parquet
+from anonflow.table.files.statistics_writing import is_written, write_statistics
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.text_columns import text_type
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["check_package", "has_returns", "write_described", "write_parts", "write_table"]
 
 _CSV = ".csv"
+
+FILE_ROWS = 1_000_000
+"""Rows of a file in a folder of Parquet files."""
 
 # statistics and the stored Arrow schema would say more than the rows do
 _PLAINLY: dict[str, Any] = {"compression": "zstd", "write_statistics": False, "store_schema": False}
@@ -45,7 +49,7 @@ def write_described(
     Parameters
     ----------
     path : path
-        Of the table.
+        Of the table. A text that ends with a slash names a folder of Parquet files.
     write : callable
         Writes the table to a path, and returns its description, or None.
     ready : callable, optional
@@ -72,7 +76,14 @@ def write_described(
     """
     target, kept = as_path(path), []
     place = metadata_path(target)
-    with drafted(target, lambda draft: kept.append(write(draft)), make_folders=True) as name_table:
+    several = in_folder(path)
+
+    def draft_table(draft: Path) -> None:
+        kept.append(write(draft))
+        if several:
+            _split(draft)
+
+    with drafted(target, draft_table, make_folders=True) as name_table:
         about = kept[0]
         if place is None:
             ready()
@@ -96,6 +107,24 @@ def write_described(
                 named()
                 name_description()
     return target, place
+
+
+def _split(draft: Path) -> None:
+    """Put a folder in the place of a Parquet file: its rows in their order, so many in a file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = draft.with_name(f"{draft.stem}-whole{draft.suffix}")
+    draft.rename(whole)
+    try:
+        draft.mkdir()
+        with pq.ParquetFile(whole) as content:
+            batches = content.iter_batches(batch_size=FILE_ROWS)
+            for number, batch in enumerate(batches):
+                rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
+                pq.write_table(rows, draft / f"part-{number:06d}.parquet", **_PLAINLY)
+    finally:
+        whole.unlink()
 
 
 def check_package(table: str | PathLike[str]) -> None:
@@ -143,14 +172,15 @@ def _withdraw(place: Path, table: Path) -> None:
 
 
 def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
-    """Write a published table as CSV or Parquet, by the name's ending; the file appears whole.
+    """Write a published table as CSV, Parquet, SPSS or Stata, by the name's ending; the file appears whole.
 
     Parameters
     ----------
     frame : pandas.DataFrame
     path : path
         ``.csv`` (UTF-8, commas, numbers in their shortest form, an apostrophe before texts that a spreadsheet would
-        execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics).
+        execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics), ``.sav``, ``.zsav`` or ``.dta``
+        (:func:`anonflow.table.files.statistics_writing.write_statistics`).
 
     Raises
     ------
@@ -170,10 +200,10 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         )
     elif is_parquet(path):
         write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
+    elif is_written(path):
+        write_whole(path, lambda draft: write_statistics(frame, draft), make_folders=True)
     else:
-        raise ParameterError(
-            f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
-        )
+        raise _unknown(path)
 
 
 def write_parts(
@@ -233,11 +263,16 @@ def write_parts(
         write_whole(path, streamed(write_csv), make_folders=True)
     elif is_parquet(path):
         write_whole(path, streamed(write_parquet), make_folders=True)
+    elif is_written(path):  # its codes need the texts of all rows
+        write_table(pd.concat([look(part.to_pandas()) for part in parts], ignore_index=True), path)
     else:
-        raise ParameterError(
-            f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
-        )
+        raise _unknown(path)
     return about.seeing(seen[0]) if about is not None and seen else None
+
+
+def _unknown(path: str | PathLike[str]) -> ParameterError:
+    """Return the error of a name with another ending."""
+    return ParameterError(f"{fspath(path)}: a release is written as {', '.join(ENDINGS)}; use such a name")
 
 
 def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: bool = True) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from anonflow.criteria.classes import is_of_classes
+from anonflow.criteria.classes import are_classes
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
@@ -108,7 +109,7 @@ KEYS = "keys"
 
 
 def attack(
-    table: Table | Schema,
+    table: Any,
     release: Any,
     attackers: Any = None,
     *,
@@ -119,13 +120,14 @@ def attack(
     register: pd.DataFrame | None = None,
     another_tool: bool = False,
     sets: Sequence[Sequence[str]] | None = None,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
 ) -> pd.DataFrame:
     """Run attackers on a release and return how often each wins.
 
     Parameters
     ----------
-    table : Table or Schema
-        The n originals; without them the release's schema: then attackers who need no original are tried.
+    table : Table, Schema, or frame
+        The n originals, a frame with its `schema`; without them the release's schema: then attackers who need no original are tried.
     release : Release, Anonymization, pandas.DataFrame or path
         What is attacked. An anonymization is drawn for this purpose, and that draw is not published.
     attackers : name, attacker, mapping, or list of them, optional
@@ -146,6 +148,8 @@ def attack(
     sets : list of lists of str, optional
         Sets of quasi-identifiers that others may know, each by itself, such as ``[["age", "sex"], ["zip"]]``: every
         attacker is tried with each of them, without a certificate.
+    schema : Schema, mapping or path, optional
+        Where the original is a frame.
 
     Returns
     -------
@@ -163,6 +167,8 @@ def attack(
     ParameterError
         If an attacker is unknown, lacks what it needs, or k is not known; if a set has a column that is no
         quasi-identifier.
+    SchemaError, HierarchyError
+        If the frame of the originals does not go with its schema.
     DataError
         If the release cannot be read, does not cover the table, or covers too much to be listed.
 
@@ -172,6 +178,8 @@ def attack(
     counted against the truth, which the release keeps in memory only, where it cannot. Targets are people: with a column
     of the role ``unit`` somebody with several rows is found by any of them (:class:`anonflow.risk.attackers.people.PeopleAtRisk`).
     """
+    if schema is not None:
+        table = Table.of(table, schema, "attack")
     if not isinstance(table, Table | Schema):
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
     context = AttackContext.of(table, release, k, certificate, seed, another_tool)
@@ -319,7 +327,7 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     whole = context.schema is None and not context.deleted
     if whole:
         chosen.append(Linker())
-    if whole and context.table.unit is not None:
+    if whole and context.table.schema.unit_column is not None:
         chosen.append(Unit())
     # without the certificate it is unknown which originals a mean or median covers
     covers = whole and not context.evidence.hides_ranges
@@ -335,7 +343,7 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
         for name in context.table.other_columns
         if schema[name].role == "sensitive" and name in context.frame.columns
     ]
-    if schema.weight_column in context.frame.columns and is_of_classes(context.evidence):
+    if schema.weight_column in context.frame.columns and are_classes(context.evidence):
         chosen.append(Population())
     if covers and context.n <= MOST:
         chosen.append(Counter())

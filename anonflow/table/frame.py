@@ -236,11 +236,10 @@ class Table:
         cells = {name: others.get(name, nothing) for name in columns}
         frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n), copy=False)
         part = cls(frame, schema, _records=records)
-        if units is not None:
-            owners = {part.schema.unit_column: units}
-            if households is not None:
-                owners[part.schema.household_column] = households
-            part.identifiers = pd.DataFrame(owners, copy=False)
+        owners = {part.schema.unit_column: units, part.schema.household_column: households}
+        named = {name: labels for name, labels in owners.items() if name is not None and labels is not None}
+        if named:
+            part.identifiers = pd.DataFrame(named, copy=False)
         return part
 
     def _coded(self, matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray]) -> Records:
@@ -257,9 +256,12 @@ class Table:
             codes += coded.codes
         if errors:
             problems = [problem for error in errors for problem in error.problems]
-            raise type(errors[0]).collected("the table does not match its schema", problems)
+            collected = type(errors[0]).collected("the table does not match its schema", problems)
+            raise collected.with_labels(*errors)
         check_units(self.schema, self.unit, self.household)
-        return Records(tuple(domains), matrix(self.n, codes), self.unit)
+        # of a row a person every k records are of k units
+        units = None if self.schema.unit_column is None else self.unit
+        return Records(tuple(domains), matrix(self.n, codes), units)
 
     @property
     def n(self) -> int:
@@ -298,21 +300,35 @@ class Table:
 
     @property
     def unit_columns(self) -> tuple[str, ...]:
-        """The columns that identify people in another table: identifiers, or quasi-identifiers if there are none."""
-        if self.schema.unit_column is not None:
-            return (self.schema.unit_column,)
-        return tuple(str(name) for name in self.identifiers.columns) or self.qi_columns
+        """What identifies people in another table: identifiers with their scopes, or quasi-identifiers if there are none."""
+        return tuple(self._keys.values())
 
     @property
     def units(self) -> pd.DataFrame:
         """The cells of :attr:`unit_columns`: the owner's, never published."""
-        if self.schema.unit_column is not None:
-            return self.identifiers[[self.schema.unit_column]]
-        return self.identifiers if len(self.identifiers.columns) else self.frame[list(self.qi_columns)]
+        names = list(self._keys)
+        cells = self.identifiers if set(names) <= set(self.identifiers.columns) else self.frame
+        return cells[names].rename(columns=self._keys)
+
+    @cached_property
+    def _keys(self) -> dict[str, str]:
+        """The columns that identify people, each with its name and scope."""
+        schema = self.schema
+        if schema.unit_column is not None:
+            names: tuple[str, ...] = (schema.unit_column,)
+        else:
+            names = tuple(str(name) for name in self.identifiers.columns if name != schema.household_column)
+        scopes = {name: schema[name].scope if name in schema else None for name in names or self.qi_columns}
+        return {name: name if scope is None else f"{name} of {scope}" for name, scope in scopes.items()}
 
     @cached_property
     def unit(self) -> np.ndarray | None:
-        """The unit of each row, labels 0.., shape (n,), int64; None if each row counts as a person."""
+        """The unit of each row, labels 0.., shape (n,), int64; None if each row counts as a person.
+
+        With households alone each row has a unit of its own.
+        """
+        if self.schema.unit_column is None and self.household is not None:
+            return np.arange(self.n)
         return self._labels(self.schema.unit_column)
 
     @cached_property
@@ -377,6 +393,17 @@ class Table:
         other = self.take(np.arange(self.n))
         other.frame = other.frame.assign(**cells)
         return other
+
+    def without(self, names: Collection[str]) -> Table:
+        """Return the table of the same people without some of its columns that are no quasi-identifiers.
+
+        Parameters
+        ----------
+        names : collection of str
+        """
+        part = Table(self.frame.drop(columns=list(names)), self.schema.without(names), _records=self.records)
+        part.identifiers, part.whole_owners = self.identifiers, self.whole_owners
+        return part
 
     def with_keys(self, names: Collection[str]) -> Table:
         """Return the table of the same people with some of its quasi-identifiers alone, over the same domains.

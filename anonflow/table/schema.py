@@ -71,8 +71,12 @@ COLUMN_KEYS = {
     "aggregate": "What is published of a class instead of its range of numbers.",
     "notation": "How another tool wrote the column of a release that is checked.",
     "domain": "What everybody may know about the possible values; it is published.",
+    "scope": "Of an identifier or a unit: where its values name the same person, such as survey-2025; those of other scopes name others.",
 }
-"""The keys of a column, each in a sentence; all but the role go with quasi-identifiers alone, but for the hierarchy of a sensitive column."""
+"""The keys of a column, each in a sentence; all but the role go with quasi-identifiers alone, but for the hierarchy of a sensitive column and the scope."""
+
+_OF_ROLES = {"sensitive": ("hierarchy",), "identifier": ("scope",), "unit": ("scope",)}
+"""Role other than quasi-identifier -> the keys that go with it."""
 
 CODE_WEIGHT = 0.5
 """The default share of a column's weight that its codes have."""
@@ -90,6 +94,7 @@ class Column:
     name : str
     role : {"quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household"}
         A unit column names the person of a row, if people have several; a household column, the household of this person.
+        Without a unit column each row is a person.
         Neither is ever published. A weight says how many people of the population a record stands for; it is published as insensitive columns
         are, and is never a quasi-identifier.
     kind : {"numeric", "categorical", "hierarchy", "suppression", "positions"} or None
@@ -120,6 +125,9 @@ class Column:
         The public domain of the values, and the only part of it that is published: (lowest, highest) as texts (numeric);
         the values, None for a missing one (categorical, suppression); the characters that may stand in each position
         (positions); ``hierarchy`` where its file is public. None: what ``*`` stands for is not published.
+    scope : str or None
+        Of an identifier or a unit: where its values name the same person. Serial numbers of two years have two scopes, and a
+        number that both have is no person who was released before. Without it values name the same person everywhere.
     """
 
     name: str
@@ -136,6 +144,7 @@ class Column:
     codes: tuple[str, ...] = ()
     code_weight: float = CODE_WEIGHT
     domain: tuple[str | None, ...] | str | None = None
+    scope: str | None = None
 
     @property
     def has_codes(self) -> bool:
@@ -204,6 +213,8 @@ class Column:
             )
         if self.hierarchy is not None:
             entry["hierarchy"] = self.hierarchy if isinstance(self.hierarchy, str) else dict(self.hierarchy)
+        if self.scope is not None:
+            entry["scope"] = self.scope
         if self.kind is None:
             return entry
         if isinstance(self.boundary, tuple):
@@ -294,13 +305,6 @@ class Schema(Mapping[str, Column]):
             if len(having) > 1:
                 problems.append(
                     Problem((having[1], "role"), f"column {having[1]!r}: a second {role}; a table has one")
-                )
-            if role == "household" and having and self.unit_column is None:
-                problems.append(
-                    Problem(
-                        (having[0], "role"),
-                        f"column {having[0]!r}: a household needs a column with the role unit",
-                    )
                 )
         if problems:
             raise SchemaError.collected("the schema cannot be used", [text for _, text in problems], problems)
@@ -520,13 +524,18 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         )
         return None
     if role != "quasi-identifier":
-        own = ("role", "hierarchy") if role == "sensitive" else ("role",)
+        own = ("role", *_OF_ROLES.get(role, ()))
         extra = [str(key) for key in entry if key not in own]
         if extra:
             noted.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
+        scope = entry.get("scope")
+        if scope is not None and (not isinstance(scope, str) or not scope.strip()):
+            noted.add("scope is a text such as survey-2025", "scope")
         if entry.get("hierarchy") is None or noted.problems:
-            return Column(name, role)
+            return Column(name, role, scope=scope)
         return Column(name, role, hierarchy=_given_hierarchy(noted, entry))
+    if "scope" in entry:
+        noted.add("scope is for the roles identifier and unit", "scope")
     for key in entry:
         if key not in COLUMN_KEYS:
             noted.add(f"unknown key {short_form(key)}{did_you_mean(key, tuple(COLUMN_KEYS))}", str(key))

@@ -255,7 +255,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(DataError, match="cannot be written") as failed:
         release.write(path / "under-a-file.csv")
     assert failed.value.exit_status == 2
-    with pytest.raises(ParameterError, match=r"\.csv or \.parquet"):
+    with pytest.raises(ParameterError, match=r"\.csv, \.parquet, "):
         release.write(tmp_path / "r.xlsx")
 
 

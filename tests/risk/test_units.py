@@ -315,7 +315,6 @@ def test_units_that_are_none(change: dict[str, Any], problem: str) -> None:
     [
         ({"other": {"role": "unit"}}, "column 'other': a second unit; a table has one"),
         ({"other": {"role": "household"}}, "column 'other': a second household"),
-        ({"person": {"role": "insensitive"}}, "a household needs a column with the role unit"),
         ({"person": {"role": "unit", "kind": "numeric"}}, "only for the role quasi-identifier"),
     ],
 )

@@ -24,6 +24,7 @@ from anonflow.engine.flows.spec import (
 )
 from anonflow.errors import ParameterError
 from anonflow.loss import measure_named
+from anonflow.table.files.parquet_metadata import in_folder
 from anonflow.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -241,6 +242,12 @@ class Flow:
     def table_path(self) -> Path | None:
         """The file that the release is written to."""
         return self._written("table", self.targets[0])
+
+    @property
+    def table_target(self) -> str:
+        """The name that the release is written under: of a folder of files it ends with a slash."""
+        assert self.targets[0] is not None
+        return f"{self.table_path}/" if in_folder(self.targets[0]) else str(self.table_path)
 
     @property
     def report_path(self) -> Path | None:

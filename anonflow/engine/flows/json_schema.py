@@ -245,6 +245,7 @@ def _columns() -> dict[str, Any]:
                 {"type": "array", "minItems": 1, "items": {"type": ["string", "null"]}},
             ]
         },
+        "scope": {"type": "string", "pattern": "\\S"},
     }
     return {
         "type": "object",

@@ -38,7 +38,10 @@ from anonflow.engine.flows.spec import (
 from anonflow.engine.flows.steps import Steps
 from anonflow.engine.flows.versions import newest
 from anonflow.errors import FlowError
-from anonflow.table.schema import Schema
+from anonflow.table.files.metadata_file import ENDINGS
+from anonflow.table.files.parquet_metadata import in_folder
+from anonflow.table.files.statistics_writing import is_written, writing_problems
+from anonflow.table.schema import UNPUBLISHED, Schema
 
 __all__ = ["flow_from", "load_flow", "source_of"]
 
@@ -184,7 +187,12 @@ class _Checker:
         )
         methods = list(dict.fromkeys(planned.anonymize.method.name for planned in runs))
         steps.check_verify(methods, drawn or not runs)
-        steps.check_attack(drawn or not runs, schema, None if table is None else table.source)
+        steps.check_attack(
+            drawn or not runs,
+            schema,
+            None if table is None else table.source,
+            None if published is None else published.anonymize.algorithm,
+        )
         self._paths(publish, table, schema, steps.settings.get("attack") or ())
         if "flow" in self.data:
             self._name_problem()
@@ -282,7 +290,7 @@ class _Checker:
         mapped = isinstance(data, dict) and isinstance(data.get("report"), dict)
         in_report: KeyPath = ("publish", "report", "file") if mapped else ("publish", "report")
         targets: tuple[tuple[str, KeyPath, str | None, tuple[str, ...]], ...] = (
-            ("table", ("publish", "table"), publish.table, (".parquet", ".csv")),
+            ("table", ("publish", "table"), publish.table, ENDINGS),
             ("report", in_report, None if report is None else report.file, (".html",)),
             ("pdf", ("publish", "report", "pdf"), None if report is None else report.pdf, (".pdf",)),
         )
@@ -297,8 +305,11 @@ class _Checker:
                 continue
             name = shown_address(file) if is_address(file) else file
             if PurePath(name).suffix.lower() not in endings:
-                self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True)
+                words = [", ".join(endings[:-1])] * (len(endings) > 1) + [endings[-1]]
+                self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(words)}", value=True)
                 continue
+            if key == "table":
+                self._check_form(place, file, schema)
             target = place_of(file, self.folder)
             problem = overwriting(target, taken)
             if problem is not None:
@@ -315,3 +326,14 @@ class _Checker:
                     "publish to a folder of its own, such as out/",
                     value=True,
                 )
+
+    def _check_form(self, place: KeyPath, file: str, schema: Schema | None) -> None:
+        """Check what is published as a folder, or to SPSS or Stata."""
+        if in_folder(file) and is_address(file):
+            self.problems.add(place, "a folder is published to this machine only; name a file", value=True)
+        elif file.endswith("/") and not in_folder(file):
+            self.problems.add(place, "a folder of Parquet files ends in .parquet/", value=True)
+        if schema is not None and is_written(file):
+            published = [name for name, column in schema.columns.items() if column.role not in UNPUBLISHED]
+            for problem in writing_problems(published):
+                self.problems.add(place, problem, value=True)

@@ -12,7 +12,7 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_parameters, sensitive_column
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.guarantee import promises_matches
+from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError, ParameterError
@@ -154,8 +154,8 @@ def diversify_problem(
     return "", None
 
 
-def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
-    """Return the problem of an attacker of a flow, also for a table of this schema."""
+def attacker_problem(attacker: Any, schema: Schema | None = None, method: str | None = None) -> str | None:
+    """Return the problem of an attacker of a flow, also for a table of this schema and the method of the published run."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
@@ -167,11 +167,17 @@ def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
         chosen = risk.attackers_of(attacker)
     except AnonflowError as error:
         return error.problems[0]
-    return (
-        None
-        if schema is None
-        else next((text for attacker_chosen in chosen if (text := _lacking(attacker_chosen, schema))), None)
-    )
+    for each in chosen:
+        text = None if schema is None else _lacking(each, schema)
+        if text is not None:
+            return text
+        if (
+            isinstance(each, risk.Population)
+            and method in REGISTRY
+            and not promises_classes(REGISTRY[method].guarantee)
+        ):
+            return f"'population' needs a release of classes, and {method} makes none; leave it out, or take another method"
+    return None
 
 
 def _lacking(attacker: Any, schema: Schema) -> str | None:

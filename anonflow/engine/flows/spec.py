@@ -436,7 +436,8 @@ class PublishSpec(_Spec):
     """What is written where, relative to the flow file."""
 
     table: File | None = None
-    """The release: a .parquet or .csv file."""
+    """The release: a .csv or .parquet file, one of SPSS (.sav, .zsav) or Stata (.dta), or a folder of Parquet files, whose
+    name ends in .parquet/."""
 
     report: Annotated[ReportSpec | None, BeforeValidator(_report)] = None
     """The report: an .html file, or a mapping of file, template, threshold and pdf."""

@@ -120,7 +120,11 @@ class Steps:
         return spec
 
     def check_attack(
-        self, draws: bool, schema: Schema | None = None, source: SourceSpec | None = None
+        self,
+        draws: bool,
+        schema: Schema | None = None,
+        source: SourceSpec | None = None,
+        method: str | None = None,
     ) -> None:
         """Check the attackers and their registers, and that there is a release for them."""
         if "attack" in self.settings and not draws:
@@ -130,7 +134,7 @@ class Steps:
             )
         for i, attacker in enumerate(self.settings.get("attack") or ()):
             text = register_problem([attacker], schema, source, self.sections.folder)
-            text = text or attacker_problem(attacker, schema)
+            text = text or attacker_problem(attacker, schema, method)
             if text is not None:
                 self.problems.add((*self.place("attack"), i), text, value=True)
 

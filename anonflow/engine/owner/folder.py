@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import hmac
 import json
 import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -28,6 +29,7 @@ RECORD = "record.json"
 KEY = "key"
 KEY_BYTES = 32
 EARLIER = "earlier"
+LABELS = "labels.csv"
 UNFINISHED = "unfinished.json"
 CHECKPOINTS = "checkpoints"
 START_OVER = "start over with --fresh in the shell, fresh=True in Python"
@@ -128,6 +130,13 @@ class OwnerFolder:
                 readable.append((folder, OwnerFolder(folder).record()))
         return readable
 
+    def has_seed(self, seed: int) -> bool:
+        """Return whether the last release was made with a seed."""
+        try:
+            return self.seed() == seed
+        except FlowError:
+            return False
+
     def set_earlier_aside(self) -> None:
         """Move the files of an earlier release aside: each release needs its own certificate.
 
@@ -172,6 +181,29 @@ class OwnerFolder:
         """
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+        (self.path / LABELS).unlink(missing_ok=True)  # of an attempt before
+
+    def write_labels(self, labels: Mapping[str, Mapping[str, int]]) -> Path:
+        """Write which labels of the table its hierarchies lack, and how many cells have each.
+
+        Parameters
+        ----------
+        labels : mapping
+            Of an error (:class:`anonflow.errors.AnonflowError`).
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        rows = [(column, label, cells) for column, each in labels.items() for label, cells in each.items()]
+
+        def write(path: Path) -> None:
+            with path.open("w", encoding="utf-8", newline="") as stream:
+                csv.writer(stream, lineterminator="\n").writerows([("column", "label", "cells"), *rows])
+
+        self._write(LABELS, write)
+        return self.path / LABELS
 
     def write_certificate(self, release: Any, ready: Callable[[], Any]) -> None:
         """Keep the certificate of a release, which writes it itself.
@@ -246,7 +278,7 @@ class OwnerFolder:
         FlowError
             If it cannot be read.
         """
-        place = self.path / KEY
+        place = self._home / KEY
         try:
             key = bytes.fromhex(place.read_text(encoding="ascii").strip())
             if len(key) != KEY_BYTES:
@@ -260,6 +292,11 @@ class OwnerFolder:
                 f"{place}: is not a complete key; restore it from a copy, or delete it and {START_OVER}"
             ) from None
 
+    @property
+    def _home(self) -> Path:
+        """The owner's folder of a flow, also of the folder of an earlier release in it, which has no key of its own."""
+        return self.path.parent.parent if self.path.parent.name == EARLIER else self.path
+
     def keep_key(self) -> None:
         """Write a new key down.
 
@@ -268,9 +305,12 @@ class OwnerFolder:
         AnonflowError
             If it cannot be written.
         """
-        if self._new_key is not None and not (self.path / KEY).exists():
+        place = self._home / KEY
+        if self._new_key is not None and not place.exists():
             text = self._new_key.hex() + "\n"
-            self._write(KEY, lambda path: path.write_text(text, encoding="ascii", newline="\n"))
+            write_whole(
+                place, lambda path: path.write_text(text, encoding="ascii", newline="\n"), mode=OWNER_ONLY
+            )
 
     def write_unfinished(self, facts: dict[str, Any]) -> None:
         """Store the data with which a run can be resumed, its seed among them.

@@ -106,7 +106,7 @@ class LastRelease:
             for name, path in self._published.items()
             if isinstance(path, Path)
             and (
-                not path.is_file() or (name in hashes and hashes[name] != record.keyed_file(self.owner, path))
+                not path.exists() or (name in hashes and hashes[name] != record.keyed_file(self.owner, path))
             )
         )
 

@@ -234,13 +234,15 @@ def changes(
 
 
 def keyed_file(owner: OwnerFolder, path: Path) -> str | None:
-    """Return the keyed hash of a file's content.
+    """Return the keyed hash of the content of a file, or of all files of a folder.
 
     Raises
     ------
     DataError
         If it cannot be read.
     """
+    if path.is_dir():
+        return owner.keyed(b"".join(FileFingerprint.of(file).digest for file in sorted(path.iterdir())))
     return owner.keyed(FileFingerprint.of(path).digest)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ __all__ = [
     "ReleaseCard",
     "Remedy",
     "cards_of",
+    "judged_risk",
     "plausible",
     "release_card",
     "same_way",
@@ -390,9 +391,37 @@ def _by_attacker(attacks: pd.DataFrame) -> dict[str, list[Mapping[str, Any]]]:
     return rows
 
 
-def _add_missing(rows: dict[str, list[Mapping[str, Any]]], context: risk.AttackContext) -> None:
-    """Run the usual attackers that were not run yet."""
+def judged_risk(
+    anonymization: Anonymization, release: Release, attacks: pd.DataFrame | None, seed: int
+) -> float:
+    """Return the largest probability of any person that a card judges by a threshold.
+
+    Parameters
+    ----------
+    anonymization, release, attacks, seed
+        As :func:`cards_of` takes them.
+
+    Raises
+    ------
+    DataError
+        If the consistency graph is too large.
+    """
+    rows = {} if attacks is None else _by_attacker(attacks)
+    own = derived_seed(seed, "attackers")
+    context = risk.AttackContext.of(anonymization.table, release, anonymization.k, seed=own)
+    _add_missing(rows, context, OF_THE_ROW)
+    return _measured(rows, anonymization.k, None, None)[0]
+
+
+def _add_missing(
+    rows: dict[str, list[Mapping[str, Any]]],
+    context: risk.AttackContext,
+    names: Collection[str] = tuple(risk.ATTACKERS),
+) -> None:
+    """Run the usual attackers of some names that were not run yet."""
     for attacker in risk.usual(context, publishable=True):
+        if attacker.name not in names:
+            continue
         if attacker.name in rows and attacker.name != risk.Homogeneity.name:
             continue
         if attacker.name == risk.Homogeneity.name and len(rows.get(attacker.name, ())) >= len(

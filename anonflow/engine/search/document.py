@@ -87,6 +87,8 @@ def with_diversity(steps: Sequence[Mapping[str, Any]], setup: Setup) -> list[dic
 def picked_document(document: Mapping[str, Any], report: SearchReport) -> dict[str, Any]:
     """Return a flow that runs the pick of a search, and lists its trials.
 
+    If no trial meets the target, and one does without some columns, the flow runs that one, and does not publish these columns.
+
     Parameters
     ----------
     document : mapping
@@ -98,13 +100,19 @@ def picked_document(document: Mapping[str, Any], report: SearchReport) -> dict[s
     InfeasibleError
         If nothing has a result.
     """
-    best = report.best
-    if best is None:
+    at = report.picked if report.answer is None else report.answer
+    if at is None:
         raise InfeasibleError(f"search: {report.sentence()} Raise the target or its time.")
+    best = report.trials[at]
     setup = best.candidate.setup
     kept = copy.deepcopy(
         {key: value for key, value in document.items() if key not in ("matrix", "target", "partition")}
     )
+    if report.answer is not None:
+        columns = kept["table"]["columns"]
+        kept["table"]["columns"] = {
+            name: about for name, about in columns.items() if name not in best.without
+        }
     steps = []
     for step in kept["steps"]:
         (name, settings), *_ = step.items()
@@ -124,4 +132,4 @@ def picked_document(document: Mapping[str, Any], report: SearchReport) -> dict[s
     publish = picked.get("publish")
     if isinstance(publish, dict):
         publish.pop("run", None)
-    return {**picked, "target": target_section(report)}
+    return {**picked, "target": target_section(report, at)}

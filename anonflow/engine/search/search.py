@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +20,17 @@ from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.algorithms.pilots import PilotModel, run_pilots
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.criteria.linkable import linked_columns
 from anonflow.engine.execution.events import Cancelled, EventStream
-from anonflow.engine.execution.plan import refuse_early
+from anonflow.engine.execution.plan import refuse_early, spare_records
 from anonflow.engine.execution.schedulers import checked_workers
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.references import check_columns, diversify_problem
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
+from anonflow.engine.report.attacks import MOST
+from anonflow.engine.report.card import judged_risk
 from anonflow.engine.run import run
 from anonflow.engine.search.best_first import BestFirst, Guess
 from anonflow.engine.search.space import BLIND, Space
@@ -44,7 +48,9 @@ from anonflow.engine.storage.choice import table_of
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import ORDERS
-from anonflow.risk import attack
+from anonflow.release import publish
+from anonflow.risk import AttackContext, attack
+from anonflow.risk.attack import OF_THE_ROW, attackers_of
 from anonflow.table import Table
 from anonflow.utility import measure
 
@@ -99,7 +105,8 @@ class TargetSearch:
             raise ParameterError("search: the table must be in memory")
         self.flow = replace(flow, path=None, published=None)
         self.table: Table = flow.table
-        self.target = target
+        form = flow.spec.publish.report
+        self.target = target = replace(target, below=None if form is None else form.limit)
         self.seed = checked_seed(seed)
         self.trials: list[Trial] = []
         self.doing = ""
@@ -179,25 +186,33 @@ class TargetSearch:
         )
 
     def _refuse_diversities(self) -> None:
-        """Leave out the diversities that not even the whole table has, each as a trial without result; refuse if none is left."""
+        """Leave out the candidates whose diversity not even the whole table has; refuse if none is left.
 
-        def wanted(candidate: Candidate) -> tuple[tuple[str, Any], ...]:
-            return tuple(pair for pair in candidate.setup.diversity if pair not in BLIND)
-
-        first: dict[tuple[tuple[str, Any], ...], Candidate] = {}
+        Each reason is a trial without result, of the smallest k. How many records a run may suppress, and how large its classes
+        are, depends on the method and on k: each such case is judged by itself.
+        """
+        problems: dict[Any, AnonflowError | None] = {}
+        refused: dict[Any, Candidate] = {}
+        kept = []
         for candidate in sorted(self._candidates, key=lambda candidate: candidate.k):
-            first.setdefault(wanted(candidate), candidate)
-        refused: dict[tuple[tuple[str, Any], ...], AnonflowError] = {}
-        for diversity, candidate in first.items():
-            try:
-                refuse_early(flow_of(self.flow, candidate), self.table)
-            except AnonflowError as error:
-                refused[diversity] = error
-        if len(refused) == len(first):
-            raise next(iter(refused.values()))
-        for diversity, problem in refused.items():
-            self._keep(Trial(first[diversity], problem=problem.message))
-        self._candidates = tuple(each for each in self._candidates if wanted(each) not in refused)
+            wanted = tuple(pair for pair in candidate.setup.diversity if pair not in BLIND)
+            flow = flow_of(self.flow, candidate)
+            case = wanted, candidate.k, spare_records(flow, self.table.records)
+            if case not in problems:
+                try:
+                    refuse_early(flow, self.table)
+                    problems[case] = None
+                except AnonflowError as error:
+                    problems[case] = error
+                    refused.setdefault((wanted, error.message), candidate)
+            if problems[case] is None:
+                kept.append(candidate)
+        if not kept:
+            raise next(error for error in problems.values() if error is not None)
+        for (_, message), candidate in refused.items():
+            self._keep(Trial(candidate, problem=message))
+        accepted = set(kept)
+        self._candidates = tuple(each for each in self._candidates if each in accepted)
 
     def _refuse_methods(self) -> None:
         """Leave out the methods that refuse the table or their options, each as a trial without result, whatever time is left."""
@@ -296,7 +311,7 @@ class TargetSearch:
             events.check()
             self.doing = f"attacking {candidate.name}"
             loss = float(result.measures["gcp"])
-            risk = largest_risk(result.anonymization, self.seed)
+            risk = self._risk(result.anonymization)
             events.check()
             disclosure = None
             if self.target.disclosure is not None:
@@ -305,7 +320,9 @@ class TargetSearch:
             signs = None
             if self.target.signs and self.target.shortfall(loss, risk, disclosure=disclosure) == 0.0:
                 signs = self._keeps_signs(result.anonymization)
-            return ended(loss=loss, risk=risk, signs=signs, disclosure=disclosure, result=result)
+            trial = ended(loss=loss, risk=risk, signs=signs, disclosure=disclosure, result=result)
+            answer = self._without(trial, result.anonymization, events)
+            return trial if answer is None else replace(trial, without=answer[0], risk_without=answer[1])
         except Cancelled:
             if self._stopped.is_set():
                 return None
@@ -318,6 +335,64 @@ class TargetSearch:
             late.cancel()
             with self._lock:
                 self._events = None
+
+    def _risk(self, anonymization: Anonymization) -> float:
+        """Return the risk of a result: what the card of the flow's report judges, where that has a threshold."""
+        if self.target.below is None or anonymization.table.n > MOST:
+            return largest_risk(anonymization, self.seed)
+        from anonflow.engine.flows.registers import with_registers
+
+        named = self.flow.spec.steps.attack
+        chosen = attackers_of(with_registers(self.flow, named)) if named else []
+        chosen = [attacker for attacker in chosen if attacker.name in OF_THE_ROW]
+        own = derived_seed(self.seed, "search")
+        release = publish(anonymization, own, rehearsal=True)
+        attacks = (
+            attack(anonymization.table, release, chosen, k=anonymization.k, seed=own) if chosen else None
+        )
+        return judged_risk(anonymization, release, attacks, self.seed)
+
+    def _without(
+        self, trial: Trial, anonymization: Anonymization, events: EventStream
+    ) -> tuple[tuple[str, ...], float] | None:
+        """Return columns without which a trial meets the target, and its risk then; None if it does with them, or no columns do.
+
+        The generalized records depend on quasi-identifiers alone, so leaving out other columns changes nothing else. The column
+        that identifies people best goes first. Columns that the flow or the target names stay.
+        """
+        below = self.target.below
+        if below is None or trial.risk is None or trial.risk < below or self.table.n > MOST:
+            return None
+        loss = float(trial.loss or 0.0)
+        if any(other.without and float(other.loss or 0.0) <= loss for other in self.trials):
+            return None
+        if largest_risk(anonymization, self.seed) >= below:
+            return None
+        named = repr((self.flow.spec.steps.model_dump(), trial.candidate.setup.diversity, self.target.signs))
+        free = [
+            name
+            for name in self.table.other_columns
+            if self.table.schema[name].role != "weight" and not re.search(rf"\b{re.escape(name)}\b", named)
+        ]
+        gone: list[str] = []
+        while True:
+            events.check()
+            lean = replace(anonymization, table=self.table.without(gone)) if gone else anonymization
+            release = publish(lean, derived_seed(self.seed, "search"), rehearsal=True)
+            context = AttackContext.of(lean.table, release, lean.k, seed=self.seed)
+            links = linked_columns(context.evidence, None, [])
+            if not links or links[-1].largest < below:
+                break
+            single = [link for link in links if link.column in free]
+            if not single:
+                return None
+            gone.append(max(single, key=lambda link: (link.largest, link.mean)).column)
+            free.remove(gone[-1])
+        risk = self._risk(lean)
+        signs = self._keeps_signs(lean) if self.target.signs else None
+        if not gone or self.target.shortfall(loss, risk, signs, trial.disclosure) > 0.0:
+            return None
+        return tuple(gone), risk
 
     def _keeps_signs(self, anonymization: Anonymization) -> bool:
         return all(
@@ -379,7 +454,7 @@ def largest_risk(anonymization: Anonymization, seed: int) -> float:
     ``unit``, where people have several rows. The release is drawn for this purpose, and not published.
     """
     table = anonymization.table
-    names = ["prosecutor", "linker", *(["unit"] if table.unit is not None else [])]
+    names = ["prosecutor", "linker", *(["unit"] if table.schema.unit_column is not None else [])]
     rows = attack(table, anonymization, names, k=anonymization.k, seed=derived_seed(seed, "search"))
     return float(rows["worst"].max())
 

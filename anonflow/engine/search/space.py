@@ -121,7 +121,7 @@ class Space:
                 f"at least {math.ceil(1e6 / n) / 1e6:g}",
                 subject="target",
             )
-        least = 2 if target.risk is None else max(2, math.ceil(1.0 / target.risk - 1e-9))
+        least = target.least_k
         ks = (
             tuple(sorted({k for k in self.ks if k <= n}))
             if self.ks

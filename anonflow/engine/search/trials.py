@@ -44,6 +44,9 @@ class SearchTarget:
         That the search may take.
     disclosure : float or None
         The probability, at most, with which the same attacker guesses a sensitive value of any person.
+    below : float or None
+        The threshold of the flow's report: the risk must be smaller. It is then the largest probability over all attackers that
+        the release card judges, those who link by other columns among them.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class SearchTarget:
     signs: tuple[str, ...] = ()
     seconds: float = SECONDS
     disclosure: float | None = None
+    below: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("loss", "risk", "disclosure"):
@@ -112,7 +116,15 @@ class SearchTarget:
     @property
     def is_of_risk(self) -> bool:
         """Whether it limits what an attacker may learn."""
-        return self.risk is not None or self.disclosure is not None
+        return self.risk is not None or self.disclosure is not None or self.below is not None
+
+    @property
+    def least_k(self) -> int:
+        """The smallest k whose 1/k its risks allow."""
+        least = 2 if self.risk is None else max(2, math.ceil(1.0 / self.risk - 1e-9))
+        while self.below is not None and 1.0 / least >= self.below:
+            least += 1
+        return least
 
     def shortfall(
         self, loss: float, risk: float, signs: bool | None = None, disclosure: float | None = None
@@ -126,6 +138,8 @@ class SearchTarget:
             if limit is not None and value is not None:
                 excess = value / limit - 1.0
                 beyond += excess if excess > 1e-12 else 0.0  # a limit counts as met in spite of rounding
+        if self.below is not None and risk >= self.below:
+            beyond += max(risk / self.below - 1.0, 1e-9)
         return beyond + (1.0 if self.signs and signs is False else 0.0)
 
     def sentence(self) -> str:
@@ -135,6 +149,8 @@ class SearchTarget:
             parts.append(f"a loss (GCP) of at most {self.loss:g}")
         if self.risk is not None:
             parts.append(f"nobody found with a probability above {100 * self.risk:g}%")
+        if self.below is not None:
+            parts.append(f"every attacker of the release card below {100 * self.below:g}%")
         if self.disclosure is not None:
             parts.append(f"no sensitive value guessed with a probability above {100 * self.disclosure:g}%")
         parts += [f"{formula} keeps its signs" for formula in self.signs]
@@ -210,6 +226,10 @@ class Trial:
         The owner's; None of a trial that was read from a flow.
     disclosure : float or None
         The largest probability of guessing a sensitive value of any person; None where the target has none.
+    without : tuple of str
+        Columns without which the same result meets the target, where it does not with them; empty where none were tried or found.
+    risk_without : float or None
+        The risk that was measured without them.
     """
 
     candidate: Candidate
@@ -221,6 +241,8 @@ class Trial:
     problem: str | None = None
     result: RunResult | None = field(default=None, repr=False)
     disclosure: float | None = None
+    without: tuple[str, ...] = ()
+    risk_without: float | None = None
 
     def shortfall(self, target: SearchTarget) -> float:
         """Return how far it is from a target: infinite without a result."""
@@ -294,6 +316,14 @@ class SearchReport:
         return None if self.picked is None else self.trials[self.picked]
 
     @property
+    def answer(self) -> int | None:
+        """Where no trial meets the target: the trial that does without some columns, of the fewest; None if there is none."""
+        usable = [at for at, trial in enumerate(self.trials) if trial.without]
+        if self.ok or not usable:
+            return None
+        return min(usable, key=lambda at: (len(self.trials[at].without), float(self.trials[at].loss or 0.0)))
+
+    @property
     def ok(self) -> bool:
         """Whether the pick meets the target."""
         return self.best is not None and self.best.shortfall(self.target) == 0.0
@@ -311,11 +341,11 @@ class SearchReport:
 
     @property
     def runs(self) -> pd.DataFrame:
-        """A row for each trial: algorithm, k, size, options, loss, risk, disclosure, signs, seconds, expected, frontier, meets, picked, problem."""
+        """A row for each trial: algorithm, k, size, options, loss, risk, disclosure, signs, seconds, expected, frontier, meets, picked, problem, without."""
         shown = set(frontier_of(self.trials))
         columns = (
             "algorithm", "k", "size", "options", "loss", "risk", "disclosure", "signs", "seconds", "expected",
-            "frontier", "meets", "picked", "problem",
+            "frontier", "meets", "picked", "problem", "without",
         )  # fmt: skip
         rows = []
         for at, trial in enumerate(self.trials):
@@ -326,6 +356,7 @@ class SearchReport:
                     setup.algorithm, trial.candidate.k, setup.size, options, trial.loss, trial.risk, trial.disclosure,
                     trial.signs, round(trial.seconds, 3), round(trial.expected, 3), at in shown,
                     trial.shortfall(self.target) == 0.0, at == self.picked, trial.problem or "",
+                    ", ".join(trial.without),
                 )
             )  # fmt: skip
         return pd.DataFrame(rows, columns=columns).astype({"size": "Int64"})
@@ -337,9 +368,18 @@ class SearchReport:
             return f"No candidate has a result; wanted: {self.target.sentence()}."
         reached = "meets the target" if self.ok else "is the nearest to the target, and does not meet it"
         values = "" if best.disclosure is None else f", disclosure {100 * best.disclosure:.2f}%"
-        return (
+        sentence = (
             f"{best.candidate.name} {reached} ({self.target.sentence()}): loss {best.loss:.4f}, "
             f"risk {100 * float(best.risk or 0.0):.2f}%{values}."
+        )
+        if self.answer is None:
+            return sentence
+        other = self.trials[self.answer]
+        names = ", ".join(map(repr, other.without))
+        columns = f"column{'s' if len(other.without) > 1 else ''} {names}"
+        return (
+            f"{sentence} Without the {columns}, {other.candidate.name} meets it: loss {other.loss:.4f}, "
+            f"risk {100 * float(other.risk_without or 0.0):.2f}%."
         )
 
     def __repr__(self) -> str:

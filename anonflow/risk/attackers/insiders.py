@@ -13,12 +13,12 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from anonflow.errors import ParameterError
+from anonflow.errors import DataError, ParameterError
 from anonflow.release import publish
 from anonflow.risk.attacker import Success, percent, wilson
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.files.parquet_metadata import is_parquet
-from anonflow.table.files.read import open_file
+from anonflow.table.files.read import open_file, parquet_files
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
@@ -274,19 +274,19 @@ def file_clues(path: Path | None) -> list[str]:
     -----
     The answer is empty for a file that is not Parquet.
     """
-    if path is None or not is_parquet(path):
+    if path is None or not (is_parquet(path) or path.is_dir()):
         return []
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        about = pq.ParquetFile(open_file(path)).metadata
-    except (OSError, pa.ArrowException):
+        footers = [pq.ParquetFile(open_file(file)).metadata for file in parquet_files(path)]
+    except (OSError, pa.ArrowException, DataError):
         return []
     clues = []
-    if about.metadata:
+    if any(about.metadata for about in footers):
         clues.append("metadata of the table it was made from")
-    groups = [about.row_group(g) for g in range(about.num_row_groups)]
+    groups = [about.row_group(g) for about in footers for g in range(about.num_row_groups)]
     if any(g.column(c).is_stats_set for g in groups for c in range(g.num_columns)):
         clues.append("statistics of its columns")
     return clues

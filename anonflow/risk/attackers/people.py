@@ -142,7 +142,7 @@ class Unit:
             If the release does not cover the table.
         """
         unit = context.table.unit
-        if unit is None:
+        if unit is None or context.table.schema.unit_column is None:
             raise ParameterError("unit: the schema has no column with the role unit")
         people = context.people
         chance = 1.0 / np.maximum(context.candidates()[people], 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from anonflow.criteria.classes import is_of_classes, person_cells, person_keys
+from anonflow.criteria.classes import are_classes, is_of_classes, person_cells, person_keys
 from anonflow.criteria.evidence import collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import THRESHOLD, Success, percent
@@ -18,6 +18,7 @@ from anonflow.table.sampling_weights import sampling_fraction
 if TYPE_CHECKING:
     import pandas as pd
 
+    from anonflow.criteria.evidence import Evidence
     from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Population", "PopulationRisk", "population_risk"]
@@ -141,7 +142,21 @@ def population_risk(
     DataError
         If a weight is missing, not a number, or below 1; or if the release cannot be read.
     """
-    labels, weights = _cells(table, release)
+    if release is None:
+        if not isinstance(table, Table):
+            raise ParameterError("population_risk needs a table, or a release with its schema")
+        return _risk(table, person_keys(table, table.records.classes()), fraction, "")
+    return _risk_of_rows(table, _evidence(table, release), fraction)
+
+
+def _risk(
+    table: Table | Schema,
+    cells: tuple[np.ndarray, np.ndarray | None],
+    fraction: float | None,
+    refused: str,
+) -> PopulationRisk:
+    """Return the risk from the cell and the weight of each record or person; without models, if `refused` says why."""
+    labels, weights = cells
     of_people = isinstance(table, Table) and table.unit is not None
     if fraction is not None and weights is not None:
         raise ParameterError("the table has a weight; leave the sampling fraction out, or the weight's role")
@@ -159,33 +174,43 @@ def population_risk(
     risks = individual_risk(sizes, people)[labels]
     total = float(people.sum())
     if fraction is None:
-        why = "the weights are unequal, and the models assume a simple random sample"
-        return PopulationRisk(n, total, None, (), why, risks, None, of_people)
+        refused = "the weights are unequal, and the models assume a simple random sample"
+    if fraction is None or refused:
+        return PopulationRisk(n, total, None, (), refused, risks, fraction, of_people)
     chosen, estimates = dankar(sizes, fraction)
     return PopulationRisk(n, total, chosen, tuple(estimates), "", risks, fraction, of_people)
 
 
-def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the cell of each record that says something, or of each person, numbered from 0, and the weights."""
-    if release is None:
-        if not isinstance(table, Table):
-            raise ParameterError("population_risk needs a table, or a release with its schema")
-        return person_keys(table, table.records.classes())
+def _risk_of_rows(table: Table | Schema, evidence: Evidence, fraction: float | None) -> PopulationRisk:
+    """Return the risk of a release of classes.
+
+    Raises
+    ------
+    ParameterError
+        If it is not of classes.
+    """
+    if not are_classes(evidence):
+        raise ParameterError(
+            "the rows of this release overlap and are no classes (freeform, or hidden cells beside shown ones): models of a population need "
+            "classes; use the table itself, or a release of classes"
+        )
+    refused = "" if is_of_classes(evidence) else _OVERLAPPING
+    return _risk(table, person_cells(evidence), fraction, refused)
+
+
+_OVERLAPPING = "classes of this release overlap, and the models need cells that do not; use the table itself"
+
+
+def _evidence(table: Table | Schema, release: Any) -> Evidence:
     published = subject_of(release)
     if published.frame is None:
         if not isinstance(table, Table):
             raise ParameterError("an anonymization is looked at against its table, or drawn first")
-        evidence = collect(table, published, 2, None)
-    elif isinstance(table, Schema):
-        evidence = collect_alone(published.frame, table, 2)
-    else:
-        evidence = collect(table, published, 2, None, another_tool=True)
-    if not is_of_classes(evidence):
-        raise ParameterError(
-            "the rows of this release overlap (freeform, or hidden cells beside shown ones): models of a population need "
-            "classes; use the table itself, or a release of classes"
-        )
-    return person_cells(evidence)
+        return collect(table, published, published.k or 2, None)
+    if isinstance(table, Schema):
+        return collect_alone(published.frame, table, 2)
+    certificate = getattr(published, "certificate", None)
+    return collect(table, published, published.k or 2, certificate, another_tool=certificate is None)
 
 
 @dataclass(frozen=True)
@@ -226,9 +251,8 @@ class Population:
         DataError
             If a weight is not valid.
         """
-        schema = context.table.schema if context.schema is None else context.schema
-        of = schema if context.schema is not None else context.table
-        estimate = population_risk(of, context.frame, fraction=self.fraction)
+        of = context.table if context.schema is None else context.schema
+        estimate = _risk_of_rows(of, context.evidence, self.fraction)
         return Success(
             estimate.records, estimate.average, float(estimate.risks.max()),
             int((estimate.risks > self.threshold + 1e-12).sum()), 1 / context.k,

@@ -1,4 +1,4 @@
-"""The description file beside a published table: CSVW for CSV, a data package for Parquet.
+"""The description file beside a published table: CSVW for CSV, a data package for other files.
 
 One description (:class:`anonflow.table.metadata.ReleaseMetadata`), two renderings. Facts without a term in the
 standards have the same names in both: in CSVW as properties ``urn:anonflow:NAME``, in a data package under
@@ -19,7 +19,8 @@ from anonflow import __version__
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import WHOLE, day_number
-from anonflow.table.files.parquet_metadata import is_parquet
+from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
+from anonflow.table.files.statistics_writing import WRITTEN, is_written
 from anonflow.table.metadata import (
     AGGREGATED,
     CODED,
@@ -34,6 +35,7 @@ from anonflow.table.schema import ROLES, UNPUBLISHED, short_form
 from anonflow.table.spreadsheets import guarded_text
 
 __all__ = [
+    "ENDINGS",
     "FORMAT",
     "PACKAGE",
     "additions",
@@ -44,11 +46,14 @@ __all__ = [
     "without_table",
 ]
 
+ENDINGS = (".csv", *PARQUET_ENDINGS, *WRITTEN)
+"""Endings of the files that a release is written to."""
+
 FORMAT = 1
 """Version of the facts besides the standards."""
 
 PACKAGE = "datapackage.json"
-"""The name that a data package must have; it describes every Parquet release of its folder."""
+"""The name that a data package must have; it describes every release of its folder but CSV files."""
 
 _SENTENCES = ("description", "http://purl.org/dc/terms/description")
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,2}((a|b|rc)\d{1,3})?(\.(dev|post)\d{1,4})?")
@@ -61,6 +66,11 @@ _TABLE = (
     "A table of people, anonymized: rows are in random order, and cells of generalized columns stand for several values. "
     "Each column says how."
 )
+_MEDIA_TYPES = {
+    ".sav": "application/x-spss-sav",
+    ".zsav": "application/x-spss-sav",
+    ".dta": "application/x-stata-dta",
+}
 _ESCAPED = (
     " In this CSV file an apostrophe stands before texts that begin, after any apostrophes, with =, +, -, @, a tab or a "
     "return and are neither numbers nor ranges of numbers; take it away."
@@ -72,7 +82,7 @@ def metadata_path(path: str | PathLike[str]) -> Path | None:
     table = Path(path)
     if table.suffix.lower() == ".csv":
         return table.with_name(f"{table.name}-metadata.json")
-    return table.with_name(PACKAGE) if is_parquet(table) else None
+    return table.with_name(PACKAGE) if is_parquet(table) or is_written(table) else None
 
 
 # --------------------------------------------------------------------------------------------------- writing
@@ -216,8 +226,8 @@ def _resource(about: ReleaseMetadata, name: str, others: Sequence[Mapping[str, A
         "name": _resource_name(name, {str(other.get("name")) for other in others}),
         "type": "table",
         "path": name,
-        "format": "parquet",
-        "mediatype": "application/vnd.apache.parquet",
+        "format": "parquet" if is_parquet(name) else Path(name).suffix[1:].lower(),
+        "mediatype": _MEDIA_TYPES.get(Path(name).suffix.lower(), "application/vnd.apache.parquet"),
         "description": _TABLE,
         "anonflow": _own_table(about),
         "schema": {"fields": [_field(column) for column in about.columns], "missingValues": [""]},

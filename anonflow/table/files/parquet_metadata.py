@@ -1,11 +1,12 @@
-"""Which files are Parquet, by name, and the metadata that one carries besides its rows."""
+"""Which files and folders are Parquet, by name, and the metadata that one carries besides its rows."""
 
 from __future__ import annotations
 
+import re
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["PARQUET_ENDINGS", "carries_metadata", "is_parquet"]
+__all__ = ["PARQUET_ENDINGS", "carries_metadata", "in_folder", "is_parquet", "is_part"]
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 
@@ -13,6 +14,16 @@ PARQUET_ENDINGS = (".parquet", ".pq")
 def is_parquet(path: str | PathLike[str]) -> bool:
     """Return whether a file is Parquet by its name, in letters of either case."""
     return Path(path).suffix.lower() in PARQUET_ENDINGS
+
+
+def in_folder(path: str | PathLike[str]) -> bool:
+    """Return whether a name is that of a folder of Parquet files: a text that ends with a slash."""
+    return isinstance(path, str) and path.endswith("/") and is_parquet(path)
+
+
+def is_part(path: Path) -> bool:
+    """Return whether a file has the name of one in a folder of Parquet files that anonflow wrote."""
+    return re.fullmatch(r"part-\d{6,}\.parquet", path.name) is not None
 
 
 def carries_metadata(path: str | PathLike[str]) -> bool:

@@ -91,7 +91,7 @@ def read_frame(
     Parameters
     ----------
     path : path
-        ``.parquet`` or ``.pq``; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``); files of SPSS
+        ``.parquet`` or ``.pq``, or a folder of such files; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``); files of SPSS
         (``.sav``, ``.zsav``, ``.por``), Stata (``.dta``) and SAS (``.sas7bdat``, ``.xpt``); Excel (``.xlsx``).
     delimiter, encoding : str
         Of a CSV file; ``auto`` detects them (:func:`csv_form`).
@@ -123,6 +123,8 @@ def read_frame(
     if file.suffix.lower() in ENDINGS:
         _must_be_there(file)
         return read_workbook(file, sheet=sheet, fits=must_fit(file))
+    if _is_folder(file):
+        return read_parquet(file, named=named)
     raise DataError(
         f"{fspath(path)}: a table is a .csv or .parquet file, one of SPSS, Stata or SAS, or an Excel workbook; "
         "rename or convert it"
@@ -156,6 +158,14 @@ def column_names(
         first = next(csv_batches(file, delimiter=delimiter, encoding=encoding, missing=missing, shape=shape))
         return list(first.schema.names)
     return [str(name) for name in read_frame(file).columns]
+
+
+def _is_folder(path: Path) -> bool:
+    """Return whether a path names a folder."""
+    try:
+        return path.is_dir()
+    except OSError:  # such as a name that is too long: the reader says so
+        return False
 
 
 def is_csv(path: str | PathLike[str]) -> bool:

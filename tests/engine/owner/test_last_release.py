@@ -286,3 +286,20 @@ def test_a_publication_that_was_interrupted_comes_first(
     assert OwnerFolder(tmp_path / "owner" / "test").seed() == SEED
     assert files_of(tmp_path)["out/release.csv"] != first
     assert engine.run(path).unchanged
+
+
+def test_an_earlier_release_is_replayed_and_no_proof_is_lost(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    first = files_of(tmp_path)
+    engine.run(path, again=True)
+    second = files_of(tmp_path)
+    owner = tmp_path / "owner" / "test"
+    report = engine.run(path, replay=owner / "earlier" / "0001")
+    assert report.ok
+    after = files_of(tmp_path)
+    assert after["out/release.csv"] == first["out/release.csv"] != second["out/release.csv"]
+    assert not (owner / "earlier" / "0001" / "key").exists()
+    for name in ("certificate.npz", "seed"):
+        assert after[f"owner/test/{name}"] == first[f"owner/test/{name}"]
+        assert after[f"owner/test/earlier/0002/{name}"] == second[f"owner/test/{name}"]

@@ -18,6 +18,7 @@ from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
 from anonflow.engine.storage import choice
 from anonflow.errors import AnonflowError, FlowError, InfeasibleError, ParameterError
+from tests.cases.runs import shell
 
 SEED = "5e" * 16
 LONG = "10m"
@@ -467,3 +468,105 @@ def test_a_search_whose_methods_all_refuse_has_trials_and_no_result(table: af.Ta
     report = searched(table, {"loss": 0.9, "time": LONG}, algorithms=["greedy-cka"], k=[3], boundaries=False)
     assert report.best is None
     assert [trial.loss for trial in report.trials] == [None]
+
+
+def test_a_diversity_is_judged_for_each_method_and_k_by_itself() -> None:
+    """More than half have the common value: who may suppress two records has the diversity, others have not."""
+    n = 240
+    frame = pd.DataFrame({"age": [str(i % 4) for i in range(n)], "ill": ["flu"] * 121 + ["cold"] * 119})
+    schema = {"age": {"role": "quasi-identifier", "kind": "suppression"}, "ill": {"role": "sensitive"}}
+    work = search_module.TargetSearch(
+        search_module.Flow.for_table(af.Table(frame, schema), ["mondrian"], [2], name="search"),
+        SearchTarget(risk=0.5),
+        Space(
+            ("mondrian", "full-domain"), (2, 5), (None,),
+            diversities=({"criterion": "alpha-k-anonymity", "column": "ill", "alpha": 0.5},),
+        ),
+        seed=SEED,
+    )  # fmt: skip
+    work._refuse_diversities()
+    assert {(each.setup.algorithm, each.k) for each in work._candidates} == {("full-domain", 5)}
+    assert {trial.candidate.setup.algorithm for trial in work.trials} == {"mondrian"}
+    assert {trial.candidate.k for trial in work.trials} == {2}
+
+
+def judged_flow(folder: Path, extra: str = "") -> Path:
+    """A flow whose report has a threshold; the columns pay and tax follow from the age."""
+    rng = np.random.default_rng(7)
+    n = 240
+    age = rng.integers(20, 90, n)
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(["F", "M"], n),
+            "ill": rng.choice(["flu", "cold"], n),
+            "pay": age * 1000 + rng.integers(0, 50, n),
+            "tax": age * 10,
+        }
+    )
+    frame.to_csv(folder / "people.csv", index=False)
+    path = folder / "judged.yaml"
+    path.write_text(
+        "flow: judged\nversion: 1\ntable:\n  source: {csv: people.csv}\n  columns:\n"
+        "    age: {role: quasi-identifier, kind: numeric}\n    sex: {role: quasi-identifier, kind: categorical}\n"
+        f"    ill: {{role: sensitive}}\n{extra}"
+        "steps:\n  - anonymize: {loss: ncp}\n  - draw: {}\n  - verify: [covers, guarantee]\n"
+        "target: {risk: 0.34, loss: 1.0, time: 10m}\n"
+        "matrix:\n  anonymize.algorithm: [mondrian]\n  anonymize.k: [3, 6, 10]\n  partition.size: [240]\n"
+        "publish:\n  table: out/release.csv\n  report: {file: out/report.html, threshold: 0.3}\n"
+    )
+    return path
+
+
+FOLLOWING = "    pay: {role: insensitive}\n    tax: {role: insensitive}\n"
+
+
+def test_a_search_judges_what_the_report_judges(tmp_path: Path) -> None:
+    """k = 3 gives 1/3, at most the risk of the target, and not below the threshold of the report: it is no pick."""
+    path = judged_flow(tmp_path)
+    _, report = engine.search_flow(path, seed=SEED)
+    assert report.ok
+    assert report.answer is None
+    best = report.best
+    assert best is not None
+    assert best.candidate.k > 3
+    assert float(best.risk or 1) < 0.3
+    assert "every attacker of the release card below 30%" in report.sentence()
+    document = strict_yaml.read(path, error=FlowError)
+    picked = tmp_path / "picked.yaml"
+    picked.write_text(strict_yaml.dumps(engine.picked_document(document.data, report)))
+    ran = engine.run(picked, seed=SEED)
+    assert ran.ok, ran.problems
+    assert ran.card is not None
+    assert ran.card.worst == pytest.approx(best.risk, abs=0.05)
+    assert ran.card.worst < 0.3
+
+
+def test_what_could_be_signed_is_tried_and_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two columns follow from the age: no k passes with them, and one passes without."""
+    path = judged_flow(tmp_path, FOLLOWING)
+    picked = tmp_path / "picked.yaml"
+    status, text, _ = shell(capsys, "search", path, "--output", picked, "--quiet")
+    assert status == 1
+    assert "does not meet it" in text
+    (sentence,) = [line for line in text.splitlines() if "does not meet it" in line]
+    assert "Without the columns" in sentence
+    assert "'pay'" in sentence
+    assert "'tax'" in sentence
+    written = strict_yaml.read(picked, error=FlowError).data
+    assert set(written["table"]["columns"]) == {"age", "sex", "ill"}
+    ran = engine.run(picked)
+    assert ran.ok, ran.problems
+    assert set(pd.read_csv(tmp_path / "out" / "release.csv")) == {"age", "sex", "ill"}
+
+
+def test_columns_that_the_flow_names_stay(tmp_path: Path) -> None:
+    path = judged_flow(tmp_path, FOLLOWING)
+    path.write_text(
+        path.read_text().replace("  - draw: {}", "  - draw: {}\n  - measure: [{association: {by: tax}}]")
+    )
+    _, report = engine.search_flow(path, seed=SEED)
+    assert not report.ok
+    assert report.answer is None

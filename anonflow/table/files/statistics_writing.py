@@ -1,0 +1,195 @@
+"""Write files of SPSS and Stata: texts become codes with value labels, as statistical offices hand out tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import DataError, ParameterError
+from anonflow.table.files.statistics_files import read_statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["WRITTEN", "is_written", "write_statistics", "writing_problems"]
+
+WRITTEN = (".sav", ".zsav", ".dta")
+"""Endings of the files of SPSS and Stata that can be written."""
+
+LONGEST_NAME = 32
+"""Bytes of a column's name that both programs take; Stata allows no more."""
+
+LONGEST_LABEL = 120
+"""Bytes of a value label in a file of SPSS."""
+
+MOST_LABELS = 10_000
+"""Distinct texts of a column that get labels; more of them stay texts."""
+
+_RESERVED = frozenset(
+    [
+        "_all",
+        "all",
+        "and",
+        "by",
+        "byte",
+        "double",
+        "eq",
+        "float",
+        "ge",
+        "gt",
+        "if",
+        "in",
+        "int",
+        "le",
+        "long",
+        "lt",
+        "ne",
+        "not",
+        "or",
+        "str",
+        "strl",
+        "to",
+        "using",
+        "with",
+    ]
+)
+_EXACT = 1 << 53
+
+
+def is_written(path: str | PathLike[str]) -> bool:
+    """Return whether a name is that of a file of SPSS or Stata that can be written."""
+    return Path(path).suffix.lower() in WRITTEN
+
+
+def writing_problems(names: Iterable[str]) -> list[str]:
+    """Return why columns cannot be written, a sentence each: a package that is not installed, names that SPSS or Stata does not take."""
+    problems: list[str] = []
+    seen: set[str] = set()
+    if find_spec("pyreadstat") is None:
+        problems.append(
+            "files of SPSS and Stata need the package pyreadstat; install it with: pip install 'anonflow[stats]'"
+        )
+    for name in names:
+        small = name.casefold()
+        if (
+            not name.isidentifier()
+            or name.startswith("_")
+            or len(name.encode()) > LONGEST_NAME
+            or small in _RESERVED
+        ):
+            problems.append(
+                f"column {name!r}: SPSS and Stata take names of letters, digits and _, of at most {LONGEST_NAME} bytes; "
+                "rename it before, or publish .csv or .parquet"
+            )
+        elif small in seen:
+            problems.append(
+                f"column {name!r}: SPSS takes it for another column, because it ignores case; rename it"
+            )
+        seen.add(small)
+    return problems
+
+
+def write_statistics(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
+    """Write a table of plain values as a file of SPSS or Stata, by the name's ending.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    path : path
+        ``.sav``, ``.zsav`` (SPSS) or ``.dta`` (Stata). Numbers and times stay what they are. Texts of a column with at most
+        10,000 distinct ones become codes in their order, from 1, with the texts as value labels.
+
+    Raises
+    ------
+    ParameterError
+        If the name ends otherwise.
+    DataError
+        If pyreadstat is not installed, a column has a name that such files do not take, or cells of a column that they
+        do not hold.
+    """
+    import pandas as pd
+
+    name = fspath(path)
+    if not is_written(path):
+        raise ParameterError(f"{name}: a file of SPSS or Stata ends in {', '.join(WRITTEN)}; rename it")
+    problems = writing_problems(str(column) for column in frame.columns)
+    if problems:
+        raise DataError.collected(f"{name}: cannot be written", problems)
+    import pyreadstat
+
+    columns: dict[str, Any] = {}
+    labels: dict[str, dict[Any, str]] = {}
+    for column in frame.columns:
+        columns[str(column)], texts = _stored(frame[column])
+        if texts:
+            labels[str(column)] = dict(enumerate(texts, 1))
+    stored = pd.DataFrame(columns)
+    try:
+        if Path(path).suffix.lower() == ".dta":
+            pyreadstat.write_dta(stored, path, variable_value_labels=labels)
+        else:
+            pyreadstat.write_sav(
+                stored,
+                path,
+                variable_value_labels=labels,
+                compress=Path(path).suffix.lower() == ".zsav",
+            )
+        read = read_statistics(path, fits=_hold)
+    except pyreadstat.PyreadstatError:
+        raise DataError(f"{name}: pyreadstat cannot write these columns; publish .csv or .parquet") from None
+    lost = [
+        f"column {column!r}: has cells that such a file does not hold as they are; publish .csv or .parquet"
+        for column in map(str, frame.columns)
+        if not _is_same(frame[column], read[column])
+    ]
+    if lost:
+        raise DataError.collected(f"{name}: cannot be written", lost)
+
+
+def _hold(sizes: Iterable[int]) -> None:
+    for _ in sizes:
+        pass
+
+
+def _stored(cells: pd.Series) -> tuple[pd.Series, list[str]]:
+    """Return the cells of a column as they are stored, and the labels of its codes, none without codes."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        cells = cells.astype(object)
+    elif pd.api.types.is_datetime64_dtype(cells.dtype) or pd.api.types.is_float_dtype(cells.dtype):
+        return cells, []
+    elif pd.api.types.is_integer_dtype(cells.dtype) and not (cells.abs() > _EXACT).any():
+        return cells.astype(float) if cells.hasnans else cells.astype("int64").astype(float), []
+    texts = _texts(cells)
+    distinct = sorted({text for text in texts if text is not None})
+    if len(distinct) > MOST_LABELS or any(not 0 < len(text.encode()) <= LONGEST_LABEL for text in distinct):
+        return pd.Series(["" if text is None else text for text in texts], dtype=object), []
+    code = {text: number for number, text in enumerate(distinct, 1)}
+    if None in texts:
+        return pd.Series([np.nan if text is None else float(code[text]) for text in texts]), distinct
+    return pd.Series([code[text] for text in texts if text is not None], dtype="int32"), distinct
+
+
+def _texts(cells: pd.Series) -> list[str | None]:
+    missing = cells.isna().to_numpy()
+    return [None if gone or str(cell) == "" else str(cell) for cell, gone in zip(cells, missing, strict=True)]
+
+
+def _is_same(cells: pd.Series, read: pd.Series) -> bool:
+    """Return whether cells were read as they were written."""
+    import pandas as pd
+
+    is_number = pd.api.types.is_numeric_dtype(read.dtype)
+    if is_number and pd.api.types.is_numeric_dtype(cells.dtype) and len(cells) == len(read):
+        return bool(
+            np.array_equal(
+                cells.to_numpy(float, na_value=np.nan), read.to_numpy(float, na_value=np.nan), equal_nan=True
+            )
+        )
+    return _texts(cells) == _texts(read)
