@@ -38,6 +38,7 @@ except ImportError:
 
 __all__ = [
     "NO_FOLLOW",
+    "READING_HEADERS",
     "RENAMES_OPEN",
     "block_interrupt",
     "is_owners_alone",
@@ -61,6 +62,10 @@ Result = TypeVar("Result")
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 """A flag of :func:`open_descriptor`: a link is no file. Where there is no such flag, making links needs a right of its own."""
+
+READING_HEADERS = threading.Lock()
+"""To be held while numpy reads headers of arrays: it parses them as Python, and the parser of Python 3.11 sometimes fails where two
+threads use it at once."""
 
 RENAMES_OPEN = hasattr(os, "fchmod")
 """Whether a folder can be renamed while a file in it is open."""

@@ -25,6 +25,7 @@ from anonflow.engine.execution.tasks import Matched, TaskSettings
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
+from anonflow.system import READING_HEADERS
 from anonflow.table import Records
 from anonflow.table.domain import Domain
 from anonflow.whole_file import write_whole
@@ -263,7 +264,7 @@ def _write(path: Path, results: Mapping[str, Matched]) -> None:
 
 def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Matched]:
     results = {}
-    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+    with READING_HEADERS, path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
         headers = json.loads(bytes(file["header"]))
         if not wanted.keys() & headers.keys():
             return {}

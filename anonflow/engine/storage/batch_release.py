@@ -32,7 +32,7 @@ from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.storage.arrays import OrderedRows, TableOrder, mapped
 from anonflow.engine.storage.mapped_columns import MappedColumns
-from anonflow.engine.storage.spill import deal, save
+from anonflow.engine.storage.spill import deal, load, save
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.release import Certificate, RandomWords, Release
@@ -269,8 +269,7 @@ def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
     """
     parts = [np.zeros(0, np.int64)]
     for number in batches:
-        with np.load(f"{spill}hidden-{number}.npz") as content:
-            parts.append(content["positions"])
+        parts.append(load(f"{spill}hidden-{number}.npz")["positions"])
     return np.sort(np.concatenate(parts))
 
 
@@ -494,7 +493,7 @@ class _DrawnBatch:
         """Return the units of some rows; None if each row counts as a person."""
         if self.context.units is None:
             return None
-        return np.array(np.load(self.context.units, mmap_mode="r")[0, self.positions[at]])
+        return np.array(mapped(self.context.units)[0, self.positions[at]])
 
     def _hidden_units(self) -> np.ndarray:
         """Return the units of the batch's suppressed records."""
@@ -503,8 +502,8 @@ class _DrawnBatch:
 
     def _hidden_rows(self) -> np.ndarray:
         """Return the rows in which the other columns of the batch's suppressed records are published; these rows have equal cells."""
-        with np.load(self.context.hidden) as content:
-            everybody, row = content["positions"], content["row"]
+        content = load(self.context.hidden)
+        everybody, row = content["positions"], content["row"]
         hidden_rows: np.ndarray = row[np.searchsorted(everybody, self.positions[self.hidden])]
         return hidden_rows
 

@@ -27,6 +27,7 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.publish import listed_sizes
 from anonflow.engine.report.attacks import MOST, AttackedPart, attacked, attacked_part, is_attacked, sampled
+from anonflow.engine.storage.arrays import mapped
 from anonflow.engine.storage.batch_release import (
     AttackedRows,
     BatchDrawn,
@@ -189,7 +190,7 @@ def _people(
             return None
         chance[positions] = own
     at = np.flatnonzero(~np.isnan(chance))
-    owners = np.load(context.units)[:, at]
+    owners = np.array(mapped(context.units)[:, at])
     return people_named(chance[at], owners[0], owners[1] if len(owners) > 1 else None, context.k)
 
 

@@ -19,7 +19,7 @@ from anonflow.engine.storage.batch_release import (
     ReleaseContext,
     hidden_positions,
 )
-from anonflow.engine.storage.spill import read_batch, save, write_batches
+from anonflow.engine.storage.spill import load, read_batch, save, write_batches
 from anonflow.errors import VerificationError
 from anonflow.release.certificate import versions
 from anonflow.release.draw import permute_buckets
@@ -239,8 +239,7 @@ class Buckets:
 
     def _of(self, files: Iterable[str], name: str) -> Iterator[np.ndarray]:
         for file in files:
-            with np.load(file) as content:
-                yield content[name]
+            yield load(file)[name]
 
     def _row_lists(self, lists: int, suppressed: bool) -> Iterator[np.ndarray]:
         """Yield the list of each row. Classes come after the suppressed records' list, rows' own lists before it."""

@@ -17,9 +17,9 @@ import pyarrow as pa
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.lock import machine
 from anonflow.errors import AnonflowError
-from anonflow.system import is_running, open_descriptor
+from anonflow.system import READING_HEADERS, is_running, open_descriptor
 
-__all__ = ["Spill", "as_numpy", "deal", "read_batch", "save", "write_batches"]
+__all__ = ["Spill", "as_numpy", "deal", "load", "read_batch", "save", "write_batches"]
 
 PREFIX = "pieces-"
 
@@ -129,6 +129,18 @@ def save(path: str, **arrays: np.ndarray) -> None:
     """
     with os.fdopen(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
+
+
+def load(path: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a file that :func:`save` wrote.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with READING_HEADERS, np.load(path) as content:
+        return {name: content[name] for name in content.files}
 
 
 def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
