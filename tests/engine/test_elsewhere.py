@@ -241,7 +241,11 @@ def test_a_frame_in_place_of_the_source_is_named(tmp_path: Path) -> None:
         ("{csv: people.csv}", "https://host/a.csv", "nothing can be written to https"),
         ("{csv: 's3://[::1/people.csv'}", "out/a.csv", "is not a usable address"),
         ("{csv: people.csv}", "s3://[::1/people.csv", "is not a usable address"),
-        ("{csv: people.csv}", "memory://b/a.txt", "'table' is a file that ends in .parquet or .csv"),
+        (
+            "{csv: people.csv}",
+            "memory://b/a.txt",
+            "'table' is a file that ends in .csv, .parquet, .pq, .sav, .zsav or .dta",
+        ),
         ("{csv: 'memory://nobody/x.csv'}", "out/a.csv", "cannot be fetched (FileNotFoundError)"),
     ],
 )

@@ -73,8 +73,8 @@ def load(
 
     Notes
     -----
-    A batch is held at a time; then a column while it is coded. Rows that a preparation step or a missing value leaves out
-    are never stored. The rows of people with several rows are held while they are combined.
+    A batch is held at a time, or the columns that preparation steps name; then a column while it is coded. The rows of people
+    with several rows are held while they are combined. What is read before such a treatment lies beside the columns.
     """
     if flow.table is not None:
         whole = held_table(flow.table.frame)
