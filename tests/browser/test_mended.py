@@ -63,10 +63,10 @@ def enter(page: Any, wanted: str, until: Callable[[], Any], button: bool = False
 
 
 def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
-    def appears(found: Any, seconds: int = 30) -> Callable[[], None]:
+    def appears(locator: Any, seconds: int = 30) -> Callable[[], None]:
         def until() -> None:
             page.keyboard.press("Enter")
-            found.wait_for(timeout=1000 * seconds)
+            locator.wait_for(timeout=1000 * seconds)
 
         return until
 

@@ -51,20 +51,20 @@ def test_too_many_pairs_are_refused_before_they_are_listed(
 def test_a_replay_needs_what_it_draws_again(table: af.Table) -> None:
     anonymization = af.anonymize(table, "greedy", 3)
     release = anonymization.release(SEED)
-    for given in (release.frame, release):
+    for subject in (release.frame, release):
         with pytest.raises((ParameterError, DataError), match=r"replay|truth"):
-            risk.attack(table, given, [risk.Replayer([SEED])], k=3)
+            risk.attack(table, subject, [risk.Replayer([SEED])], k=3)
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 def test_the_targets_of_an_insider_follow_the_seed(table: af.Table) -> None:
     release = af.anonymize(table, "mondrian", 3).release(SEED)
-    found = [
+    rates = [
         risk.attack(table, release, [risk.Insider(c=1, targets=3)], k=3, seed=seed)["success"].item()
         for seed in (1, 1, 2, 3, 4, 5)
     ]
-    assert found[0] == found[1]
-    assert len(set(found)) > 1
+    assert rates[0] == rates[1]
+    assert len(set(rates)) > 1
 
 
 def test_three_questions_need_people_to_hold_out(table: af.Table) -> None:
