@@ -38,7 +38,7 @@ from anonflow.engine.storage.arrays import (
 from anonflow.engine.storage.batch_files import InFiles
 from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
-from anonflow.engine.storage.load import load
+from anonflow.engine.storage.load import load_of
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
@@ -100,16 +100,7 @@ class OnDisk:
             If a file cannot be written.
         """
         self._executor = executor
-        session = self._session
-        arguments = (
-            session.flow,
-            session.fingerprint,
-            session.seed,
-            self._spill,
-            self._rows,
-            session.events.check,
-        )
-        self.table, self._columns = Call(load, arguments, "load").done()
+        self.table, self._columns = load_of(self._session, self._spill, self._rows)
         if self.table.unit is not None:
             owners = [side for side in (self.table.unit, self.table.household) if side is not None]
             content = self._spill.file("units.npy"), np.stack(owners)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.flows import source
 from anonflow.engine.storage.arrays import create_array, mapped, write_rows
 from anonflow.engine.storage.mapped_columns import MappedColumns, written_columns
@@ -34,15 +35,29 @@ from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.per_unit import check_recipes, check_unit_column
 
 if TYPE_CHECKING:
+    from anonflow.engine.context import Session
     from anonflow.engine.flows.fingerprint import Fingerprint
     from anonflow.engine.flows.flow import Flow
     from anonflow.engine.storage.spill import Spill
     from anonflow.table.prepare import Preparation
 
-__all__ = ["load"]
+__all__ = ["load", "load_of"]
 
 TOGETHER = 1 << 18
 """Rows whose codes are written together."""
+
+
+def load_of(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedColumns]:
+    """Return :func:`load` of a run; it ends where the run is cancelled.
+
+    Raises
+    ------
+    AnonflowError
+        As :func:`load`, and if a file cannot be written.
+    """
+    arguments = session.flow, session.fingerprint, session.seed, spill, rows, session.events.check
+    table, columns = Call(load, arguments, "load").done()
+    return table, columns
 
 
 def load(
@@ -74,7 +89,7 @@ def load(
     Notes
     -----
     A batch is held at a time, or the columns that preparation steps name; then a column while it is coded. The rows of people
-    with several rows are held while they are combined. What is read before such a treatment lies beside the columns.
+    with several rows are held while they are combined. What was read before such a treatment is deleted after it.
     """
     if flow.table is not None:
         whole = held_table(flow.table.frame)
@@ -87,14 +102,14 @@ def load(
         fields, batches = _source(flow, fingerprint, rows)
         if flow.spec.table.units is not None:
             fields, batches = _of_units(flow, seed, spill, rows, fields, batches)
-        source_rows = None
+        source_rows, treated = None, []
         if steps:
             names = [name for name in fields.names if name in schema.needed]
             needed = pa.schema([fields.field(name) for name in names])
             raw = written_columns(spill.file("before"), needed, _checked(batches(names), check))
             if not raw.rows:
                 raise DataError("the table has no rows")
-            source_rows = raw.rows
+            source_rows, treated = raw.rows, [raw]
             fields, batches = _prepared(steps, raw, fields.names, rows)
         check_columns(fields.names, schema)
         names = [name for name in fields.names if name in schema]
@@ -104,6 +119,8 @@ def load(
             pa.schema([fields.field(name) for name in names]),
             filter_.rows(_checked(batches(names), check)),
         )
+        for before in treated:
+            before.delete()
         if not columns.rows:
             nothing = NO_ROW_PREPARED if steps else "the table has no rows"
             raise DataError(NO_ROW_KEPT if filter_.read else nothing)
@@ -190,6 +207,7 @@ def _of_units(
     if not columns.rows:
         raise DataError("the table has no rows")
     combined = held_table(source.per_unit(flow, columns.frame(), seed))
+    columns.delete()
     after, of_units = _of_table(combined, rows)
     return after if units.recipes is not None else fields, of_units
 

@@ -76,6 +76,13 @@ class MappedColumns:
         ascending = pa.array(positions[order])
         return self.table(names).take(ascending).combine_chunks().take(pa.array(place))
 
+    def delete(self) -> None:
+        """Delete the files; what is mapped stays readable, and where a system keeps such files they go with their run."""
+        for at in range(len(self.fields)):
+            for ending in ("", "-ends", "-valid"):
+                with suppress(OSError):
+                    os.unlink(f"{self.path}-{at}{ending}")
+
     def _column(self, at: int) -> pa.Array:
         kind = self.fields.field(at).type
         if pa.types.is_null(kind):

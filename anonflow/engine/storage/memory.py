@@ -1,9 +1,8 @@
-"""A table in memory: orders are permutations, results return to the client, and a run ends as an anonymization."""
+"""A table in memory, or mapped from disk, whose results return to the client: a run ends as an anonymization."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -36,7 +35,7 @@ from anonflow.engine.execution.tasks import (
 from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
 from anonflow.engine.storage.arrays import TableOrder
-from anonflow.engine.storage.load import load
+from anonflow.engine.storage.load import load_of
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
@@ -103,15 +102,16 @@ class InMemory:
 
     def __init__(self, session: Session, rows: int | None = None) -> None:
         self._session = session
-        self._rows = rows
-        self._spill = nullcontext() if rows is None else Spill.of(session.owner)
+        self._rows = rows or 0
+        self._spill = None if rows is None else Spill.of(session.owner)
         self._names: dict[tuple[int, int], str] = {}
         self._results: dict[int, dict[int, Matched]] = {}
         self._classes: dict[int, dict[int, Mapping[str, list[Any]]]] = {}
         self._values: np.ndarray | None = None
 
     def __enter__(self) -> InMemory:
-        self._spill.__enter__()
+        if self._spill is not None:
+            self._spill.__enter__()
         return self
 
     def __exit__(
@@ -121,23 +121,16 @@ class InMemory:
             if kind is not None and self._session.resume_store is not None:
                 self._session.resume_store.stopped(self._session.seed)
         finally:
-            self._spill.__exit__(kind, error, trace)
+            if self._spill is not None:
+                self._spill.__exit__(kind, error, trace)
 
     def load(self, executor: Executor) -> Table:
         """Read and code the table."""
         session = self._session
-        if isinstance(self._spill, Spill) and self._rows is not None:
-            arguments = (
-                session.flow,
-                session.fingerprint,
-                session.seed,
-                self._spill,
-                self._rows,
-                session.events.check,
-            )
-            self.table, _ = Call(load, arguments, "load").done()
-        else:
+        if self._spill is None:
             self.table = source.read(session.flow, session.fingerprint, session.seed)
+        else:
+            self.table, _ = load_of(session, self._spill, self._rows)
         return self.table
 
     def refuse_early(self) -> Targets | None:

@@ -105,6 +105,25 @@ def test_files_of_a_run_go_also_if_its_results_cannot_be_stored(
     assert not list((tmp_path / "owner").rglob("pieces-*"))
 
 
+def test_rows_that_a_step_leaves_out_are_not_on_disk_when_it_is_done(tmp_path: Path) -> None:
+    flow = write_flow(
+        tmp_path,
+        source="{csv: people.csv, pieces: 20}",
+        columns="    age: {role: quasi-identifier, kind: numeric}\n    city: {role: insensitive}\n"
+        "  prepare:\n    - filter: {column: age, at-least: 30}\n",
+        publish="",
+    )
+    names: list[str] = []
+
+    def look(event: Any) -> None:
+        if getattr(event, "step", "") == "cut":
+            names.extend(file.name for file in (tmp_path / "owner").rglob("*") if file.is_file())
+
+    assert engine.run(flow, seed=SEED, on_event=look).ok
+    assert any(name.startswith("columns-") for name in names)
+    assert not [name for name in names if name.startswith(("before-", "source-"))]
+
+
 def both(folder: Path, cells: pa.Array, step: str, name: str = "x") -> list[str]:
     """The release of a flow with a preparation step, or its error, in memory and in pieces."""
     count = len(cells)
