@@ -204,6 +204,7 @@ class Sections:
 _WORDS = {
     "int_type": "must be a whole number",
     "partition_size": "must be a whole number, or auto",
+    "pieces": "must be true, false, or a number of rows of at least 2",
     "report": "must be the name of an .html file, or a mapping of file, template, threshold and pdf",
     "finite_number": "must be a number",
     "float_type": "must be a number",
