@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +18,7 @@ from anonflow import engine
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.resume import ResumeStore
 from anonflow.engine.storage import mapped_columns
+from anonflow.engine.storage.arrays import TableOrder, mapped, write_array
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.engine.storage.memory import InMemory
 from anonflow.errors import AnonflowError
@@ -122,6 +125,32 @@ def test_rows_that_a_step_leaves_out_are_not_on_disk_when_it_is_done(tmp_path: P
     assert engine.run(flow, seed=SEED, on_event=look).ok
     assert any(name.startswith("columns-") for name in names)
     assert not [name for name in names if name.startswith(("before-", "source-"))]
+
+
+@pytest.mark.parametrize("values", [None, "memory", "mapped"])
+@pytest.mark.parametrize("positions", ["memory", "mapped"])
+def test_rows_travel_with_all_they_have(tmp_path: Path, positions: str, values: str | None) -> None:
+    """By their files where all arrays are mapped, else taken out of them."""
+    arrays = {
+        "codes": np.arange(20, dtype=np.int32).reshape(10, 2),
+        "positions": np.arange(10)[::-1].copy(),
+        "values": np.arange(10, dtype=np.int64)[:, None],
+    }
+    for name, where in (("codes", "mapped"), ("positions", positions), ("values", values)):
+        if where == "mapped":
+            arrays[name] = write_array(str(tmp_path / f"{name}.npy"), arrays[name])
+    order = TableOrder(arrays["codes"], arrays["positions"], None if values is None else arrays["values"])
+    at, records, taken = pickle.loads(pickle.dumps(order.rows(2, 5))).load(())
+    assert at.tolist() == [7, 6, 5]
+    assert records.codes.tolist() == [[14, 15], [12, 13], [10, 11]]
+    assert (None if taken is None else taken.ravel().tolist()) == (None if values is None else [7, 6, 5])
+
+
+def test_what_is_no_array_of_a_run_is_not_mapped(tmp_path: Path) -> None:
+    file = tmp_path / "array.npy"
+    file.write_bytes(b"\x93NUMPY\x01\x00 torn")
+    with pytest.raises(OSError, match="is no array of this run"):
+        mapped(str(file))
 
 
 def both(folder: Path, cells: pa.Array, step: str, name: str = "x") -> list[str]:
