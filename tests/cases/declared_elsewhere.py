@@ -225,7 +225,7 @@ def places() -> list[str]:
     import from_the_code
 
     assert any("Which stripe" in line for line in from_the_code.algorithm_options())
-    assert any("No herd is larger than most. | no |" in line for line in from_the_code.criterion_table())
+    assert any("No herd is larger than most. | yes |" in line for line in from_the_code.criterion_table())
     assert any("half of LM" in line for line in from_the_code.measure_list())
     results.append("documentation")
     return results
