@@ -341,13 +341,18 @@ class Generalization:
         if not mask.any():
             return self
         lo, hi, bits = self.lo.copy(), self.hi.copy(), self.bits.copy()
-        layout = self.layout
-        for t, a in enumerate(layout.ranges):
-            lo[t, mask], hi[t, mask] = 0, self.domains[a].size - 1
-        for t, a in enumerate(layout.sets):
-            bits[layout.offset[t] : layout.offset[t + 1], mask] = _full(self.domains[a].size)[:, None]
         own = None if self.aggregates is None else np.where(mask, np.nan, self.aggregates)
-        return Generalization(self.domains, lo, hi, bits, own)
+        wider = Generalization(self.domains, lo, hi, bits, own)
+        wider.suppress(mask)
+        return wider
+
+    def suppress(self, at: np.ndarray) -> None:
+        """Widen some generalized records, by position or by a mask, to every whole domain, in place."""
+        for t, a in enumerate(self.layout.ranges):
+            self.lo[t, at], self.hi[t, at] = 0, self.domains[a].size - 1
+        for t, a in enumerate(self.layout.sets):
+            words = self.bits[self.layout.offset[t] : self.layout.offset[t + 1]]
+            words[:, at] = _full(self.domains[a].size)[:, None]
 
     def numbers(self) -> np.ndarray:
         """Return all cells as numbers, shape (2r + w, n), int64: a row for each end of a range and each word of a set."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
-from anonflow.algorithms.assembly import gathered, left_out
+from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.budget import AHEAD, AUTO, ENDING, Deadline, check_budget
 from anonflow.algorithms.budget_choice import Choice, check_automatic, choose, choose_method, first_method
 from anonflow.algorithms.diversity.target import SensitiveValues
@@ -201,7 +201,8 @@ def anonymize(
         parameters["boundaries"] = False
     if choice is not None:
         parameters["budget"] = choice.budget
-    anonymization = assemble(table, method, k, index, outcomes, parameters, left)
+    whole = gathered(table.domains, outcomes, index, table.n)
+    anonymization = assemble(table, method, k, index, whole, parameters)
     if choice is not None:
         anonymization.facts.update(choice.facts())
     return anonymization
@@ -248,11 +249,10 @@ def assemble(
     method: Algorithm,
     k: int,
     index: Sequence[np.ndarray],
-    outcomes: Sequence[Outcome],
+    whole: Outcome,
     parameters: Mapping[str, Any],
-    left: np.ndarray | None = None,
 ) -> Anonymization:
-    """Combine the partitions' outcomes.
+    """Return the result of a method from the outcome of all partitions.
 
     Parameters
     ----------
@@ -261,30 +261,19 @@ def assemble(
     method : Algorithm
     k : int
     index : sequence of numpy.ndarray, int64
-        Table positions of each partition's records; with `left` together each position once.
-    outcomes : sequence of Outcome
-        At least one.
+        Table positions of each partition's records; records in none are suppressed.
+    whole : Outcome
+        Of all records.
     parameters : mapping
-    left : numpy.ndarray, int64, optional
-        Positions of the records that are in no partition: they are suppressed.
-
-    Returns
-    -------
-    Anonymization
-        O(n (q + k)) time and memory.
 
     Raises
     ------
     InfeasibleError
         If the table has boundaries or limits and every record is suppressed.
     """
-    partitions = tuple(index)
-    if left is not None and len(left):
-        outcomes = [*outcomes, left_out(table.records.take(left), outcomes)]
-        index = [*index, left]
-    whole = gathered(table.domains, outcomes, index, table.n)
-    if left is not None and len(left):
-        whole.facts["beyond_boundaries"] = len(left)
+    beyond = table.n - sum(map(len, index))
+    if beyond:
+        whole.facts["beyond_boundaries"] = beyond
     whole.facts.update(method.whole_facts(table.records, whole.suppressed, k, parameters))
     names = beyond_which(table.domains, parameters.get("boundaries", True))
     if names and whole.suppressed.all():
@@ -299,7 +288,7 @@ def assemble(
         suppressed=whole.suppressed,
         facts=dict(whole.facts),
         parameters=dict(parameters),
-        partitions=partitions,
+        partitions=tuple(index),
         anonymize=anonymize,
     )
 

@@ -2,96 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from anonflow.algorithms.method import Outcome
-from anonflow.generalization import Generalization
+from anonflow.generalization import Generalization, Layout
 from anonflow.table.domain import Domain
-from anonflow.table.records import Records
 
-__all__ = ["gathered", "gathered_classes", "gathered_facts", "gathered_matches", "left_out"]
+__all__ = ["Assembly", "gathered", "gathered_facts"]
 
 
-def gathered(
-    domains: Sequence[Domain], outcomes: Sequence[Outcome], index: Sequence[np.ndarray], n: int
-) -> Outcome:
-    """Return the outcomes of partitions as one.
+class Assembly:
+    """The outcomes of partitions as one, written into arrays of all records as they come, in any order.
 
     Parameters
     ----------
     domains : sequence of Domain
         The table's boundaries: a method that ran without boundaries is still measured against them.
-    outcomes : sequence of Outcome
-        At least one.
-    index : sequence of numpy.ndarray, integer
-        Where each partition's records are among the n; together each place once.
     n : int
+        Records.
+    index : sequence of numpy.ndarray, integer
+        Where each partition's records are among the n, no place twice. Records in no partition are suppressed.
+    empty : callable
+        Makes arrays, as :func:`numpy.empty` does.
 
-    Returns
-    -------
-    Outcome
-        O(n (q + k)) time and memory. Suppressed records cover everything, and share one class.
+    Notes
+    -----
+    O(n (q + k)) time and memory in all. Suppressed records cover everything, and share one class.
     """
-    suppressed = np.zeros(n, bool)
-    for at, outcome in zip(index, outcomes, strict=True):
-        suppressed[at] = outcome.suppressed
-    generalization = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
-    return Outcome(
-        Generalization(
-            tuple(domains), generalization.lo, generalization.hi, generalization.bits
-        ).with_suppressed(suppressed),
-        matches=gathered_matches(index, outcomes, n),
-        classes=gathered_classes(index, outcomes, suppressed),
-        suppressed=suppressed,
-        facts=gathered_facts([outcome.facts for outcome in outcomes]),
-    )
+
+    def __init__(
+        self,
+        domains: Sequence[Domain],
+        n: int,
+        index: Sequence[np.ndarray],
+        empty: Callable[..., np.ndarray] = np.empty,
+    ) -> None:
+        self._domains, self._n, self._index, self._empty = tuple(domains), n, index, empty
+        self._matches: np.ndarray | None = None
+        self._classes: np.ndarray | None = None
+        self._lists_all = self._labels_all = True
+        self._facts: list[Mapping[str, Any]] = [{}] * len(index)
+        self._labels = np.zeros(len(index) + 1, np.int64)
+
+    def add(self, part: int, outcome: Outcome) -> None:
+        """Write the outcome of a partition; one that comes again replaces the first."""
+        at = self._index[part]
+        cells = outcome.generalization
+        cells = Generalization(self._domains, cells.lo, cells.hi, cells.bits).with_suppressed(
+            outcome.suppressed
+        )
+        whole = self._cells
+        whole.lo[:, at], whole.hi[:, at], whole.bits[:, at] = cells.lo, cells.hi, cells.bits
+        self._suppressed[at] = outcome.suppressed
+        self._facts[part] = outcome.facts
+        self._lists_all &= outcome.matches is not None
+        self._labels_all &= outcome.classes is not None
+        if outcome.matches is not None:
+            width = outcome.matches.shape[1]
+            matches = self._matches = self._wide_enough(width)
+            matches[at, :width] = np.where(outcome.matches < 0, -1, at[outcome.matches])
+            matches[at, width:] = -1
+        if outcome.classes is not None:
+            if self._classes is None:
+                self._classes = self._empty((self._n,), np.int64)
+            _, labels = np.unique(outcome.classes, return_inverse=True)
+            self._classes[at] = labels
+            self._labels[part + 1] = labels.max(initial=-1) + 1
+
+    def whole(self) -> Outcome:
+        """Return the outcome of all records; every partition was added."""
+        if not self._index:
+            self._matches, self._classes = self._wide_enough(1), self._empty((self._n,), np.int64)
+        rest = np.zeros(0, np.int64)
+        if sum(len(at) for at in self._index) < self._n:
+            nowhere = np.ones(self._n, bool)
+            for at in self._index:
+                nowhere[at] = False
+            rest = np.flatnonzero(nowhere)
+            self._suppressed[rest] = True
+            self._cells.suppress(rest)
+            if self._matches is not None:
+                self._matches[rest, 0], self._matches[rest, 1:] = rest, -1
+        return Outcome(
+            self._cells,
+            matches=self._matches if self._lists_all else None,
+            classes=self._all_classes() if self._labels_all else None,
+            suppressed=self._suppressed,
+            facts=gathered_facts(self._facts),
+        )
+
+    @cached_property
+    def _cells(self) -> Generalization:
+        layout = Layout.of(self._domains)
+        lo, hi = (self._empty((len(layout.ranges), self._n), np.int32) for _ in range(2))
+        return Generalization(
+            self._domains, lo, hi, self._empty((int(layout.offset[-1]), self._n), np.uint64)
+        )
+
+    @cached_property
+    def _suppressed(self) -> np.ndarray:
+        return self._empty((self._n,), bool)
+
+    def _wide_enough(self, width: int) -> np.ndarray:
+        """Return the array of matches with at least so many columns: partitions of odd sizes may need a match more than others."""
+        matches = self._matches
+        if matches is not None and matches.shape[1] >= width:
+            return matches
+        wider = self._empty((self._n, width), np.int32)
+        if matches is not None:
+            wider[:, : matches.shape[1]], wider[:, matches.shape[1] :] = matches, -1
+        return wider
+
+    def _all_classes(self) -> np.ndarray | None:
+        """Return class labels 0, 1, 2, ... in the order of partitions, suppressed records in the last class."""
+        classes = self._classes
+        assert classes is not None
+        before = np.cumsum(self._labels)
+        for at, used in zip(self._index, before.tolist(), strict=False):
+            classes[at] += used
+        classes[self._suppressed] = before[-1]
+        there = np.zeros(int(before[-1]) + 1, bool)
+        there[classes] = True
+        if not there.all():
+            classes[:] = (np.cumsum(there) - 1)[classes]
+        return classes
 
 
-def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
-    """Return suppressed records, with the same parts as the other outcomes: matches, classes."""
-    n = records.n
-    everyone = np.ones(n, bool)
-    matches = classes = None
-    if all(outcome.matches is not None for outcome in outcomes):
-        matches = np.arange(n, dtype=np.int32)[:, None]
-    if all(outcome.classes is not None for outcome in outcomes):
-        classes = np.zeros(n, np.int64)
-    generalization = Generalization.of(records).with_suppressed(everyone)
-    return Outcome(generalization, matches=matches, classes=classes, suppressed=everyone)
-
-
-def gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:
-    """Return the matches of n records, padded with -1, shape (n, k), int32; None where an outcome has none."""
-    parts = [outcome.matches for outcome in outcomes if outcome.matches is not None]
-    if len(parts) < len(outcomes):
-        return None
-    width = max((part.shape[1] for part in parts), default=0)
-    matches = np.full((n, width), -1, np.int32)
-    for at, part in zip(index, parts, strict=True):
-        # a partition of an odd size may need one match more (reciprocal graphs): rows are padded with -1
-        matches[at, : part.shape[1]] = np.where(part < 0, -1, at[part])
-    return matches
-
-
-def gathered_classes(
-    index: Sequence[np.ndarray], outcomes: Sequence[Outcome], suppressed: np.ndarray
-) -> np.ndarray | None:
-    """Return class labels of n records, suppressed ones in one class, shape (n,), int64; None likewise."""
-    parts = [outcome.classes for outcome in outcomes if outcome.classes is not None]
-    if len(parts) < len(outcomes):
-        return None
-    classes = np.empty(len(suppressed), np.int64)
-    used = 0
-    for at, part in zip(index, parts, strict=True):
-        _, labels = np.unique(part, return_inverse=True)
-        classes[at] = labels + used
-        used += int(labels.max(initial=-1)) + 1
-    classes[suppressed] = used
-    labels = np.unique(classes, return_inverse=True)[1]
-    return labels.astype(np.int64)
+def gathered(
+    domains: Sequence[Domain], outcomes: Sequence[Outcome], index: Sequence[np.ndarray], n: int
+) -> Outcome:
+    """Return the outcomes of partitions as one, as :class:`Assembly` does."""
+    assembly = Assembly(domains, n, index)
+    for part, outcome in enumerate(outcomes):
+        assembly.add(part, outcome)
+    return assembly.whole()
 
 
 def gathered_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -422,7 +422,6 @@ BOUNDARY = Criterion(
     check=boundary,
     sentence="No value is generalized beyond its boundary, and no row beyond its limits.",
     adds_up=False,
-    by_batch=True,
     also={"constrained-k-anonymity": {}},
 )
 
@@ -431,7 +430,6 @@ PATTERN = Criterion(
     check=pattern,
     sentence="Every cell is a value or *, or at a level that a pattern names, and every row follows one of the patterns.",
     adds_up=False,
-    by_batch=True,
     of_method=True,
     each_row=True,
 )

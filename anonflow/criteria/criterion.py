@@ -33,8 +33,6 @@ class Criterion:
         Whether under it every generalized record covers at least k originals.
     adds_up : bool, optional
         Whether a release keeps it if each of its partitions does.
-    by_batch : bool, optional
-        Whether a criterion that does not add up can be checked on whole partitions, a batch after the other.
     needs : {"rows", "originals", "everybody"}, optional
         The data that it needs: published rows alone; the originals, too; or a row of every original, so that no row may
         be missing from the release.
@@ -59,7 +57,6 @@ class Criterion:
     warning: str = ""
     covers_k: bool = False
     adds_up: bool = True
-    by_batch: bool = False
     needs: Literal["rows", "originals", "everybody"] = "everybody"
     of_method: bool = False
     each_row: bool = False
@@ -91,11 +88,6 @@ class Criterion:
     def needs_draw(self, matches: bool) -> bool:
         """Return whether it can be checked on drawn rows alone, of a result with or without matches."""
         return self.of_release or (matches and self.of_a_column)
-
-    @property
-    def needs_all_rows(self) -> bool:
-        """Whether it needs the results of all rows at once."""
-        return not (self.adds_up or self.by_batch or self.of_a_column)
 
     def findings(self, evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
         """Run the check and return its findings.

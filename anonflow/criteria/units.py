@@ -116,7 +116,6 @@ UNITS = Criterion(
     check=units,
     sentence="Every row may be the row of k units, none of them more probably than 1/k, where a unit has several rows.",
     adds_up=False,
-    by_batch=True,
     needs="everybody",
     of_units=True,
 )

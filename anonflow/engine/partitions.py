@@ -122,18 +122,16 @@ class Partitions:
             self._take(run_plan, batch, done)
             if self.totals[run_plan.run.number].rows == plan.n:
                 start = time.perf_counter()
-                self._finish(run_plan, at_once=True)
+                self._finish(run_plan)
                 combining += time.perf_counter() - start
         if self._errors:
             raise min(self._errors, key=itemgetter(0, 1))[2]
         self._tell_found()
         seconds = time.perf_counter() - begin
         session.events.emit(StepDone(step="anonymize", seconds=seconds))
-        start = time.perf_counter()
         for run_plan in plan.runs:
-            if run_plan.run.number not in self._results:
-                self._finish(run_plan, at_once=False)
-        combining += time.perf_counter() - start
+            if run_plan.run.number not in self._results:  # a partition has no solution
+                self._finish(run_plan)
         session.seconds["anonymize"], session.seconds["combine"] = seconds, combining
         session.seconds |= dict.fromkeys(STEPS, 0.0)
         for totals in self.totals.values():
@@ -153,7 +151,7 @@ class Partitions:
             if self._ended:
                 return  # those before are all made, so that the error is that of the first one that fails
             rows = run_plan.order.rows(batch.start, batch.stop)
-            arguments = (settings[run_plan.run.number], batch, rows, self._storage.place(run_plan, batch))
+            arguments = (settings[run_plan.run.number], batch, rows, self._storage.resumed(run_plan, batch))
             yield Call(
                 solve_batch,
                 arguments,
@@ -229,13 +227,11 @@ class Partitions:
             of = self._plan.partitions
             self._session.events.log(f"{resumed} of {of} partitions are there from an earlier run")
 
-    def _finish(self, run_plan: RunPlan, *, at_once: bool) -> None:
-        """Complete a run; parts that need tasks wait until the workers have no other tasks."""
+    def _finish(self, run_plan: RunPlan) -> None:
+        """Complete a run."""
         number = run_plan.run.number
         if number in self._without:
             self._tell(infeasible(run_plan.run, self._without[number][1], self._plan.n))
-            return
-        if at_once and self._storage.needs_workers(run_plan):
             return
         totals = self.totals[number]
         try:
@@ -243,11 +239,7 @@ class Partitions:
         except InfeasibleError as error:
             self._tell(infeasible(run_plan.run, error.message, self._plan.n))
             return
-        calls = self._storage.class_calls(run_plan, self._by_class, totals.ready)
-        if len(calls) == 1:
-            sums = [calls[0].done(totals.ready)]  # in this process, if it needs no worker
-        else:
-            sums = self._executor.all(calls, totals.ready)
+        sums = self._storage.class_sums(run_plan, self._by_class, totals.ready)
         result = replace(result_of(totals, self._table.domains, self._plan.n, sums), said=sentences)
         self._tell(self._storage.completed(run_plan, totals, result))
 

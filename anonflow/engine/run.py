@@ -198,7 +198,7 @@ class _Runner:
                 session.scheduler, session.workers, session.events, memory, flow.spec.run.wait_seconds
             ) as executor,
         ):
-            table = session.step("load", lambda: storage.load(executor))
+            table = session.step("load", storage.load)
             session.tell_about(table.unnamed, table.dropped, table.filtered)
             self.targets = storage.refuse_early()
             if flow.spec.steps.attack:
@@ -211,12 +211,11 @@ class _Runner:
                 session.step("compile", lambda: self._warm_up(table, plan))
             work = Partitions(session, storage, executor, plan, table)
             results = work.compute()
-            drawn = self._draw(storage, executor, plan, work, results)
-            return self._publish(table, results, drawn)
+            drawn = self._draw(storage, results)
+            report = self._publish(table, results, drawn)
+        return report if storage.in_memory else report.without_rows()
 
-    def _draw(
-        self, storage: Storage, executor: Executor, plan: FlowPlan, work: Partitions, results: list[RunResult]
-    ) -> DrawnRelease | None:
+    def _draw(self, storage: Storage, results: list[RunResult]) -> DrawnRelease | None:
         """Return the release of the run that is published, if every check passed."""
         session = self.session
         picked = session.flow.published
@@ -224,7 +223,7 @@ class _Runner:
             return None
         number = picked.number
         publish.warn_of_earlier(session)
-        findings, drawn = storage.draw(executor, plan, work.totals[number], results[number])
+        findings, drawn = storage.draw(results[number])
         results[number] = with_findings(results[number], findings)
         return drawn if results[number].ok else None
 

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.generalization import Generalization
-    from anonflow.release.published import Release
     from anonflow.table import Table
 
-__all__ = ["covering", "linked_in_sample", "stands_in_order", "told_by_columns", "told_by_values"]
+__all__ = ["covering", "stands_in_order", "told_by_columns", "told_by_values"]
 
 _OWN_VALUE = 0.2
 """Share of records with a unique value from which a column is reported."""
@@ -79,34 +78,6 @@ def told_by_values(table: Table) -> list[str]:
         else:
             quiet.append(name)
     return sentences + _told_together(table.frame, quiet)
-
-
-def linked_in_sample(table: Table, release: Release, k: int, hidden: np.ndarray) -> list[str]:
-    """Return what the other columns of a part of a release tell together with quasi-identifiers, a sentence each.
-
-    Parameters
-    ----------
-    table : Table
-        The part's originals.
-    release : Release
-        Their m rows, with the truth; where a row has no list, candidates are who is covered.
-    k : int
-    hidden : numpy.ndarray, shape (m,), bool
-        Rows whose other columns are published as ``*``.
-    """
-    from anonflow.generalization import Generalization
-
-    names = list(table.other_columns)
-    if not names:
-        return []
-    proof, truth = release.certificate, release.truth
-    assert truth is not None
-    if proof is None or not proof.complete:
-        generalization = Generalization.parse(release.frame, table.domains)
-        candidates = covering(table, generalization, np.arange(len(truth)))
-    else:
-        candidates = proof.candidates
-    return _told_by_linkage(table, names, truth, candidates.without(hidden), k)
 
 
 def _told_by_column(name: str, cells: pd.Series) -> str | None:

@@ -24,7 +24,7 @@ __all__ = ["GeneralizedRows", "permute_suppressed"]
 
 @dataclass(frozen=True, eq=False)
 class GeneralizedRows:
-    """The generalized records of a table, or of a batch of its partitions, with whatever links them to originals.
+    """The generalized records of a table, with whatever links them to originals.
 
     Attributes
     ----------
@@ -34,12 +34,9 @@ class GeneralizedRows:
         Among these rows.
     classes : numpy.ndarray, shape (m,), integer, or None
     suppressed : numpy.ndarray, shape (m,), bool
-    positions : numpy.ndarray, shape (m,), int64, or None
-        Where they stand in the table; None if they are the table.
 
     Notes
     -----
-    What is drawn does not depend on which partitions are in a batch (:func:`anonflow.release.draw.draw_assignment`).
     Suppressed records without a class are one class of the whole table: their part of the draw is
     :func:`permute_suppressed`, and until then each carries its own columns.
     """
@@ -48,7 +45,6 @@ class GeneralizedRows:
     matches: np.ndarray | None
     classes: np.ndarray | None
     suppressed: np.ndarray
-    positions: np.ndarray | None = None
 
     def origin(self, words: RandomWords) -> np.ndarray:
         """Draw the original whose other columns each row is published with, shape (m,), int64.
@@ -62,7 +58,7 @@ class GeneralizedRows:
         """
         own = np.arange(len(self.suppressed), dtype=np.int64)
         if self.matches is not None:
-            drawn = draw_assignment(self.matches, words, self.positions)
+            drawn = draw_assignment(self.matches, words)
             if (drawn != own)[self.suppressed].any():
                 raise DataError(
                     "suppressed records have matches besides themselves; give each a row of its own"
@@ -70,8 +66,7 @@ class GeneralizedRows:
             return drawn
         if self.classes is not None:
             kept = np.flatnonzero(~self.suppressed)
-            at = kept if self.positions is None else self.positions[kept]
-            own[kept] = kept[permute_classes(self.classes[kept], words, at)]
+            own[kept] = kept[permute_classes(self.classes[kept], words, kept)]
         return own
 
     def shown(
@@ -143,21 +138,6 @@ class GeneralizedRows:
             row_list[~suppressed] = known.row_list
             known = Candidates(row_list, known.offsets, known.originals)
         return known.with_class(suppressed, np.sort(order[suppressed]))
-
-    def take(self, at: np.ndarray) -> GeneralizedRows:
-        """Return some of the rows, numbered anew; matches that are not among them are left out."""
-        matches = None
-        if self.matches is not None:
-            rank = np.full(len(self.suppressed) + 1, -1, np.int32)  # the last one is that of -1, no match
-            rank[at] = np.arange(len(at), dtype=np.int32)
-            matches = rank[self.matches[at]]
-        return GeneralizedRows(
-            self.generalization.take(at),
-            matches,
-            None if self.classes is None else self.classes[at],
-            self.suppressed[at],
-            at if self.positions is None else self.positions[at],
-        )
 
 
 def permute_suppressed(positions: np.ndarray, words: RandomWords) -> np.ndarray:

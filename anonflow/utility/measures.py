@@ -72,8 +72,6 @@ class Measure:
         The extra that it needs besides the base install.
     needs : str
         An option that must be given.
-    instead : str
-        The measure to take in its place if the results of all rows take too much memory.
     of_covers : bool
         Whether, of results without classes, it counts the records of the whole table that generalized records cover.
     of_sensitive : bool
@@ -95,15 +93,9 @@ class Measure:
     cost: str = "O(n q)"
     extra: str = ""
     needs: str = ""
-    instead: str = ""
     parts: tuple[str, ...] = ()
     of_covers: bool = False
     of_sensitive: bool = False
-
-    @property
-    def needs_all_rows(self) -> bool:
-        """Whether it needs the results of all rows at once."""
-        return not self.adds_up
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -122,11 +114,6 @@ class _ClassMeasure(Measure):
 
     sums: Callable[[Any, list[Any]], tuple[float, ...]] = field(kw_only=True)
     of_sums: Callable[[Any, list[tuple[float, ...]]], float | int] = field(kw_only=True)
-
-    @property
-    def needs_all_rows(self) -> bool:
-        """Whether it needs the results of all rows at once: no, its classes are put together bucket by bucket."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -393,6 +380,24 @@ def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict
         As :func:`combine` gives it; measures that are not there are left out.
     """
     return {name: _BY_CLASS[name].sums(ready.prepared[name], chunks) for name, chunks in combined.items()}
+
+
+def classes_of_bucket(chunk: Any, bucket: int, buckets: int) -> Any:
+    """Return the part of a chunk of a measure of classes whose classes are in a bucket; equal classes are in the same one.
+
+    Parameters
+    ----------
+    chunk : dict or tuple
+        As the measure's ``chunk`` gives it.
+    bucket, buckets : int
+    """
+    cells = chunk["keys"] if isinstance(chunk, dict) else chunk[0]
+    factors = np.random.default_rng(0).integers(1, 1 << 62, len(cells), dtype=np.uint64) * np.uint64(2)
+    mixed = (cells.view(np.uint64) * (factors + np.uint64(1))[:, None]).sum(axis=0, dtype=np.uint64)
+    at = (mixed >> np.uint64(32)) % np.uint64(buckets) == np.uint64(bucket)
+    if isinstance(chunk, dict):
+        return usefulness.taken(chunk, at)
+    return (cells[:, at], chunk[1][at], *chunk[2:])
 
 
 def finish_sums(
@@ -926,7 +931,6 @@ MEASURES: dict[str, Measure] = {
         lambda prepared, chunks: prepared,
         "A number that the GCP of no release of the table with this k can be below.",
         "",
-        instead="partition-lower-bound",
     ),
     "partition-lower-bound": Measure(
         _partition_bound_prepare,

@@ -17,7 +17,7 @@ from anonflow.table.numbers import summable
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
-__all__ = ["Attribute", "attributes", "chunk", "sums"]
+__all__ = ["Attribute", "attributes", "chunk", "sums", "taken"]
 
 
 _WORDS = 4
@@ -153,6 +153,24 @@ def _bits(attribute: Attribute, records: Records, original: np.ndarray, starts: 
         bit = np.where(code >> 6 == word, np.uint64(1) << (code & 63).astype(np.uint64), np.uint64(0))
         words.append(np.bitwise_or.reduceat(bit[original], starts))
     return np.stack(words)
+
+
+def taken(chunk: dict[str, Any], at: np.ndarray) -> dict[str, Any]:
+    """Return a chunk of some of its classes, (m,) bool."""
+    keys = chunk["keys"][:, at]
+    if "spread" in chunk:
+        return {"keys": keys, "spread": chunk["spread"][at]}
+    place = np.cumsum(at) - 1
+    found: list[Any] = []
+    for part in chunk["found"]:
+        if isinstance(part, np.ndarray):
+            found.append(part[:, at])
+        elif part[0].dtype.kind == "f":
+            found.append((part[0][at], part[1][at]))
+        else:
+            pairs = at[part[0]]
+            found.append((place[part[0][pairs]], part[1][pairs]))
+    return {"keys": keys, "found": found}
 
 
 def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tuple[float, int]:

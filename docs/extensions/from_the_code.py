@@ -170,17 +170,16 @@ def column_keys() -> Lines:
 
 
 def criterion_table() -> Lines:
-    """Return the criteria, whether they need the results of all rows at once, and their parameters."""
+    """Return the criteria and their parameters."""
     rows = [
         [
             _code(name),
             one.sentence,
-            "yes" if one.needs_all_rows else "no",
             ", ".join(_code(option) for option in one.options) or "none besides k",
         ]
         for name, one in CRITERIA.items()
     ]
-    return _table(["criterion", "what holds", "all rows", "parameters"], rows)
+    return _table(["criterion", "what holds", "parameters"], rows)
 
 
 def measure_list() -> Lines:
@@ -194,18 +193,16 @@ def measure_list() -> Lines:
         options = ", ".join(_code(option) for option in one.options)
         needs = f" Needs {one.extra}." if one.extra else ""
         parts = "".join(f" Also {_code(f'{names[0]}-{part}')}." for part in one.parts)
-        pieces = "yes" if one.needs_all_rows else "no"
         rows.append(
             [
                 ", ".join(map(_code, names)),
                 sentence + parts + needs,
                 one.better or "neither",
                 one.cost,
-                pieces,
                 options,
             ]
         )
-    return _table(["measure", "what", "better", "cost", "all rows", "options"], rows)
+    return _table(["measure", "what", "better", "cost", "options"], rows)
 
 
 def attacker_table() -> Lines:

@@ -10,6 +10,7 @@ import pytest
 
 from anonflow.algorithms import REGISTRY, algorithms, anonymize
 from anonflow.algorithms.anonymize import assemble
+from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.method import Outcome
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
@@ -122,7 +123,8 @@ def test_suppressed_records_share_a_class_and_cover_everything() -> None:
         hidden = np.array([False, False, True])
         labels = np.array([9, 9, 4])
         outcomes.append(Outcome.of_classes(table.records.take(half), labels, hidden, rounds=2, word="same"))
-    anon = assemble(table, REGISTRY["greedy"], 2, halves, outcomes, {})
+    whole = gathered(table.domains, outcomes, halves, table.n)
+    anon = assemble(table, REGISTRY["greedy"], 2, halves, whole, {})
     assert anon.suppressed.tolist() == [False, False, True, False, False, True]
     assert anon.classes is not None
     assert anon.classes[2] == anon.classes[5]
@@ -139,6 +141,7 @@ def test_a_partition_with_more_matches_pads_the_others() -> None:
     outcomes = [
         Outcome.of_matches(table.records.take(part), m) for part, m in zip(parts, (two, three), strict=True)
     ]
-    anon = assemble(table, REGISTRY["greedy"], 2, parts, outcomes, {})
+    whole = gathered(table.domains, outcomes, parts, table.n)
+    anon = assemble(table, REGISTRY["greedy"], 2, parts, whole, {})
     assert anon.matches is not None
     assert anon.matches.tolist() == [[0, 4, -1], [1, 2, 3], [2, 3, 1], [3, 1, 2], [4, 0, -1]]

@@ -84,8 +84,7 @@ def test_of_a_large_table_a_sample_is_attacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, pieces: str
 ) -> None:
     """Whole partitions; who is covered by how many rows is counted in the whole release."""
-    for name in ("anonflow.engine.publish", "anonflow.engine.storage.release"):
-        monkeypatch.setattr(f"{name}.MOST", 150)
+    monkeypatch.setattr("anonflow.engine.publish.MOST", 150)
     monkeypatch.setattr("anonflow.engine.report.attacks.SAMPLE", 90)
     flow = write_flow(
         tmp_path, n=300, anonymize=f"{{algorithm: {algorithm}, k: 4}}", partition="{size: 30}",
@@ -122,8 +121,7 @@ def test_a_sample_of_everybody_is_what_the_whole_table_gives(
     steps = "  - draw: {}\n  - attack: [prosecutor, marketer, linker, homogeneity, {insider: {c: 1}}]\n"
     results = []
     for name, most in (("whole", 1000), ("sample", 120)):
-        for module in ("anonflow.engine.publish", "anonflow.engine.storage.release"):
-            monkeypatch.setattr(f"{module}.MOST", most)
+        monkeypatch.setattr("anonflow.engine.publish.MOST", most)
         for pieces in ("false", "70"):
             folder = tmp_path / f"{name}-{pieces}"
             folder.mkdir()
@@ -164,11 +162,7 @@ def test_a_small_table_in_pieces_is_attacked_whole(tmp_path: Path, algorithm: st
 def test_what_no_sample_can_be_taken_of_has_the_linker_at_least(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (
-        "anonflow.engine.publish",
-        "anonflow.engine.storage.release",
-        "anonflow.engine.report.attacks",
-    ):
+    for name in ("anonflow.engine.publish", "anonflow.engine.report.attacks"):
         monkeypatch.setattr(f"{name}.MOST", 40)
     for pieces in ("false", "70"):
         (tmp_path / pieces).mkdir()

@@ -20,7 +20,7 @@ from anonflow import datasets, engine
 from anonflow.engine.context import Session
 from anonflow.engine.execution import batches, events, plan, tasks
 from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
-from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.storage.storage import Storage
 from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from anonflow.whole_file import write_whole
@@ -175,7 +175,7 @@ def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
 
 
 def planned(flow: engine.Flow, table: af.Table) -> plan.FlowPlan:
-    storage = InMemory(Session(flow, engine.EventStream(), seed=SEED))
+    storage = Storage(Session(flow, engine.EventStream(), seed=SEED), None)
     storage.table = table
     return plan.plan_flow(flow, table.n, plan.BoundaryClasses.of(table.records), storage.order)
 

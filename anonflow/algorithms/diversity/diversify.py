@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
+from anonflow.algorithms.assembly import Assembly
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
@@ -34,11 +34,12 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
-from anonflow.table import Table
+from anonflow.table import Domain, Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
+    "DiverseParts",
     "check_blind",
     "compared",
     "diverse_part",
@@ -141,7 +142,7 @@ def diversify(
 
 def with_diverse_parts(
     anon: Anonymization,
-    parts: Sequence[Diverse] | None,
+    parts: DiverseParts | None,
     criterion: str,
     *,
     column: str | None,
@@ -156,8 +157,8 @@ def with_diverse_parts(
     Parameters
     ----------
     anon : Anonymization
-    parts : sequence of Diverse or None
-        Of :func:`diverse_part`, in the order of the partitions; None: they are computed here.
+    parts : DiverseParts or None
+        With the outcome of every partition; None: they are computed here.
     criterion, column, w, risk, seed, way, **parameters
         As :func:`diversify` takes them.
 
@@ -426,6 +427,59 @@ def refuse_beyond(records: int, columns: Sequence[str]) -> None:
         )
 
 
+class DiverseParts:
+    """The diverse outcomes of partitions as one, and their figures added up.
+
+    Parameters
+    ----------
+    domains, n, index, empty
+        As :class:`anonflow.algorithms.assembly.Assembly` takes them.
+
+    Attributes
+    ----------
+    refused : numpy.ndarray, shape (draws,), bool
+        Throwaway draws that fail for some record.
+    moves : bool
+        Whether a draw changes what some rows show.
+    steps, lost : int
+        As of :class:`Diverse`.
+    number : int
+        Partitions.
+    """
+
+    def __init__(
+        self,
+        domains: Sequence[Domain],
+        n: int,
+        index: Sequence[np.ndarray],
+        empty: Callable[..., np.ndarray] = np.empty,
+    ) -> None:
+        self._assembly = Assembly(domains, n, index, empty)
+        self.number = len(index)
+        self.refused = np.zeros(1, bool)
+        self.moves = False
+        self.steps = self.lost = 0
+
+    def add(self, part: int, diverse: Diverse) -> None:
+        """Write the outcome of a partition."""
+        self._assembly.add(part, diverse.outcome)
+        self.refused = self.refused | diverse.refused
+        self.moves |= bool(diverse.open)
+        self.steps += diverse.steps
+        self.lost += diverse.lost
+
+    def whole(self) -> Outcome:
+        """Return the outcome of all records."""
+        return self._assembly.whole()
+
+    @property
+    def refusal(self) -> float:
+        """An upper bound of the chance that a draw is refused; 0 where no draw changes anything."""
+        if not self.moves and not self.refused.any():
+            return 0.0
+        return refusal_at_most(int(self.refused.sum()), len(self.refused))
+
+
 class _TableDiversification:
     """One diversification of one result."""
 
@@ -457,26 +511,20 @@ class _TableDiversification:
         method = anon.algorithm.name, self.loss, anon.parameters
         self.request = Request.of(self.targets, anon.n, anon.k, method, way, risk)
 
-    def run(self, parts: Sequence[Diverse] | None) -> Anonymization:
+    def run(self, parts: DiverseParts | None) -> Anonymization:
         labels = self._labels()
         if self.anon.matches is None and labels is None:
             return self._of_covers()
-        index = self._index()
         if parts is None:
-            parts = [
-                diverse_part(
-                    self.records.take(at),
-                    number,
-                    self._outcome(at, labels),
-                    self.values[at],
-                    self.request,
-                    self.entropy,
-                )
-                for number, at in enumerate(index)
-            ]
+            index = self._index()
+            parts = DiverseParts(self.records.domains, self.anon.n, index)
+            for number, at in enumerate(index):
+                outcome = self._outcome(at, labels)
+                few, values = self.records.take(at), self.values[at]
+                parts.add(number, diverse_part(few, number, outcome, values, self.request, self.entropy))
         if self.way == "blind":
-            check_blind(np.logical_or.reduce([part.refused for part in parts]), self.request)
-        return self._assembled(index, parts)
+            check_blind(parts.refused, self.request)
+        return self._assembled(parts)
 
     def _index(self) -> Sequence[np.ndarray]:
         if self.anon.partitions is not None and (
@@ -507,64 +555,39 @@ class _TableDiversification:
         place[at] = np.arange(len(at), dtype=np.int32)
         return Outcome(generalization, matches=place[anon.matches[at]], suppressed=suppressed)
 
-    # ------------------------------------------------------------------------------------ refusals
-
-    def _refusal(self, parts: Sequence[Diverse]) -> float:
-        """Return an upper bound of the chance that a draw is refused; 0 where no draw changes anything."""
-        if not any(each.open or each.refused.any() for each in parts):
-            return 0.0
-        refused = np.logical_or.reduce([each.refused for each in parts])
-        return refusal_at_most(int(refused.sum()), len(refused))
-
     # ------------------------------------------------------------------------------------ assembly
 
-    def _assembled(self, index: Sequence[np.ndarray], parts: Sequence[Diverse]) -> Anonymization:
-        anon, n = self.anon, self.anon.n
-        outcomes = [each.outcome for each in parts]
-        index = list(index)
-        nowhere = np.ones(n, bool)
-        for at in index:
-            nowhere[at] = False
-        if nowhere.any():
-            index.append(np.flatnonzero(nowhere))
-            outcomes.append(left_out(self.records.take(index[-1]), outcomes))
-        suppressed = np.zeros(n, bool)
-        for at, outcome in zip(index, outcomes, strict=True):
-            suppressed[at] = outcome.suppressed
-        matches = gathered_matches(index, outcomes, n)
-        classes = gathered_classes(index, outcomes, suppressed)
+    def _assembled(self, parts: DiverseParts) -> Anonymization:
+        anon = self.anon
+        whole = parts.whole()
+        matches, classes, suppressed = whole.matches, whole.classes, whole.suppressed
         refuse_suppressed(
             self.targets.counts(self.values[suppressed], np.zeros(int(suppressed.sum()), np.int64), 1)[0],
             anon.k,
             self.targets,
         )
-        refuse_all_suppressed(int(suppressed.sum()), n)
+        refuse_all_suppressed(int(suppressed.sum()), anon.n)
         if matches is not None:
             matches[suppressed] = -1
             matches[suppressed, 0] = np.flatnonzero(suppressed)
-        if classes is not None:
-            classes = np.where(suppressed, -1, classes)
-            classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
-        joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
-        facts: dict[str, Any] = {
-            "widened": sum(each.steps for each in parts),
-            "refusal": self._refusal(parts),
-        }
+        if classes is not None and suppressed.any():  # they are the first class here
+            classes += 1
+            classes[suppressed] = 0
+        facts: dict[str, Any] = {"widened": parts.steps, "refusal": parts.refusal}
         if self.request.again:
-            facts |= gathered_facts([outcome.facts for outcome in outcomes])
+            facts |= whole.facts
         done = self._anonymization(
-            joined, classes if anon.classes is not None else None, matches, suppressed, facts
+            whole.generalization, classes if anon.classes is not None else None, matches, suppressed, facts
         )
         if matches is not None and self.way != "blind":
             done.facts["k_member_gcp"] = done.loss("ncp")
-        lost = sum(each.lost for each in parts)
-        if lost:
-            done.facts["without_diversity"] = lost
+        if parts.lost:
+            done.facts["without_diversity"] = parts.lost
         done.facts["compared"] += suppressed_in_words(
-            int(anon.suppressed.sum()), int(suppressed.sum()), len(parts)
+            int(anon.suppressed.sum()), int(suppressed.sum()), parts.number
         )
         done.facts["promise"] = promise_in_words(
-            self.request, anon.matches is not None, any(each.open for each in parts), done.facts["refusal"]
+            self.request, anon.matches is not None, parts.moves, done.facts["refusal"]
         )
         return done
 

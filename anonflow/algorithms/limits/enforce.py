@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
+from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.limits.edges import improve_within
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
@@ -85,22 +85,14 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         index += [rest[labels == label] for label in np.flatnonzero(large)]
         rest = rest[~large[labels]]
     outcomes = [method.run(part.take(at), k, **options) for at in index]
-    left = np.ones(part.n, bool)
-    for at in index:
-        left[at] = False
-    facts = gathered_facts([outcome.facts for outcome in outcomes])
+    whole = gathered(records.domains, outcomes, index, part.n)
+    matches, classes, suppressed, facts = whole.matches, whole.classes, whole.suppressed, whole.facts
     if not method.hides:
         for name in ("lower_bound", "gap", "proven"):
             facts.pop(name, None)  # suppressed because of the blocks, which forbid more than the limits
-    at = np.flatnonzero(left)
-    if len(at):
-        outcomes.append(left_out(records.take(at), outcomes))
-        index.append(at)
-    suppressed = np.zeros(part.n, bool)
-    for where, outcome in zip(index, outcomes, strict=True):
-        suppressed[where] = outcome.suppressed
-    matches = gathered_matches(index, outcomes, part.n)
-    classes = gathered_classes(index, outcomes, suppressed)
+    left = np.ones(part.n, bool)
+    for at in index:
+        left[at] = False
     if matches is not None and matches.shape[1] == k and not method.symmetric(options):
         matches, suppressed = _rescued_matches(part, matches, suppressed, k)
         matches = improve_within(part, matches, suppressed)
@@ -109,9 +101,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         classes, suppressed = _rescued_classes(part, classes, suppressed)
         generalization = Generalization.join_by_class(records, classes)
     else:
-        generalization = Generalization.gathered(
-            [outcome.generalization for outcome in outcomes], index, part.n
-        )
+        generalization = whole.generalization
     facts["beyond_limits"] = int(suppressed[left].sum())
     method.check_complete(options, facts["beyond_limits"])
     return Outcome(

@@ -1,4 +1,4 @@
-"""Batches of partitions: a task solves a batch and returns sums to the client, never a record."""
+"""Batches of partitions: a task solves a batch and returns the results of its partitions, and sums, to the client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from anonflow import utility
-from anonflow.algorithms.assembly import gathered, left_out
+from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
@@ -27,8 +27,6 @@ __all__ = [
     "Batch",
     "BatchDone",
     "BatchFailed",
-    "Place",
-    "Results",
     "Rows",
     "Shared",
     "Summary",
@@ -117,46 +115,6 @@ class Rows(Protocol):
         OSError
             If they cannot be read.
         """
-
-
-class Results(Protocol):
-    """The store of the results of one batch."""
-
-    @property
-    def resumed(self) -> Mapping[int, Matched]:
-        """Partition -> its result from an earlier run."""
-
-    def keep(self, results: Mapping[int, Matched]) -> Any:
-        """Store the results of partitions, those that are not there yet; return the key by which they are read again.
-
-        Raises
-        ------
-        AnonflowError, OSError
-            If they cannot be kept.
-        """
-
-    def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> Any:
-        """Store the batch's part of the measures of classes, and everything else that a release needs.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written.
-        """
-
-
-class Place(Protocol):
-    """The store of the results of a run."""
-
-    def open(
-        self,
-        settings: TaskSettings,
-        batch: Batch,
-        domains: tuple[Domain, ...],
-        parts: Sequence[Records],
-        values: Sequence[np.ndarray] | None,
-    ) -> Results:
-        """Return the results of a batch, whose partitions have these records, and these values if they must be diverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,8 +239,8 @@ class BatchDone:
         The method's facts in words, if all partitions agree; else None.
     beyond : int
         Records in no partition.
-    kept, put : object
-        The key of the stored results and of the other stored parts.
+    new : mapping
+        Partition -> its result, of those that the task was not given.
     resumed : int
         Partitions whose results come from an earlier run.
     memory : int
@@ -302,8 +260,7 @@ class BatchDone:
     summary: Summary
     texts: dict[str, str | None]
     beyond: int
-    kept: Any
-    put: Any
+    new: Mapping[int, Matched]
     resumed: int
     memory: int
     without_pattern: int = 0
@@ -312,26 +269,26 @@ class BatchDone:
 
 @dataclass(frozen=True, eq=False)
 class BatchFailed:
-    """A batch in which some partitions have no result; the other results are kept.
+    """A batch in which some partitions have no result; it has the other results.
 
     Attributes
     ----------
     failed : tuple of (int, Failed)
         Their numbers, and why.
-    kept : object
+    new : mapping
     memory : int
         As of :class:`BatchDone`.
     """
 
     failed: tuple[tuple[int, Failed], ...]
-    kept: Any
+    new: Mapping[int, Matched]
     memory: int
 
 
 def solve_batch(
-    shared: Shared, settings: TaskSettings, batch: Batch, rows: Rows, place: Place
+    shared: Shared, settings: TaskSettings, batch: Batch, rows: Rows, resumed: Mapping[int, Matched]
 ) -> BatchDone | BatchFailed:
-    """Match the partitions of a batch, make them diverse where that is asked for, verify and measure them, and keep the results.
+    """Match the partitions of a batch, make them diverse where that is asked for, verify and measure them.
 
     Parameters
     ----------
@@ -340,7 +297,8 @@ def solve_batch(
     batch : Batch
     rows : Rows
         The batch's.
-    place : Place
+    resumed : mapping
+        Partition -> its result from an earlier run.
 
     Returns
     -------
@@ -349,13 +307,11 @@ def solve_batch(
     Raises
     ------
     AnonflowError, OSError
-        If rows cannot be read, or results cannot be kept.
+        If rows cannot be read.
     """
-    positions, records, values = rows.load(shared.domains)
+    _, records, values = rows.load(shared.domains)
     parts = [records.take(at) for at in batch.parts]
     part_values = values_of_parts(settings, batch, values)
-    place_of_batch = place.open(settings, batch, shared.domains, parts, part_values)
-    resumed = place_of_batch.resumed
     results: dict[int, Matched] = {}
     failed: list[tuple[int, Failed]] = []
     for at, part in enumerate(parts):
@@ -369,8 +325,12 @@ def solve_batch(
         else:
             results[number] = result
     if failed:
-        return BatchFailed(tuple(failed), place_of_batch.keep(results), peak_memory())
-    return _done(shared, settings, batch, positions, records, values, results, place_of_batch)
+        return BatchFailed(tuple(failed), _new(results, resumed), peak_memory())
+    return _done(shared, settings, batch, records, values, results, resumed)
+
+
+def _new(results: Mapping[int, Matched], resumed: Mapping[int, Matched]) -> dict[int, Matched]:
+    return {number: result for number, result in results.items() if result is not resumed.get(number)}
 
 
 def values_of_parts(
@@ -386,34 +346,32 @@ def _done(
     shared: Shared,
     settings: TaskSettings,
     batch: Batch,
-    positions: np.ndarray,
     records: Records,
     values: np.ndarray | None,
     results: Mapping[int, Matched],
-    place: Results,
+    resumed: Mapping[int, Matched],
 ) -> BatchDone | BatchFailed:
-    """Verify and measure a batch in which all partitions have a result; store everything that a release needs."""
+    """Verify and measure a batch in which all partitions have a result."""
     matched = list(results.values())
     outcomes = [result.last for result in matched]
-    whole, left = joined(batch, records, outcomes)
+    whole = joined(batch, records, outcomes)
     start = time.perf_counter()
     tallies, failed = _verified(settings, batch, records, whole, outcomes)
     if failed:
         broken = dict(failed)
         sound = {number: result for number, result in results.items() if number not in broken}
-        return BatchFailed(failed, place.keep(sound), peak_memory())
+        return BatchFailed(failed, _new(sound, resumed), peak_memory())
     verified = time.perf_counter()
-    kept = place.keep(results)
     measured = tasks.measure(records, whole)
     summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
     costs = record_costs(whole.generalization, "ncp")
     diverse = None
-    steps = {"match": sum(result.seconds for p, result in results.items() if p not in place.resumed)}
+    steps = {"match": sum(result.seconds for p, result in results.items() if p not in resumed)}
     if settings.diversity is not None and values is not None:
         steps["diversify"] = sum(
             result.diversify_seconds
             for p, result in results.items()
-            if p not in place.resumed or place.resumed[p].diverse is None
+            if p not in resumed or resumed[p].diverse is None
         )
         diverse = DiverseSums.of(
             settings.diversity,
@@ -421,7 +379,7 @@ def _done(
             records,
             values,
             [result.diverse for result in matched if result.diverse is not None],
-            joined(batch, records, [result.outcome for result in matched])[0],
+            joined(batch, records, [result.outcome for result in matched]),
             whole,
         )
     steps |= {"verify": verified - start, "measure": time.perf_counter() - verified}
@@ -435,10 +393,9 @@ def _done(
         measured,
         summary,
         _texts([outcome.facts for outcome in outcomes]),
-        0 if left is None else left.generalization.n,
-        kept,
-        place.put(positions, whole, summary.classes),
-        sum(p in place.resumed for p in results),
+        len(batch.left),
+        _new(results, resumed),
+        sum(p in resumed for p in results),
         peak_memory(),
         0 if count is None else count(records, whole.suppressed, settings.options),
         diverse,
@@ -466,31 +423,9 @@ def _verified(
     return tallied(findings), tuple(failed)
 
 
-def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple[Outcome, Outcome | None]:
-    """Return the combined outcome of a batch's partitions, and the outcome of its rows in no partition.
-
-    Parameters
-    ----------
-    batch : Batch
-    records : Records
-        All of the batch.
-    outcomes : sequence of Outcome
-        Of each partition.
-
-    Returns
-    -------
-    whole : Outcome
-        Positions are those in the batch.
-    left : Outcome or None
-        Suppressed records; None if there are none.
-    """
-    index, own, left = batch.parts, list(outcomes), None
-    beyond = batch.left
-    if len(beyond):
-        left = left_out(records.take(beyond), outcomes)
-        own.append(left)
-        index.append(beyond)
-    return gathered(records.domains, own, index, records.n), left
+def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcomes of a batch's partitions as one, positions in the batch; rows in no partition are suppressed."""
+    return gathered(records.domains, outcomes, batch.parts, records.n)
 
 
 def summary_of(

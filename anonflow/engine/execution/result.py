@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,6 +228,11 @@ class RunReport:
     def ok(self) -> bool:
         """Whether every run has a result and every check passed."""
         return all(result.ok for result in self.results)
+
+    def without_rows(self) -> RunReport:
+        """Return the report of a run whose arrays are in files that are gone with it."""
+        results = tuple(replace(result, anonymization=None) for result in self.results)
+        return replace(self, results=results, release=None)
 
     @property
     def runs(self) -> pd.DataFrame:

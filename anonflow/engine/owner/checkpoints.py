@@ -10,8 +10,8 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,7 @@ class Checkpoints:
         self._key = key
         self._waiting: dict[str, Matched] = {}
         self._work = 0.0
+        self._there: dict[str, Path] = {}
 
     def names(
         self,
@@ -153,38 +154,30 @@ class Checkpoints:
             raise AnonflowError(f"{self.folder}: cannot be made: {error.strerror}") from None
         write_whole(path, lambda part: _write(part, results), mode=0o600)
 
-    def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Matched]:
-        """Return the results of one file that are wanted.
+    def find(self) -> None:
+        """Look for stored results: only their names are read."""
+        for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
+            with suppress(Exception), _open(path) as file:  # each kind of damage has an error of its own
+                self._there |= dict.fromkeys(_headers(file), path)
 
-        Notes
-        -----
-        What is damaged is as if it were not there.
-        """
-        try:
-            return _read(path, wanted)
-        except Exception:  # archives, arrays and JSON have each their own ways to be damaged
-            return {}
-
-    def find(self, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Matched]:
-        """Return the stored results.
+    def read(self, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:
+        """Return the results with some names that :meth:`find` has found.
 
         Parameters
         ----------
-        wanted : mapping
-            Name -> the domains that its generalized records are on.
+        names : sequence of str
+        domains : sequence of Domain
+            That the generalized records are on.
 
         Returns
         -------
         dict
-            Name -> result.
-
-        Notes
-        -----
-        Damaged results are computed again.
+            Name -> result. Damaged results are left out: they are computed again.
         """
         results: dict[str, Matched] = {}
-        for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
-            results |= self.read(path, wanted)
+        for path in dict.fromkeys(self._there[name] for name in names if name in self._there):
+            with suppress(Exception), _open(path) as file:
+                results |= _read(file, names, domains)
         return results
 
     def tidy(self, seconds: float) -> None:
@@ -262,15 +255,23 @@ def _write(path: Path, results: Mapping[str, Matched]) -> None:
     np.savez(path, header=np.frombuffer(header, np.uint8), **flat)  # type: ignore[arg-type]
 
 
-def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Matched]:
-    results = {}
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
     with READING_HEADERS, path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-        headers = json.loads(bytes(file["header"]))
-        if not wanted.keys() & headers.keys():
-            return {}
-        flat = {field: file[field] for field in _ARRAYS if field in file}
+        yield file
+
+
+def _headers(file: Any) -> dict[str, Any]:
+    headers: dict[str, Any] = json.loads(bytes(file["header"]))
+    return headers
+
+
+def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:
+    results = {}
+    wanted = set(names)
+    flat = {field: file[field] for field in _ARRAYS if field in file}
     used = dict.fromkeys(_ARRAYS, 0)
-    for name, header in headers.items():
+    for name, header in _headers(file).items():
         arrays: dict[str, Any] = dict.fromkeys(_ARRAYS)
         for field, shape in header["shapes"].items():
             if shape is not None:
@@ -281,7 +282,7 @@ def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Match
         if name not in wanted:
             continue
         outcome = Outcome(
-            Generalization(tuple(wanted[name]), arrays["lo"], arrays["hi"], arrays["bits"]),
+            Generalization(tuple(domains), arrays["lo"], arrays["hi"], arrays["bits"]),
             matches=arrays["matches"],
             classes=arrays["classes"],
             suppressed=arrays["suppressed"],

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from anonflow import __version__
 from anonflow.algorithms.budget_choice import Choice
+from anonflow.engine.execution.batches import Batch
 from anonflow.engine.execution.budgets import choices_in, kept_choice
+from anonflow.engine.execution.diversity import restored, storable
 from anonflow.engine.execution.tasks import Matched, TaskSettings
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
@@ -106,20 +111,65 @@ class ResumeStore:
             self.choices = choices_in(left.get("choices"))
         return seed
 
-    def names(self, settings: TaskSettings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
-        """Return the names of the results of a run's partitions, given with their domains as its method sees them."""
-        return self._store.names(settings, domains_digest(domains), parts)
-
-    def find(self, names: Iterable[str], domains: Sequence[Domain]) -> dict[str, Matched]:
-        """Return the stored results by name; their generalized records are on these domains."""
+    def find(self) -> None:
+        """Find the results of an earlier run; delete them if they are to be ignored."""
         if self._fresh:
             self._store.tidy(0.0)
-            return {}
-        return self._store.find(dict.fromkeys(names, domains))
+        else:
+            self._store.find()
 
-    def add(self, name: str, result: Matched, seed: int) -> None:
-        """Store a partition's result. A failure is reported once, and the run continues."""
-        self._store.add(name, result)
+    def of_batch(
+        self,
+        settings: TaskSettings,
+        batch: Batch,
+        domains: Sequence[Domain],
+        parts: Sequence[Records],
+        values: Sequence[np.ndarray] | None,
+    ) -> tuple[list[list[str]], dict[int, Matched]]:
+        """Return the names of the results of a batch's partitions, and the results that are there.
+
+        Parameters
+        ----------
+        settings : TaskSettings
+        batch : Batch
+        domains : sequence of Domain
+            Of the table.
+        parts : sequence of Records
+            Of each partition, as its method sees them.
+        values : sequence of numpy.ndarray, or None
+            Of each partition, if it must be diverse.
+
+        Returns
+        -------
+        names : list of list of str
+            Of each partition's result, and of its diverse one if that is asked for.
+        results : dict
+            By partition.
+        """
+        digest = domains_digest(domains)
+        plain = self._store.names(settings, digest, parts, batch.first)
+        diverse = [] if values is None else self._store.names(settings, digest, parts, batch.first, values)
+        there = self._store.read([*plain, *diverse], domains)
+        results = {p: there[name] for p, name in enumerate(plain, batch.first) if name in there}
+        for p, name in enumerate(diverse, batch.first):
+            if name in there and p in results:
+                step = there[name]
+                results[p] = replace(
+                    results[p], diverse=restored(step.outcome), diversify_seconds=step.seconds
+                )
+        return [
+            list(names) for names in (zip(plain, diverse, strict=True) if diverse else zip(plain))
+        ], results
+
+    def add(
+        self, batch: Batch, names: Sequence[Sequence[str]], new: Mapping[int, Matched], seed: int
+    ) -> None:
+        """Store results of a batch's partitions. A failure is reported once, and the run continues."""
+        for p, matched in sorted(new.items()):
+            plain, *diverse = names[p - batch.first]
+            self._store.add(plain, replace(matched, diverse=None))
+            if matched.diverse is not None and diverse:
+                self._store.add(diverse[0], Matched(storable(matched.diverse), matched.diversify_seconds))
         if self._store.due:
             self._write(seed)
 
@@ -127,26 +177,6 @@ class ResumeStore:
         """Write the waiting results: the run ends early."""
         if self._noted:
             self._write(seed)
-
-    def begin(self, seed: int) -> tuple[str, bytes]:
-        """Return the folder in which workers write results, and the secret for their names.
-
-        Raises
-        ------
-        AnonflowError
-            If the note of the run's start cannot be written.
-        """
-        if self.fresh:
-            self._store.tidy(0.0)
-        self._owner.make()
-        self._owner.write_unfinished(self._note(seed, publishing=False))
-        self._noted = True
-        return str(self._store.folder), self._owner.key()
-
-    @property
-    def fresh(self) -> bool:
-        """Whether stored results are ignored."""
-        return self._fresh
 
     def publishing(self, seed: int) -> None:
         """From here on, the seed is this flow's alone.

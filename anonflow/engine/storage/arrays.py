@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "TableOrder",
     "create_array",
     "mapped",
+    "new_array",
     "taken",
     "write_array",
     "write_rows",
@@ -59,6 +61,21 @@ def create_array(path: str, shape: tuple[int, ...], dtype: type) -> np.memmap:
         stream.truncate(size)
         take_space(stream.fileno(), size)
     return mapped(path)
+
+
+def new_array(path: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Return an array that is mapped from a new file, to be written and read. The file has no name any more where a system allows it.
+
+    Raises
+    ------
+    OSError
+        If there is no room for it.
+    """
+    readable = create_array(path, shape, dtype)
+    array = np.memmap(path, readable.dtype, "r+", offset=readable.offset, shape=shape)
+    with suppress(OSError):
+        os.unlink(path)
+    return array.view(np.ndarray)
 
 
 def write_array(path: str, values: np.ndarray) -> np.memmap:

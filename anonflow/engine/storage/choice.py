@@ -9,18 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonflow import utility
-from anonflow.criteria.guarantee import promises_classes
-from anonflow.criteria.registry import CRITERIA
-from anonflow.criteria.request import read_criteria
 from anonflow.engine.context import Session
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
-from anonflow.engine.storage.disk import OnDisk
 from anonflow.engine.storage.load import load
-from anonflow.engine.storage.memory import InMemory
 from anonflow.engine.storage.spill import Spill
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError
@@ -48,15 +42,7 @@ def storage_of(session: Session) -> Storage:
     DataError
         As :func:`pieces_of`.
     """
-    rows = pieces_of(session.flow)
-    if rows is None:
-        return InMemory(session)
-    reasons = _reasons(session.flow)
-    if reasons:
-        tell = session.events.log if session.flow.spec.table.source.pieces is not None else session.warn
-        tell(f"the results are held in memory: {'; '.join(reasons)}")
-        return InMemory(session, rows)
-    return OnDisk(session, rows)
+    return Storage(session, pieces_of(session.flow))
 
 
 @contextmanager
@@ -75,8 +61,7 @@ def table_of(flow: Flow, seed: int) -> Iterator[Table]:
         yield source.read(flow, fingerprint, seed)
         return
     with Spill(None) as spill:
-        table, _ = Call(load, (flow, fingerprint, seed, spill, rows, lambda: None), "load").done()
-        yield table
+        yield Call(load, (flow, fingerprint, seed, spill, rows, lambda: None), "load").done()
 
 
 def pieces_of(flow: Flow) -> int | None:
@@ -122,28 +107,3 @@ def _need(path: Path, text: bool) -> int:
     except (pa.ArrowException, OSError, DataError):
         return 0
     return sum(columns.num_rows * columns.num_columns for columns in about) * _CELL
-
-
-def _reasons(flow: Flow) -> list[str]:
-    """Return what in the flow needs the results of all rows at once: quantities that are not sums over partitions."""
-    criteria = read_criteria(flow.criteria, "covers")
-    methods = [run.anonymize.method for run in flow.runs]
-    of_diversity = [criterion for criterion in criteria if criterion.declared.of_a_column]
-    covers = any(CRITERIA[method.guarantee].of_covers for method in methods)
-    by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
-    freeform = any(not promises_classes(method.guarantee) for method in methods)
-    reasons = []
-    for name, measure in utility.MEASURES.items():
-        if name in flow.spec.steps.measures and measure.needs_all_rows:
-            reasons.append(
-                f"the measure {name} needs all rows"
-                + (f" ({measure.instead} does not)" if measure.instead else "")
-            )
-    for name in dict.fromkeys(criterion.name for criterion in criteria):
-        if CRITERIA[name].needs_all_rows:
-            reasons.append(f"the criterion {name} needs all rows")
-    if of_diversity and (covers or (by_class and freeform)):
-        reasons.append(
-            "the diversity of rows that only read alike (k-concealment, or per: class of matches) needs all rows"
-        )
-    return reasons

@@ -47,7 +47,7 @@ TOGETHER = 1 << 18
 """Rows whose codes are written together."""
 
 
-def load_of(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedColumns]:
+def load_of(session: Session, spill: Spill, rows: int) -> Table:
     """Return :func:`load` of a run; it ends where the run is cancelled.
 
     Raises
@@ -56,14 +56,14 @@ def load_of(session: Session, spill: Spill, rows: int) -> tuple[Table, MappedCol
         As :func:`load`, and if a file cannot be written.
     """
     arguments = session.flow, session.fingerprint, session.seed, spill, rows, session.events.check
-    table, columns = Call(load, arguments, "load").done()
-    return table, columns
+    table: Table = Call(load, arguments, "load").done()
+    return table
 
 
 def load(
     flow: Flow, fingerprint: Fingerprint, seed: int, spill: Spill, rows: int, check: Callable[[], None]
-) -> tuple[Table, MappedColumns]:
-    """Return the table of a flow, and its columns for tasks; both are mapped.
+) -> Table:
+    """Return the table of a flow; its columns and codes are mapped.
 
     Parameters
     ----------
@@ -92,11 +92,9 @@ def load(
     with several rows are held while they are combined. What was read before such a treatment is deleted after it.
     """
     if flow.table is not None:
-        whole = held_table(flow.table.frame)
-        columns = written_columns(spill.file("columns"), whole.schema, whole.to_batches(rows))
         table = copy.copy(flow.table)
         table.records = replace(table.records, codes=_matrix(spill, table.n, list(table.codes.T)))
-        return table, columns
+        return table
     schema, steps = flow.schema, flow.schema.preparation
     with source.problems_name_the_file(flow, fingerprint):
         fields, batches = _source(flow, fingerprint, rows)
@@ -131,7 +129,7 @@ def load(
     table.dropped = filter_.read - columns.rows
     table.unnamed = tuple(name for name in fields.names if name not in schema)
     table.unpublished = tuple(name for name in fields.names if name not in table.frame.columns)
-    return table, columns
+    return table
 
 
 def _matrix(spill: Spill, n: int, codes: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,27 +1,31 @@
-"""Temporary files of a run: Arrow files in a folder inside the owner's folder, deleted with the run."""
+"""Temporary files of a run, in a folder inside the owner's folder that is deleted with the run."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import secrets
 import shutil
-from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.lock import machine
+from anonflow.engine.storage.arrays import new_array
 from anonflow.errors import AnonflowError
-from anonflow.system import READING_HEADERS, is_running, open_descriptor
+from anonflow.system import is_running
 
-__all__ = ["Spill", "as_numpy", "deal", "load", "read_batch", "save", "write_batches"]
+__all__ = ["Spill"]
 
 PREFIX = "pieces-"
+
+_ALIGNED = 64
+"""Bytes that the place of an array in a file is a multiple of."""
 
 
 class Spill:
@@ -83,85 +87,34 @@ class Spill:
         """Return the path of one of its files."""
         return str(self.path / name)
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Return a new array that is mapped from a file; its space on the disk is free again when nobody has the array any more.
 
-def write_batches(path: str, batches: Sequence[pa.RecordBatch]) -> None:
-    """Write record batches of one schema as an Arrow file, readable by the owner only.
+        Raises
+        ------
+        AnonflowError
+            If there is no room for it.
+        """
+        if not all(shape):
+            return np.empty(shape, dtype)
+        file = self.file(f"{secrets.token_hex(8)}.npy")
+        array: np.ndarray = Call(new_array, (file, shape, dtype), "results").done()
+        return array
 
-    Raises
-    ------
-    OSError
-        If it cannot be written: the driver says so.
-    """
-    descriptor = open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    with os.fdopen(descriptor, "wb") as stream, pa.ipc.new_file(stream, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+    def copy(self, content: Any) -> Any:
+        """Return a copy of something whose arrays are in a file.
 
-
-def deal(rows: pa.Table, bucket: np.ndarray, buckets: int, into: str) -> None:
-    """Distribute rows to shuffle buckets: a file with a record batch for each.
-
-    Parameters
-    ----------
-    rows : pyarrow.Table, m rows
-    bucket : numpy.ndarray, shape (m,), integer
-    buckets : int
-    into : str
-        The file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
-    whole = rows.take(pa.array(np.argsort(bucket, kind="stable"))).combine_chunks().to_batches()[0]
-    ends = np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
-    write_batches(into, [whole.slice(start, end - start) for start, end in pairwise([0, *ends])])
-
-
-def save(path: str, **arrays: np.ndarray) -> None:
-    """Write arrays to a file, readable by the owner only.
-
-    Raises
-    ------
-    OSError
-        If they cannot be written.
-    """
-    with os.fdopen(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
-
-
-def load(path: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a file that :func:`save` wrote.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
-    with READING_HEADERS, np.load(path) as content:
-        return {name: content[name] for name in content.files}
-
-
-def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
-    """Return one record batch of a file, mapped into memory: only used parts are read.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
-    with pa.memory_map(os.fsencode(path)) as stream, pa.ipc.open_file(stream) as reader:
-        return reader.get_batch(number)
-
-
-def as_numpy(column: pa.Array) -> np.ndarray:
-    """Return a column of numbers without missing ones as an array, not copied.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If it would have to be copied.
-    """
-    values: np.ndarray = column.to_numpy(zero_copy_only=True)
-    return values
+        Raises
+        ------
+        AnonflowError
+            If there is no room for them.
+        """
+        buffers: list[pickle.PickleBuffer] = []
+        rest = pickle.dumps(content, protocol=5, buffer_callback=buffers.append)
+        views = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
+        ends = np.cumsum([0, *(-(-len(view) // _ALIGNED) * _ALIGNED for view in views)]).tolist()
+        room = self.empty((ends[-1],), np.uint8)
+        for view, start in zip(views, ends, strict=False):
+            room[start : start + len(view)] = view
+        places = [room[start : start + len(view)] for view, start in zip(views, ends, strict=False)]
+        return pickle.loads(rest, buffers=places)

@@ -1,137 +1,299 @@
-"""The interface of a table's storage during a run; memory and disk implement it."""
+"""The table of a run and its results, in memory or mapped from disk: a run ends as an anonymization."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from anonflow import utility
+from anonflow.algorithms.anonymize import Anonymization, assemble
+from anonflow.algorithms.assembly import Assembly
+from anonflow.algorithms.diversity.diversify import DiverseParts, with_diverse_parts
 from anonflow.algorithms.diversity.target import Targets
+from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
-from anonflow.engine.execution.plan import FlowPlan, Order, RunPlan
+from anonflow.criteria.verify import verify
+from anonflow.engine import publish
+from anonflow.engine.context import Session
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of, values_of_parts
+from anonflow.engine.execution.plan import FlowPlan, RunPlan, refuse_early, settings_of
 from anonflow.engine.execution.result import RunResult
-from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.totals import Totals
+from anonflow.engine.execution.schedulers import Call
+from anonflow.engine.execution.tasks import (
+    OF_THE_WHOLE,
+    Matched,
+    measure,
+    without_draw,
+)
+from anonflow.engine.execution.totals import Totals, infeasible, said_of
+from anonflow.engine.flows import source
+from anonflow.engine.storage.arrays import TableOrder, write_array
+from anonflow.engine.storage.load import load_of
+from anonflow.engine.storage.spill import Spill
+from anonflow.errors import InfeasibleError
+from anonflow.loss import measure_named
+from anonflow.release import Earlier, Release
+from anonflow.release.draw import bucket_count
+from anonflow.release.tables import write_table
 from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.release import Release
     from anonflow.table.metadata import ReleaseMetadata
 
 __all__ = ["DrawnRelease", "Storage"]
 
 
-class DrawnRelease(Protocol):
-    """A drawn and verified release that is not yet written."""
+class Storage:
+    """A run's table and the results of its partitions: arrays in memory, or in files of the run that are mapped.
 
-    @property
-    def release(self) -> Release | None:
-        """The release, where it is in memory."""
-
-    def attack(self) -> pd.DataFrame | None:
-        """Return how often attackers win against it; None if no attacker was requested."""
-
-    def remember(self) -> Path | None:
-        """Store marks of the released people in the owner's folder.
-
-        Returns
-        -------
-        pathlib.Path or None
-            The new file, to be deleted if the release is not published after all.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            If the folder cannot be read or written to.
-        """
-
-    def write_release(self, path: Path) -> ReleaseMetadata | None:
-        """Write the published table and its description.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            If it cannot be written.
-        """
-
-    def write_certificate(self, path: Path) -> None:
-        """Write the owner's certificate.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            If it cannot be written.
-        """
-
-
-class Storage(Protocol):
-    """The storage of a flow's table and results during a run.
-
-    The runner reads rows from it in an order and gives it results; only the storage knows their place.
+    Parameters
+    ----------
+    session : Session
+    rows : int or None
+        Rows of the source that are read together, where the arrays are to be mapped.
     """
 
+    table: Table
+
+    def __init__(self, session: Session, rows: int | None) -> None:
+        self._session = session
+        self._rows = rows or 0
+        self._spill = None if rows is None else Spill.of(session.owner)
+        self._empty: Callable[..., np.ndarray] = np.empty if self._spill is None else self._spill.empty
+        self._orders: dict[tuple[str, bool], TableOrder] = {}
+        self._resumed: dict[tuple[int, int], Mapping[int, Matched]] = {}
+        self._names: dict[tuple[int, int], Sequence[Sequence[str]]] = {}
+        self._outcomes: dict[int, Assembly] = {}
+        self._diverse: dict[int, DiverseParts] = {}
+        self._classes: dict[int, dict[int, Mapping[str, list[Any]]]] = {}
+        self._values: np.ndarray | None = None
+
     def __enter__(self) -> Storage:
-        """Create the temporary folder."""
+        if self._spill is not None:
+            self._spill.__enter__()
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove the temporary files of the run."""
+        try:
+            if kind is not None and self._session.resume_store is not None:
+                self._session.resume_store.stopped(self._session.seed)
+        finally:
+            if self._spill is not None:
+                self._spill.__exit__(kind, error, trace)
 
-    def load(self, executor: Executor) -> Table:
-        """Read the source: its records, domains and columns.
+    @property
+    def in_memory(self) -> bool:
+        """Whether the arrays are in memory, not in files of the run."""
+        return self._spill is None
+
+    def load(self) -> Table:
+        """Read and code the table.
 
         Raises
         ------
         DataError, SchemaError, HierarchyError
-            If it cannot be read, or does not go with its columns.
+            If it cannot be read, has changed, or does not go with its columns.
+        AnonflowError
+            If a file cannot be written.
         """
+        session = self._session
+        if self._spill is None:
+            self.table = source.read(session.flow, session.fingerprint, session.seed)
+        else:
+            self.table = load_of(session, self._spill, self._rows)
+        return self.table
 
     def refuse_early(self) -> Targets | None:
-        """Refuse requirements that not even the whole table meets; return what its diversity must be, if one is asked for.
+        """Refuse requirements that not even the whole table meets; return what its diversity must be, if that is asked for.
 
         Raises
         ------
         InfeasibleError, ParameterError
             If the flow has such a requirement.
         """
+        diversity = refuse_early(self._session.flow, self.table)
+        if diversity is None:
+            return None
+        targets, self._values = diversity
+        if self._spill is not None:
+            self._values = Call(write_array, (self._spill.file("values.npy"), self._values), "code").done()
+        return targets
 
-    def order(self, name: str, bounded: bool) -> Order:
+    def order(self, name: str, bounded: bool) -> TableOrder:
         """Return the table in an order; if requested, boundary classes follow one another."""
+        if (name, bounded) not in self._orders:
+            end = "-bounded" if bounded else ""
+            file = None if self._spill is None else self._spill.file(f"{name}{end}.npy")
+            arguments = self.table.records, name, self._session.seed, bounded, self._values, file
+            self._orders[name, bounded] = Call(TableOrder.of, arguments, "sort").done()
+        return self._orders[name, bounded]
 
     def begin(self, plan: FlowPlan) -> None:
-        """Read the results of an earlier run and note that the run begins.
+        """Find the results of an earlier run.
 
         Raises
         ------
         AnonflowError
-            If the note cannot be written.
+            If files of an earlier run cannot be deleted.
         """
+        for run_plan in plan.runs:
+            number = run_plan.run.number
+            self._classes[number] = {}
+            index = _index(run_plan)
+            self._outcomes[number] = Assembly(self.table.domains, self.table.n, index, self._empty)
+            if run_plan.diversity is not None:
+                self._diverse[number] = DiverseParts(self.table.domains, self.table.n, index, self._empty)
+        if self._session.resume_store is not None:
+            self._session.resume_store.find()
 
-    def place(self, run_plan: RunPlan, batch: Batch) -> Place:
-        """Return the store of a batch's results for a task."""
+    def resumed(self, run_plan: RunPlan, batch: Batch) -> Mapping[int, Matched]:
+        """Return the results that an earlier run left of a batch's partitions, by partition."""
+        session, order = self._session, run_plan.order
+        if session.resume_store is None:
+            return {}
+        _, records, values = order.rows(batch.start, batch.stop).load(self.table.domains)
+        settings = settings_of(session.flow, run_plan, session.seed)
+        parts = [records.take(at) for at in batch.parts]
+        part_values = values_of_parts(settings, batch, values)
+        key = run_plan.run.number, batch.number
+        self._names[key], results = session.resume_store.of_batch(
+            settings, batch, self.table.domains, parts, part_values
+        )
+        self._resumed[key] = results
+        return results
 
     def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
-        """Register the results that a task has stored."""
+        """Store the results that a task returned."""
+        number = run_plan.run.number
+        key = number, batch.number
+        if isinstance(done, BatchDone):
+            classes = done.summary.classes
+            self._classes[number][batch.number] = (
+                classes if self._spill is None else self._spill.copy(classes)
+            )
+            for p, matched in ({**self._resumed.get(key, {}), **done.new}).items():
+                self._outcomes[number].add(p, matched.outcome)
+                if matched.diverse is not None and number in self._diverse:
+                    self._diverse[number].add(p, matched.diverse)
+        self._resumed.pop(key, None)
+        names = self._names.pop(key, ())
+        if self._session.resume_store is not None:
+            self._session.resume_store.add(batch, names, done.new, self._session.seed)
 
-    def needs_workers(self, run_plan: RunPlan) -> bool:
-        """Return whether completing a run needs tasks, and so waits until the workers have no other tasks."""
-
-    def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
-        """Return calls that each compute the part of some classes in measures, as :func:`anonflow.utility.class_sums` does."""
+    def class_sums(
+        self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest
+    ) -> list[dict[str, tuple[float, ...]]]:
+        """Return the parts of all classes in measures, as :func:`anonflow.utility.class_sums` gives them, bucket by bucket."""
+        by_batch = self._classes.pop(run_plan.run.number)
+        chunks = {name: [part for b in sorted(by_batch) for part in by_batch[b][name]] for name in names}
+        if self._spill is None:
+            return [utility.class_sums(ready, chunks)]
+        buckets = bucket_count(self.table.n)
+        return [
+            utility.class_sums(
+                ready,
+                {
+                    name: [utility.classes_of_bucket(part, bucket, buckets) for part in chunks[name]]
+                    for name in names
+                },
+            )
+            for bucket in range(buckets)
+        ]
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """Return a run's result with the figures that need all rows in memory."""
+        """Return the result with its anonymization, diversified, and with the figures that need the whole table."""
+        outcomes = self._outcomes.pop(run_plan.run.number)
+        parts = self._diverse.pop(run_plan.run.number, None)
+        if result.problem is not None:
+            return result
+        flow, table, run = self._session.flow, self.table, run_plan.run
+        more = flow.spec.steps.diversify
+        at_once = more is not None and run_plan.diversity is None
+        try:
+            anonymization = self._assembled(run_plan, outcomes.whole())
+            if more is not None:
+                begin = perf_counter()
+                anonymization = self._made_diverse(run_plan, anonymization, parts)
+                if at_once:
+                    result = replace(result, seconds=result.seconds + perf_counter() - begin)
+        except InfeasibleError as error:
+            return infeasible(run, error.message, table.n)
+        findings = result.findings
+        undrawn: tuple[str, ...] = ()
+        if not flow.draws(run):
+            criteria, undrawn = without_draw(
+                flow.criteria, anonymization.guarantee, anonymization.matches is not None
+            )
+            if at_once:
+                findings = ()  # everything is checked again
+            else:
+                criteria = [criterion for criterion in criteria if criterion.name in OF_THE_WHOLE]
+            if criteria:
+                findings += verify(table, anonymization, criteria, run.anonymize.k).findings
+        if at_once:
+            result = _said_again(result, anonymization, totals.ready)
+        names = flow.measures
+        others = [
+            {name: options}
+            for name, options in names.items()
+            if name not in result.measures
+            or (utility.MEASURES[name].of_covers and anonymization.classes is None)
+        ]
+        measures = result.measures | (utility.measure(table, anonymization, others) if others else {})
+        return replace(
+            result,
+            guarantee=anonymization.guarantee,
+            findings=findings,
+            undrawn=undrawn,
+            measures={
+                key: own for name in names for key, own in utility.numbers_of_measure(name, measures).items()
+            },
+            anonymization=anonymization,
+            without_pattern=int(anonymization.facts.get("rows_without_pattern", 0)),
+        )
 
-    def draw(
-        self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
-    ) -> tuple[tuple[Finding, ...], DrawnRelease]:
-        """Draw the release of a run, and verify it.
+    def _made_diverse(
+        self, run_plan: RunPlan, anonymization: Anonymization, parts: DiverseParts | None
+    ) -> Anonymization:
+        """Return a run with the diverse outcomes of its partitions, or made diverse at once."""
+        spec, session = self._session.flow.spec.steps.diversify, self._session
+        assert spec is not None
+
+        def diversify() -> Anonymization:
+            return with_diverse_parts(
+                anonymization, parts, spec.criterion, **spec.settings, seed=session.seed
+            )
+
+        return session.step("diversify", diversify, run_plan.run.number) if parts is None else diversify()
+
+    def _assembled(self, run_plan: RunPlan, whole: Outcome) -> Anonymization:
+        spec, cut = run_plan.run.anonymize, run_plan.run.partition
+        parameters = {
+            "loss": measure_named(spec.loss),
+            "partition_size": spec.method.partition_size(cut.cut, spec.k, spec.options),
+            "order": cut.order,
+            **spec.options,
+            **({} if spec.boundaries else {"boundaries": False}),
+            **({} if run_plan.run.budget is None else {"budget": run_plan.run.budget}),
+        }
+        return assemble(
+            self.table, algorithm_named(spec.algorithm), spec.k, _index(run_plan), whole, parameters
+        )
+
+    def draw(self, result: RunResult) -> tuple[tuple[Finding, ...], DrawnRelease]:
+        """Draw the release of a run, and verify all of it.
 
         Raises
         ------
@@ -140,5 +302,65 @@ class Storage(Protocol):
         VerificationError
             If the matches are not regular.
         AnonflowError
-            If something cannot be drawn, or put aside.
+            If something cannot be drawn, or written.
         """
+        release, findings = publish.release_of(self._session, self.table, result)
+        return findings, DrawnRelease(self._session, self.table, release, result)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRelease:
+    """A drawn and verified release that is not yet written.
+
+    Attributes
+    ----------
+    session : Session
+    table : Table
+    release : Release
+    result : RunResult
+    """
+
+    session: Session
+    table: Table
+    release: Release
+    result: RunResult
+
+    def attack(self) -> pd.DataFrame | None:
+        """Return how often attackers win against it."""
+        return publish.attack(self.session, self.table, self.release, self.result)
+
+    def remember(self) -> Path | None:
+        """Store marks of the released people in the owner's folder."""
+        assert self.session.owner is not None
+        return Earlier(self.session.owner.path.parent).keep(self.table, self.release)
+
+    def write_release(self, path: Path) -> ReleaseMetadata | None:
+        """Write the published table and its description."""
+        write_table(self.release.frame, path)
+        return self.release.about
+
+    def write_certificate(self, path: Path) -> None:
+        """Write the owner's certificate."""
+        if self.release.certificate is not None:
+            self.release.certificate.save(path)
+
+
+def _index(run_plan: RunPlan) -> list[np.ndarray]:
+    """Return the table positions of each partition's records."""
+    assert isinstance(run_plan.order, TableOrder)
+    positions = np.asarray(run_plan.order.positions)
+    return [positions[cut] for cut in run_plan.cuts]
+
+
+def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureRequest) -> RunResult:
+    """Return a result whose records were generalized further."""
+    whole = Outcome(
+        anonymization.generalization, anonymization.matches, anonymization.classes, anonymization.suppressed
+    )
+    measured = measure(anonymization.table.records, whole)
+    summary = summary_of(ready, anonymization.table.records, whole, anonymization.partitions)
+    sums = [utility.class_sums(ready, summary.classes)]
+    return replace(
+        said_of(result, ready, anonymization.table.domains, summary, measured, sums),
+        said=tuple(str(anonymization.facts[name]) for name in ("compared", "promise")),
+    )

@@ -24,8 +24,7 @@ from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.storage import load
-from anonflow.engine.storage.memory import HeldRelease
-from anonflow.engine.storage.shuffle_buckets import Buckets
+from anonflow.engine.storage.storage import DrawnRelease
 from anonflow.errors import DataError, FlowError
 from anonflow.table.files.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
@@ -236,14 +235,13 @@ def test_a_source_that_changes_after_the_last_byte_is_written(
 ) -> None:
     """Nothing but names is left to be given."""
     flow, place = flow_of(tmp_path, "parquet", storage)
-    drawn = {"memory": HeldRelease, "pieces": Buckets}[storage]
-    real = getattr(drawn, name)
+    real = getattr(DrawnRelease, name)
 
     def then_changed(self: Any, path: Path) -> None:
         real(self, path)
         replace_by_rename(place, "parquet")
 
-    monkeypatch.setattr(drawn, name, then_changed)
+    monkeypatch.setattr(DrawnRelease, name, then_changed)
     refused(flow, place, seed=SEED)
 
 
@@ -251,13 +249,13 @@ def test_a_cancelled_run_gives_no_names(tmp_path: Path, monkeypatch: pytest.Monk
     """Cancelled while the release is written: as before it."""
     flow, _ = flow_of(tmp_path, "csv", "memory")
     stream = EventStream()
-    real = HeldRelease.write_release
+    real = DrawnRelease.write_release
 
     def then_cancelled(self: Any, path: Path) -> None:
         real(self, path)
         stream.cancel()
 
-    monkeypatch.setattr(HeldRelease, "write_release", then_cancelled)
+    monkeypatch.setattr(DrawnRelease, "write_release", then_cancelled)
     with pytest.raises(Cancelled):
         engine.run(flow, seed=SEED, events=stream)
     assert not (tmp_path / "out").exists()

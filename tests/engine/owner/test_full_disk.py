@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -69,6 +70,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
+        gc.collect()  # an error and its traceback have arrays that are mapped from the disk
         subprocess.run(["umount", str(place)], check=True)
 
 
@@ -108,6 +110,8 @@ def test_a_quota_that_is_used_up(
 KILLED = """
 import os, signal, sys
 from anonflow import engine
+from anonflow.engine.owner import checkpoints
+checkpoints.EVERY = 0.0
 from anonflow.engine.execution.events import PartitionDone
 from anonflow.engine.execution import batches
 batches.ROWS, batches.SHARE = 600, 1.0

@@ -15,29 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonflow import engine
-from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.resume import ResumeStore
 from anonflow.engine.storage import mapped_columns
 from anonflow.engine.storage.arrays import TableOrder, mapped, write_array
 from anonflow.engine.storage.mapped_columns import written_columns
-from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.storage.storage import Storage
 from anonflow.errors import AnonflowError
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
-
-
-def test_the_table_of_a_result_outlives_the_files_of_its_run(tmp_path: Path) -> None:
-    """Its results are held in memory, and its codes are mapped from files that the run deletes."""
-    flow = write_flow(
-        tmp_path,
-        source="{csv: people.csv, pieces: true}",
-        steps="  - measure: [k-marginals]\n",
-        publish="",
-    )
-    table = engine.run(flow, seed=SEED).results[0].anonymization.table
-    again = Flow.for_table(table, ["mondrian"], [3], partition_size=20)
-    assert engine.run(again, seed=SEED).ok
 
 
 def test_a_wide_table_needs_no_more_files_at_once_than_a_process_may_open(tmp_path: Path) -> None:
@@ -102,7 +88,7 @@ def test_files_of_a_run_go_also_if_its_results_cannot_be_stored(
         raise AnonflowError("no room")
 
     monkeypatch.setattr(ResumeStore, "stopped", full)
-    monkeypatch.setattr(InMemory, "completed", stopped)
+    monkeypatch.setattr(Storage, "completed", stopped)
     with pytest.raises(AnonflowError):
         engine.run(flow, seed=SEED)
     assert not list((tmp_path / "owner").rglob("pieces-*"))

@@ -23,28 +23,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow import engine, utility
-from anonflow.criteria.verification import Finding
-from anonflow.engine import partitions
+from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
-from anonflow.engine.execution.events import Cancelled, Event, EventStream, Log, PartitionDone
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
+from anonflow.engine.owner import checkpoints
 from anonflow.engine.report import report as report_module
-from anonflow.engine.storage import (
-    arrays,
-    batch_release,
-    load,
-    release,
-    shuffle_buckets,
-)
+from anonflow.engine.storage import arrays, load
+from anonflow.engine.storage.choice import pieces_of
 from anonflow.engine.storage.mapped_columns import written_columns
-from anonflow.engine.storage.spill import Spill, save
+from anonflow.engine.storage.spill import Spill
 from anonflow.errors import (
     AnonflowError,
     DataError,
     InfeasibleError,
     ParameterError,
-    VerificationError,
 )
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
@@ -60,8 +54,8 @@ SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
 def test_a_task_does_not_say_its_seed() -> None:
     """Schedulers show and log what a task is."""
-    task = Call(release.deal_rows, (5, SEED, "dealt"), key=SEED)
-    assert "deal_rows" in repr(task)
+    task = Call(arrays.create_array, ("file", SEED), key=SEED)
+    assert "create_array" in repr(task)
     assert str(SEED) not in repr(_Group((task,)))
 
 
@@ -207,55 +201,6 @@ def test_every_kind_of_method(tmp_path: Path, algorithm: str) -> None:
     compared(*written(tmp_path, anonymize=f"{{algorithm: {algorithm}, k: 3}}", publish=PARQUET))
 
 
-def test_a_finding_of_a_release_counts_partitions_not_batches(tmp_path: Path) -> None:
-    """180 people in partitions of 20, in batches of a few."""
-    _, flow = written(tmp_path, publish=PARQUET)
-    details = {finding.detail for finding in engine.run(flow, seed=SEED).results[0].findings}
-    assert details == {"9 of 9 partitions"}
-
-
-def test_partitions_that_fail_are_counted_in_batches_that_are_drawn(tmp_path: Path) -> None:
-    """Naive: which partitions have a class whose incomes are all equal, in memory."""
-    settings = {
-        "steps": "  - draw: {}\n  - verify: [covers, guarantee, {p-sensitivity: {p: 2}}]\n",
-        "anonymize": "{algorithm: mondrian, k: 3}",
-        "publish": "",
-    }
-    memory, pieces = written(tmp_path, **settings)
-    whole = engine.run(memory, seed=SEED).results[0].anonymization
-    frame = whole.table.frame.reset_index(drop=True)
-    diverse = [
-        all(
-            frame["income"].iloc[at[whole.classes[at] == label]].fillna("").nunique() >= 2
-            for label in np.unique(whole.classes[at])
-        )
-        for at in whole.partitions
-    ]
-    assert 0 < sum(diverse) < len(diverse)
-    report = engine.run(pieces, seed=SEED)
-    finding = next(each for each in report.results[0].findings if each.criterion == "p-sensitivity")
-    assert finding.holds is False
-    assert finding.detail == f"{sum(diverse)} of {len(diverse)} partitions"
-
-
-def test_what_fails_in_a_batch_never_passes_by_its_partitions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Fault: a check that a batch's rows fail together, and those of each of its partitions pass."""
-    check = batch_release._DrawnBatch._check
-
-    def failing(self: Any, at: np.ndarray, shown: Any) -> tuple[Finding, ...]:
-        first, *others = check(self, at, shown)
-        together = len(at) == len(self.kept) and len(self.batch.parts) > 1
-        return (replace(first, holds=False, failed=1) if together else first, *others)
-
-    monkeypatch.setattr(batch_release._DrawnBatch, "_check", failing)
-    _, flow = written(tmp_path, publish=PARQUET)
-    report = engine.run(flow, seed=SEED)
-    assert [finding.holds for finding in report.results[0].findings] == [False, True]
-    assert not (flow.parent / "out").exists()
-
-
 BY_CLASS = [
     "usefulness", "row-types", "average-class-size", "min-class-size", "max-class-size", "c-avg", "lm", "stars",
     "discernibility",
@@ -389,8 +334,7 @@ def test_of_a_sample_people_are_counted_by_all_their_rows(
     whole = engine.run(flows[0], seed=SEED).attacks.set_index("attacker")
     assert whole.loc["marketer", "targets"] == len(visits(300)["name"].unique())
     numbers = ["targets", "success", "worst", "at_risk", "households", "household_success", "household_worst"]
-    for module in ("anonflow.engine.publish", "anonflow.engine.storage.release"):
-        monkeypatch.setattr(f"{module}.MOST", 200)
+    monkeypatch.setattr("anonflow.engine.publish.MOST", 200)
     for sample in (5000, 120):
         monkeypatch.setattr("anonflow.engine.report.attacks.SAMPLE", sample)
         attacks = [engine.run(flow, seed=SEED, again=True).attacks.set_index("attacker") for flow in flows]
@@ -413,7 +357,7 @@ def test_of_a_sample_people_are_counted_by_all_their_rows(
 def test_people_are_not_counted_where_nobody_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anonflow.engine.storage.release.MOST", 100)
+    monkeypatch.setattr("anonflow.engine.publish.MOST", 100)
     steps = "  - draw: {}\n  - attack: [unit]\n"
     settings = {"columns": WITH_UNITS, "steps": steps, "anonymize": "{algorithm: k-concealment, k: 3}"}
     _, flow = written(tmp_path, frame=visits(200), publish=PARQUET, **settings)
@@ -663,6 +607,7 @@ def test_a_resumed_run_repeats_one_batch_of_diversify(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches that were diverse before it stopped are not made diverse again."""
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     monkeypatch.setattr(batches, "ROWS", 1)  # a batch is a partition
     done: list[str] = []
     stops_after = 1_000
@@ -1132,13 +1077,15 @@ def test_a_table_in_hand_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_table_of_mixed_values_is_refused_in_pieces() -> None:
+def test_a_table_of_mixed_values_in_pieces() -> None:
     frame = pd.DataFrame({"age": range(40), "note": ["a", 3] * 20})
     table = Table(
         frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}, "note": {"role": "insensitive"}}
     )
-    with pytest.raises(DataError, match="column 'note': has values of several kinds"):
-        engine.run(Flow.for_table(table, ["greedy"], [3], pieces=True))
+    memory, pieces = (engine.run(Flow.for_table(table, ["greedy"], [3], pieces=rows)) for rows in (None, 10))
+    assert memory.ok
+    assert pieces.ok
+    assert memory.results[0].measures == pieces.results[0].measures
 
 
 def test_records_with_a_missing_value_may_be_dropped(tmp_path: Path) -> None:
@@ -1227,13 +1174,8 @@ OF_ALL_ROWS: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     "settings", OF_ALL_ROWS, ids=lambda settings: settings["steps"].split("- ")[-1].strip()
 )
-def test_what_needs_the_results_of_all_rows_holds_them_in_memory(
-    tmp_path: Path, settings: dict[str, Any]
-) -> None:
-    heard: list[Any] = []
-    compared(*written(tmp_path, publish=PARQUET, **settings), on_event=heard.append)
-    texts = [event.message for event in heard if isinstance(event, Log)]
-    assert any(text.startswith("the results are held in memory: the ") for text in texts)
+def test_what_needs_the_results_of_all_rows(tmp_path: Path, settings: dict[str, Any]) -> None:
+    compared(*written(tmp_path, publish=PARQUET, **settings))
 
 
 def test_bad_values_are_said_as_in_memory(tmp_path: Path) -> None:
@@ -1342,9 +1284,8 @@ def test_a_table_too_large_for_memory_goes_to_pieces_by_itself(tmp_path: Path) -
     _, pieces = written(tmp_path, publish=PARQUET, more="run: {memory: 1KB}\n")
     text = pieces.read_text(encoding="utf-8")
     pieces.write_text(text.replace(", pieces: 60", ""), encoding="utf-8")
-    steps = []
-    report = engine.run(pieces, on_event=lambda event: steps.append(getattr(event, "step", None)))
-    assert "shuffle" in steps
+    assert pieces_of(engine.load_flow(pieces)) is not None
+    report = engine.run(pieces)
     assert report.ok
     assert report.release is None
 
@@ -1363,7 +1304,8 @@ def test_a_matrix_shares_the_order_and_publishes_one(tmp_path: Path) -> None:
     assert (flow.parent / "out" / "release.parquet").exists()
 
 
-def test_a_cancelled_run_keeps_its_batches(tmp_path: Path) -> None:
+def test_a_cancelled_run_keeps_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     memory, flow = written(tmp_path, publish=PARQUET)
     events = EventStream()
 
@@ -1390,21 +1332,18 @@ def test_a_cancelled_run_keeps_its_batches(tmp_path: Path) -> None:
 def test_a_release_that_fails_its_check_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that change on their way to the buckets are found by their marks."""
-    real = shuffle_buckets.read_batch
+    """Rows that change after the draw are found by their marks."""
+    real = publish.publish
 
-    def changed(path: str, number: int = 0) -> Any:
-        batch = real(path, number)
-        if "drawn-" not in path or not batch.num_rows:
-            return batch
-        at = batch.schema.names.index("shown:visits")
-        column = pa.array([9] * batch.num_rows, pa.int64())
-        return batch.set_column(at, "shown:visits", column)
+    def changed(*args: Any, **settings: Any) -> Any:
+        drawn = real(*args, **settings)
+        return replace(drawn, frame=drawn.frame.assign(visits=9))
 
-    monkeypatch.setattr(shuffle_buckets, "read_batch", changed)
+    monkeypatch.setattr(publish, "publish", changed)
     _, flow = written(tmp_path, publish=PARQUET)
-    with pytest.raises(VerificationError, match="rows changed"):
-        engine.run(flow)
+    report = engine.run(flow)
+    failed = {finding.criterion for finding in report.results[0].findings if not finding.holds}
+    assert "certificate" in failed
     assert not (flow.parent / "out").exists()
 
 
@@ -1454,11 +1393,11 @@ def test_a_task_that_is_late_keeps_no_folder(tmp_path: Path, monkeypatch: pytest
         for file in path.iterdir():
             file.unlink()
         with pytest.raises(FileNotFoundError):
-            save(spill.file("late"), rows=np.arange(3))
+            arrays.write_array(spill.file("late"), np.arange(3))
         rmtree(path, **settings)
 
     with spill:
-        save(spill.file("early"), rows=np.arange(3))
+        arrays.write_array(spill.file("early"), np.arange(3))
         monkeypatch.setattr(shutil, "rmtree", emptied)
     assert not list(tmp_path.iterdir())
 

@@ -70,12 +70,8 @@ def test_every_measure_of_an_analysis_is_declared_whole() -> None:
         item = MEASURES[name]
         assert item.better in ("lower", "higher")
         assert item.cost
-        assert item.needs_all_rows
         assert {"tables", "seed", "by"} <= set(item.options)
         assert all(option.sentence for option in item.options.values())
-    assert not MEASURES["gcp"].needs_all_rows
-    assert not MEASURES["usefulness"].needs_all_rows
-    assert MEASURES["lower-bound"].needs_all_rows
 
 
 @loop("name", REQUESTS)
