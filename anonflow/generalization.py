@@ -22,7 +22,7 @@ from anonflow.table.domain import (
     set_members,
 )
 from anonflow.table.records import Records, equal_columns
-from anonflow.table.text_columns import text_array
+from anonflow.table.text_columns import texts_at
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -380,17 +380,8 @@ class Generalization:
         """
         import pandas as pd
 
-        cells = self._texts()
-        columns: dict[str, list[np.ndarray]] = {}
-        for domain, texts in zip(self.domains, cells, strict=True):
-            if not domain.has_codes:  # the codes beside have the text of both
-                columns.setdefault(domain.column, []).append(texts)
-        frame = {}
-        for name, parts in columns.items():
-            text = parts[0] if len(parts) == 1 else _joined(parts)
-            if suppressed is not None:
-                text = np.where(suppressed, WHOLE, text)
-            frame[name] = text_array(text)
+        columns = self._columns(suppressed)
+        frame = {name: texts_at(texts, at) for name, (at, texts) in columns.items()}
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
     def decode_categories(self, suppressed: np.ndarray | None = None) -> pd.DataFrame:
@@ -408,24 +399,32 @@ class Generalization:
         """
         import pandas as pd
 
-        columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for domain, coded in zip(self.domains, self._coded_texts(), strict=True):
-            if not domain.has_codes:
-                columns.setdefault(domain.column, []).append(coded)
         frame = {}
-        for name, parts in columns.items():
-            at, texts = parts[0]
-            for code, more in parts[1:]:
-                at, pairs = pd.factorize(at * len(more) + code)
-                texts = _joined([texts[pairs // len(more)], more[pairs % len(more)]])
-            if suppressed is not None:
-                at, texts = np.where(suppressed, len(texts), at), np.append(texts, WHOLE)
+        for name, (at, texts) in self._columns(suppressed).items():
             to, distinct = pd.factorize(texts)
             frame[name] = pd.Categorical.from_codes(to[at], pd.Index(distinct))
         return pd.DataFrame(frame)
 
-    def _texts(self) -> list[np.ndarray]:
-        return [texts[at] for at, texts in self._coded_texts()]
+    def _columns(self, suppressed: np.ndarray | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return for each column which text every record has, and the texts, of which some may be equal."""
+        import pandas as pd
+
+        parts_of: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for domain, coded in zip(self.domains, self._coded_texts(), strict=True):
+            if not domain.has_codes:  # the codes beside have the text of both
+                parts_of.setdefault(domain.column, []).append(coded)
+        columns = {}
+        for name, parts in parts_of.items():
+            at, texts = parts[0]
+            for code, more in parts[1:]:
+                at, pairs = pd.factorize(at * len(more) + code)
+                texts = texts[pairs // len(more)] + more[pairs % len(more)]
+            if len(parts) > 1:
+                texts = np.where(texts == WHOLE * len(parts), WHOLE, texts)  # a completely hidden code
+            if suppressed is not None and suppressed.any():
+                at, texts = np.where(suppressed, len(texts), at), np.append(texts, WHOLE)
+            columns[name] = at, texts
+        return columns
 
     def _coded_texts(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each domain the code of every record, and the text of each code."""
@@ -702,14 +701,6 @@ def _plain(cell: object) -> str:
         cell, bool | np.bool_
     )
     return number_text(cell) if is_number else str(cell)  # type: ignore[arg-type]
-
-
-def _joined(texts: list[np.ndarray]) -> np.ndarray:
-    """Return the joined positions of codes; a completely hidden code is ``*``."""
-    text = texts[0]
-    for part in texts[1:]:
-        text = text + part
-    return np.where(text == WHOLE * len(texts), WHOLE, text)
 
 
 def _full(size: int) -> np.ndarray:

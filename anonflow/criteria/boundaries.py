@@ -105,7 +105,7 @@ def _unmatched(evidence: Evidence) -> np.ndarray:
         if bad.any():
             return np.flatnonzero(bad)
         left, right = listing.end.astype(np.int64), listing.row
-        bad = listing.uncovered(evidence.records, evidence.published)
+        bad = evidence.uncovered
         fit = ~_beyond(evidence, left, right, evidence.suppressed).any(axis=0) & ~bad[right]
         if evidence.rest is not None:
             fit &= (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]

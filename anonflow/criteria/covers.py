@@ -159,7 +159,7 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
     bad = listing.strangers(evidence.n)
     if bad.any():
         return np.flatnonzero(bad | (listing.degrees == 0)), claim
-    bad = listing.uncovered(evidence.records, evidence.published) | (listing.degrees == 0)
+    bad = evidence.uncovered | (listing.degrees == 0)
     claim += ", and a perfect matching along them"
     left, right = listing.end.astype(np.int64), listing.row
     if evidence.rest is not None:

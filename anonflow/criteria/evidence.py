@@ -327,6 +327,12 @@ class Evidence:
         return flags
 
     @cached_property
+    def uncovered(self) -> np.ndarray:
+        """Whether each published row does not cover an original that is listed for it, shape (rows,), bool; O(E q)."""
+        assert self.listing is not None
+        return self.listing.uncovered(self.records, self.published)
+
+    @cached_property
     def own_covers(self) -> np.ndarray:
         """Whether each published row covers the original at its position, shape (n,), bool."""
         return self.published.covers(Generalization.of(self.records))

@@ -7,6 +7,9 @@ generalized record, the covered originals are the bits left over when one packed
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,7 +40,7 @@ _COARSE = 1024
 _CHUNK_WORDS = 1 << 17
 """Words of bitset processed at a time: one MiB fits the cache."""
 
-_BLOCK = 1 << 11
+_BLOCK = 1 << 14
 """Generalized records that :func:`covering` processes together."""
 
 _ALL = ~np.uint64(0)
@@ -182,7 +185,7 @@ def consistency_graph(
     -----
     Definition 1 and section 4.2 of Tassa 2012 (k-concealment).
     """
-    few_first = sorted(range(records.q), key=lambda a: records.domains[a].size)
+    few_first = _few_first(records)
     originals = merge([records.codes[:, a] for a in few_first], records.n)
     # the same order on both sides: the records that a chunk of boxes covers then lie close together
     rows: list[np.ndarray] = []
@@ -200,25 +203,43 @@ def consistency_graph(
     return Bipartite(originals, boxes, start, end)
 
 
-def covering(records: Records, rows: Generalization) -> np.ndarray:
+def covering(records: Records, rows: Generalization, workers: int | None = None) -> np.ndarray:
     """Return how many of some generalized records cover each of some records, shape (records.n,), int64.
 
     Parameters
     ----------
     records : Records
+        u distinct ones.
     rows : Generalization
-        It works block by block, so the edges are never all in memory.
+        m generalized records.
+    workers : int, optional
+        Threads; as many as the machine has cores without it.
 
-    Raises
-    ------
-    DataError
-        If one block has more than ``EDGE_LIMIT`` edges.
+    Returns
+    -------
+    numpy.ndarray
+        O(m u q / 64) time; the edges are never all in memory.
     """
-    counts = np.zeros(records.n, np.int64)
-    for start in range(0, rows.n, _BLOCK):
-        graph = consistency_graph(records, rows.take(np.arange(start, min(rows.n, start + _BLOCK))))
-        counts += graph.degrees()[0][graph.originals.label]
-    return counts
+    originals = merge([records.codes[:, a] for a in _few_first(records)], records.n)
+    distinct = records.take(originals.first)
+
+    def of_block(start: int) -> np.ndarray:
+        boxes = rows.take(np.arange(start, min(rows.n, start + _BLOCK)))
+        counts = np.zeros(distinct.n, np.int64)
+        for _, end in _covered(distinct, boxes):
+            counts += np.bincount(end, minlength=distinct.n)
+        return counts
+
+    counts = np.zeros(distinct.n, np.int64)
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        for part in pool.map(of_block, range(0, rows.n, _BLOCK)):
+            counts += part
+    return counts[originals.label]
+
+
+def _few_first(records: Records) -> list[int]:
+    """Return the QIs, those with few values first: records in this order lie close together if they are covered together."""
+    return sorted(range(records.q), key=lambda a: records.domains[a].size)
 
 
 def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, np.ndarray]:
@@ -242,13 +263,27 @@ def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, 
     DataError
         If there are more than ``EDGE_LIMIT`` edges.
     """
+    counts: list[np.ndarray] = [np.zeros(1, np.int64)]
+    ends: list[np.ndarray] = []
+    total = 0
+    for degrees, end in _covered(records, boxes):
+        counts.append(degrees)
+        ends.append(end)
+        total += len(end)
+        if total > EDGE_LIMIT:
+            raise DataError(
+                f"the release covers so much that its consistency graph has over {EDGE_LIMIT:,} edges; "
+                "verify partition by partition, or with the owner's certificate"
+            )
+    return np.cumsum(np.concatenate(counts)), np.concatenate(ends) if ends else np.empty(0, np.int32)
+
+
+def _covered(records: Records, boxes: Generalization) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield, for some generalized records after the other, how many records each covers, and these records."""
     u, v = records.n, boxes.n
     words = -(-u // 64)
     filters = _filters(records, boxes)
     chunk = max(1, _CHUNK_WORDS // max(words, 1))
-    counts: list[np.ndarray] = [np.zeros(1, np.int64)]
-    ends: list[np.ndarray] = []
-    total = 0
     last = np.full(words, _ALL)
     if u % 64:
         last[-1] = (np.uint64(1) << np.uint64(u % 64)) - np.uint64(1)
@@ -262,15 +297,7 @@ def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, 
             if keep.coarse:
                 exact = keep.check(begin + row, end)
                 row, end = row[exact], end[exact]
-        counts.append(np.bincount(row, minlength=stop - begin).astype(np.int64))
-        ends.append(end)
-        total += len(end)
-        if total > EDGE_LIMIT:
-            raise DataError(
-                f"the release covers so much that its consistency graph has over {EDGE_LIMIT:,} edges; "
-                "verify partition by partition, or with the owner's certificate"
-            )
-    return np.cumsum(np.concatenate(counts)), np.concatenate(ends) if ends else np.empty(0, np.int32)
+        yield np.bincount(row, minlength=stop - begin).astype(np.int64), end
 
 
 def _filters(records: Records, boxes: Generalization) -> list[_RangeFilter | _SetFilter]:

@@ -80,7 +80,7 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
     if bad.any():
         detail = f"the {claim} list originals that do not exist, or one twice"
         return Finding.of("k-regular", bad, "published", detail, parameters)
-    bad = listing.uncovered(evidence.records, evidence.published)
+    bad = evidence.uncovered.copy()
     uncovered = int(bad.sum())
     degree = listing.degrees
     if len(degree) and (degree == degree[0]).all() and degree[0] >= k:

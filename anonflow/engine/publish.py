@@ -131,7 +131,7 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             return attacked(
                 session.flow, session.fingerprint, table, release, result.k, session.seed, anonymization
             )
-        part = part_of_release(anonymization, release, session.seed)
+        part = part_of_release(anonymization, release, session.seed, session.workers)
         named = None
         if table.unit is not None:
             hidden = int(anonymization.suppressed.sum())

@@ -130,18 +130,19 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
         at, texts = _texts(frame[name])
         head = f"{len(name)}:{name}"
         cells[:, number] = np.array(
-            [_hashed((head + text).encode("utf-8", "surrogatepass"), secret) for text in texts], np.uint64
+            [
+                int.from_bytes(_digest((head + text).encode("utf-8", "surrogatepass"), secret), "little")
+                for text in texts
+            ],
+            np.uint64,
         )[at]
     rows, width = cells.tobytes(), 8 * len(names)
-    return np.fromiter(
-        (_hashed(rows[start : start + width], secret) for start in range(0, len(rows), width)),
-        np.uint64,
-        len(frame),
-    )
+    digests = [_digest(rows[start : start + width], secret) for start in range(0, len(rows), width)]
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
 
-def _hashed(content: bytes, secret: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=secret).digest(), "little")
+def _digest(content: bytes, secret: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=8, key=secret).digest()
 
 
 def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:

@@ -93,3 +93,20 @@ def text_array(texts: Iterable[Any]) -> Any:
 
     cells = texts if isinstance(texts, np.ndarray) else np.array([*texts, None], object)[:-1]
     return pd.array(cells.astype(object), dtype=text_type())
+
+
+def texts_at(texts: np.ndarray, at: np.ndarray) -> Any:
+    """Return the texts at some positions as the array of a column.
+
+    Parameters
+    ----------
+    texts : numpy.ndarray, shape (u,), object
+        None is a missing one.
+    at : numpy.ndarray, shape (n,), integer
+    """
+    if text_type() is object:
+        return text_array(texts[at])
+    import pandas as pd
+    import pyarrow as pa
+
+    return pd.array(pa.array(texts, pa.large_string()).take(pa.array(at)), dtype=text_type())

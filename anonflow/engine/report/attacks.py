@@ -268,7 +268,9 @@ def sampled(partitions: int, n: int, seed: int) -> np.ndarray:
     return np.sort(rng.choice(partitions, many, replace=False))
 
 
-def part_of_release(anonymization: Anonymization, release: Release, seed: int) -> AttackedPart | None:
+def part_of_release(
+    anonymization: Anonymization, release: Release, seed: int, workers: int | None = None
+) -> AttackedPart | None:
     """Return a sample of a release in memory; None where no small part of it is closed.
 
     Parameters
@@ -278,6 +280,8 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
         With the truth.
     seed : int
         The flow's.
+    workers : int, optional
+        Threads.
     """
     table, suppressed, truth = anonymization.table, anonymization.suppressed, release.truth
     partitions = anonymization.partitions or (np.arange(table.n),)
@@ -314,7 +318,7 @@ def part_of_release(anonymization: Anonymization, release: Release, seed: int) -
     return AttackedPart(
         few,
         Release(release.frame.iloc[rows].reset_index(drop=True), proof, rank[truth[rows]]),
-        covering(few.records, others),
+        covering(few.records, others, workers),
     )
 
 
