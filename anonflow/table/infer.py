@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells, reads_as_number
+from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
 from anonflow.table.identification.column_signs import name_says
 from anonflow.table.identification.value_signs import (
     CODES,
@@ -21,6 +22,7 @@ from anonflow.table.identification.value_signs import (
     numbers_in,
     rarity,
 )
+from anonflow.table.identification.weight_signs import weight_name, weight_shape
 from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.numbers import numbers_of
 
@@ -32,8 +34,11 @@ __all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_o
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
 
-_FEW_CODES = 5
-"""The most distinct whole numbers, each so frequent, that are taken for codes of categories."""
+_FEW_CODES, _REPEATED, _LARGE_CODE = 9, 2, 100
+"""The most distinct whole numbers that are taken for codes of categories, each so often at least and `_OFTEN` in the mean; more than
+`_OFTEN` different ones are from 1 to below the last."""
+
+_BY_VALUES = "its numbers begin with zeros or end with a check digit, as codes do"
 
 _NUMBER_CODES = (-1, -9, -8, -7, -99, -999, 99, 999, 9999, 99999)
 """Numbers that usually do, where they lie far from all others."""
@@ -121,7 +126,12 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     """
     if not len(frame):
         raise DataError("the table has no rows")
-    return [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+    advice = [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+    weights = [at for at, advised in enumerate(advice) if advised.entry["role"] == "weight"]
+    for at in weights[1:]:
+        reason = f"{advice[at].reasons[0]}, and column {advice[weights[0]].column!r} has this role"
+        advice[at] = replace(advice[at], entry={"role": "identifier"}, reasons=(reason,))
+    return advice
 
 
 def _advice(name: str, cells: pd.Series) -> Advice:
@@ -148,6 +158,8 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     hint = name_says(name)
     if hint is not None and hint[0] == "weight" and not (numeric and _is_positive(values)):
         hint = None
+    if hint is None and numeric and not dates:
+        hint = _weight_hint(name, values)
     if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
     look = form(filled(values), numeric, dates)
@@ -156,10 +168,17 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     if distinct == 1 and not missing.any():
         return advice({"role": "insensitive"}, "it has one value")
     entry: dict[str, Any] = {"role": "quasi-identifier"}
-    if hint is not None:
-        fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
-        return advice(entry | {"kind": "positions" if fixed else "suppression"}, hint[1])
-    kind = kind_of(cells)
+    coded = _code_reason(name, cells, dates) if hint is None else hint[1]
+    kind = kind_of(cells) if coded is None else _code_kind(name, cells)
+    if coded is not None and kind["kind"] != "categorical":
+        rare = rarity(values, len(cells)) if coded == _BY_VALUES else None
+        if rare is not None:
+            return advice({"role": "identifier"}, rare)
+        lengths = values.astype(str).str.len()
+        cut = f"its codes have {lengths.min()} to {lengths.max()} characters: a step `prefix` makes them equally long"
+        return advice(
+            entry | kind, coded, *([cut] if kind["kind"] == "hierarchy" and lengths.nunique() > 1 else [])
+        )
     if "codes" in kind:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
@@ -175,7 +194,36 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
     if dates:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
+    elif kind["kind"] == "numeric" and weight_shape(numbers_in(values), named=False):
+        reason += "; of role weight if each says how many people its record stands for"
     return advice(entry | kind, reason)
+
+
+def _weight_hint(name: str, values: pd.Series) -> tuple[str, str] | None:
+    """Return the role that a name gives numbers that may be weights, and why."""
+    says = weight_name(name)
+    if says == "replicate":
+        return "identifier", "its name is that of a replicate weight, which has no role"
+    if says == "maybe" and weight_shape(numbers_in(values)):
+        return "weight", "its name and its numbers are those of a sampling weight"
+    return None
+
+
+def _code_reason(name: str, cells: pd.Series, dates: bool) -> str | None:
+    """Return why a column has codes; None for another column."""
+    values = cells[~missing_cells(cells)]
+    if dates or values.dtype == bool:
+        return None
+    texts = code_texts(values)
+    if code_name(name, texts):
+        return "its name is that of codes"
+    return _BY_VALUES if code_values(texts) else None
+
+
+def _code_kind(name: str, cells: pd.Series) -> dict[str, Any]:
+    missing = missing_cells(cells)
+    values = cells[~missing]
+    return code_entry(name, code_texts(values) or list(map(str, values)), bool(missing.any()))
 
 
 def kind_of(cells: pd.Series) -> dict[str, Any]:
@@ -195,6 +243,8 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
     if missing.any() and len(values) and (values.astype(str) == str(values.iloc[0])).all():
         return {"kind": "categorical"}  # one value and blanks are two states
     if is_numeric(values):
+        if _code_reason(str(cells.name), cells, is_dates(values)) is not None:
+            return _code_kind(str(cells.name), cells)
         if _are_codes(values):
             return {"kind": "categorical"}
         return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
@@ -211,7 +261,9 @@ def _is_positive(values: pd.Series) -> bool:
 def _are_codes(values: pd.Series) -> bool:
     """Return whether numbers are few, whole and all frequent: 1, 2, 9 for categories."""
     numbers, times = np.unique(numbers_in(values), return_counts=True)
-    few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _OFTEN)
+    few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _REPEATED and times.mean() >= _OFTEN)
+    # more than a handful that begin with 0 are counts
+    few = few and bool(len(numbers) <= _OFTEN or (numbers.min() >= 1 and numbers.max() < _LARGE_CODE))
     return few and not is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
