@@ -36,7 +36,7 @@ _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 
 _FEW_CODES, _REPEATED, _LARGE_CODE = 9, 2, 100
 """The most distinct whole numbers that are taken for codes of categories, each so often at least and `_OFTEN` in the mean; more than
-`_OFTEN` different ones are from 1 to below the last."""
+`_OFTEN` different ones are from 1 to below the last, and begin with one digit."""
 
 _BY_VALUES = "its numbers begin with zeros or end with a check digit, as codes do"
 
@@ -262,8 +262,8 @@ def _are_codes(values: pd.Series) -> bool:
     """Return whether numbers are few, whole and all frequent: 1, 2, 9 for categories."""
     numbers, times = np.unique(numbers_in(values), return_counts=True)
     few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _REPEATED and times.mean() >= _OFTEN)
-    # more than a handful that begin with 0 are counts
-    few = few and bool(len(numbers) <= _OFTEN or (numbers.min() >= 1 and numbers.max() < _LARGE_CODE))
+    # more than a handful that begin with 0 are counts, and those that begin with 10 or 18 are amounts
+    few = few and bool(len(numbers) <= _OFTEN or (1 <= numbers.min() < 10 and numbers.max() < _LARGE_CODE))
     return few and not is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
