@@ -34,9 +34,8 @@ __all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_o
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
 
-_FEW_CODES, _REPEATED, _LARGE_CODE = 9, 2, 100
-"""The most distinct whole numbers that are taken for codes of categories, each so often at least and `_OFTEN` in the mean; more than
-`_OFTEN` different ones are from 1 to below the last, and begin with one digit."""
+_FEW_CODES, _SMALL_CODES = 5, 9
+"""The most distinct whole numbers, each frequent, that are taken for codes of categories; and of small ones, most of which repeat."""
 
 _BY_VALUES = "its numbers begin with zeros or end with a check digit, as codes do"
 
@@ -174,11 +173,8 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         rare = rarity(values, len(cells)) if coded == _BY_VALUES else None
         if rare is not None:
             return advice({"role": "identifier"}, rare)
-        lengths = values.astype(str).str.len()
-        cut = f"its codes have {lengths.min()} to {lengths.max()} characters: a step `prefix` makes them equally long"
-        return advice(
-            entry | kind, coded, *([cut] if kind["kind"] == "hierarchy" and lengths.nunique() > 1 else [])
-        )
+        reasons = (coded, *_uneven(values, kind["kind"]), *_codes(values, numeric, dates, mixed=False))
+        return Advice(name, entry | kind, reasons, distinct)
     if "codes" in kind:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
@@ -214,10 +210,22 @@ def _code_reason(name: str, cells: pd.Series, dates: bool) -> str | None:
     values = cells[~missing_cells(cells)]
     if dates or values.dtype == bool:
         return None
-    texts = code_texts(values)
-    if code_name(name, texts):
+    if code_name(name, code_texts(filled(values))):
         return "its name is that of codes"
-    return _BY_VALUES if code_values(texts) else None
+    return _BY_VALUES if code_values(name, code_texts(values)) else None
+
+
+def _uneven(values: pd.Series, kind: str) -> list[str]:
+    """Return what to do about codes of several lengths."""
+    import pandas as pd
+
+    lengths = {len(text) for text in code_texts(values) or map(str, values)}
+    if kind != "hierarchy" or len(lengths) == 1:
+        return []
+    several = f"its codes have {min(lengths)} to {max(lengths)} characters"
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return [f"{several}: if they lost zeros in front as numbers, write them as text with their zeros"]
+    return [f"{several}: a step `prefix` makes them equally long"]
 
 
 def _code_kind(name: str, cells: pd.Series) -> dict[str, Any]:
@@ -261,9 +269,10 @@ def _is_positive(values: pd.Series) -> bool:
 def _are_codes(values: pd.Series) -> bool:
     """Return whether numbers are few, whole and all frequent: 1, 2, 9 for categories."""
     numbers, times = np.unique(numbers_in(values), return_counts=True)
-    few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _REPEATED and times.mean() >= _OFTEN)
-    # more than a handful that begin with 0 are counts, and those that begin with 10 or 18 are amounts
-    few = few and bool(len(numbers) <= _OFTEN or (1 <= numbers.min() < 10 and numbers.max() < _LARGE_CODE))
+    few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _OFTEN)
+    if _FEW_CODES < len(numbers) <= _SMALL_CODES:
+        # numbers that begin with 0 are counts, and those that begin with 10 or 18 amounts
+        few = bool(np.median(times) >= 2 and 1 <= numbers.min() < 10 and numbers.max() < 100)
     return few and not is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
@@ -284,8 +293,8 @@ def _codes_beside_numbers(values: pd.Series) -> list[str]:
     return codes if plain and texts[numbers].nunique() > _FEW_NUMBERS else []
 
 
-def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
-    """Return a column's values that may be codes for a missing value."""
+def _codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool = True) -> list[str]:
+    """Return a column's values that may be codes for a missing value, and whether numbers are mixed with codes."""
     if dates:
         return []
     name_it = "if they mean that there is none, " + NAME_MISSING
@@ -313,7 +322,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
         else []
     )
     strange = texts[~numbers].nunique()
-    if numbers.mean() >= 0.5 and 0 < strange <= 10:
+    if mixed and numbers.mean() >= 0.5 and 0 < strange <= 10:
         reasons.append(
             f"{int(numbers.sum()):,} numbers are mixed with {plural(strange, 'code')}: as categories they are published as lists"
         )

@@ -31,7 +31,7 @@ def suggested_hierarchy(values: list[str], column: str = "") -> dict[str, Any]:
     HierarchyError
         If there are too many values to write down.
     """
-    if code_name(column, values) or code_values(values):
+    if code_name(column, values) or code_values(column, values):
         coded = code_entry(column, values, missing=False)
         if coded["kind"] in ("hierarchy", "positions"):
             return dict(coded.get("hierarchy", {"positions": {"hide": "right"}}))

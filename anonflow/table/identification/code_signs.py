@@ -36,7 +36,7 @@ _NAMES = {
     "county", "municipality", "gemeinde", "kreis", "commune", "comune", "municipio", "gmina", "region", "state", "province",
     "tract", "block", "puma", "fips", "geoid", "lau", "ags", "industry", "branche", "beruf", "occupation", "profession", "sic",
     "soc", "isced", "drg", "ops", "cpt", "hcpcs", "atc", "pzn", "ndc", "cpa", "cpv", "code", "codigo", "código", "codice", "kod",
-    "schluessel", "schlüssel", "indp", "occp", "naicsp", "socp",
+    "schluessel", "schlüssel", "indp", "occp", "naicsp", "socp", "pobp", "lanp", "ancp", "st", "statefip", "countyfip",
 }  # fmt: skip
 """Last words of names whose values, if they have digits, are codes."""
 
@@ -58,6 +58,12 @@ _LEVELS = 4
 _LEAST_CHECKED = 5
 """Distinct numbers with a check digit are so many at least, and have 8 digits."""
 
+
+_AMOUNTS = {
+    "age", "alter", "edad", "hour", "stunde", "hora", "heure", "minute", "day", "tag", "dia", "jour", "week", "woche", "semana", "semaine",
+    "month", "monat", "mes", "mois", "year", "jahr", "ano", "annee",
+}  # fmt: skip
+"""Words of names whose numbers are amounts and times, even if they have zeros in front."""
 
 _ENDINGS = {"code", "cd", "no", "nr", "num", "number", "key", "kz"}
 """Words after such a name: ward no, state code."""
@@ -90,15 +96,17 @@ def code_name(name: str, texts: Sequence[str]) -> bool:
     return bool(texts) and good >= _MOST * len(texts)
 
 
-def code_values(texts: Sequence[str]) -> bool:
-    """Return whether digits begin with zeros, or all numbers end with a check digit: codes, whatever the column's name.
+def code_values(name: str, texts: Sequence[str]) -> bool:
+    """Return whether digits begin with zeros, or all numbers end with a check digit: codes, unless the name is that of an amount.
 
     Parameters
     ----------
+    name : str
+        Of the column.
     texts : sequence of str
         Distinct, without blanks.
     """
-    if not texts or not all(re.fullmatch("[0-9]+", text) for text in texts):
+    if set(name_words(name)) & _AMOUNTS or not texts or not all(re.fullmatch("[0-9]+", t) for t in texts):
         return False
     if any(text[0] == "0" and len(text) > 1 for text in texts):
         return True

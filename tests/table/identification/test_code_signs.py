@@ -64,6 +64,8 @@ WARDS = ["72301", "72302", "37218", "37218-1234", "37219", "1230", "01230", "723
         ("RAC1P", [str(i) for i in range(1, 9)], CATEGORIES),
         ("RAC1P", list(range(1, 10)), CATEGORIES),
         ("children", list(range(8)), NUMBERS),
+        ("hour", ["00", "07", "12", "23", "08", "09", "10", "11", "13", "14"], NUMBERS),
+        ("icd", ["E11.65", "J45", "A00.1", "unknown"], prefixes([1, 2, 3])),
         ("decade", [10, 20, 30, 40, 50, 60, 70, 110], NUMBERS),
         ("state tax", ["1200", "3400", "9800", "11", "5", "7777", "8", "90", "31", "14"], NUMBERS),
         ("plant height", [f"{x / 10}" for x in range(30, 70)], NUMBERS),
@@ -115,9 +117,9 @@ def test_codes_that_are_nearly_unique_stand_for_people() -> None:
 
 def test_check_digits() -> None:
     siren = ["732829320", "552100554", "542065479", "775670417", "552032534"]
-    assert code_values(siren)
-    assert not code_values([*siren, "552032535"])
-    assert not code_values(siren[:3])
+    assert code_values("x", siren)
+    assert not code_values("x", [*siren, "552032535"])
+    assert not code_values("x", siren[:3])
 
 
 WEIGHTS = np.round(RNG.lognormal(6, 1, N) + 1, 4)
@@ -166,4 +168,13 @@ def test_the_shape_of_weights_is_a_reason() -> None:
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
 def test_numbers_with_the_name_of_codes(dtype: str) -> None:
     codes = pd.Series(repeated([4711, 4712, 5801])).astype(dtype)
-    assert infer_columns(pd.DataFrame({"ward": codes}))["ward"] == POSITIONS
+    frame = pd.DataFrame({"ward": codes, "age": RNG.integers(20, 60, N)})
+    assert infer_columns(frame)["ward"] == POSITIONS
+    release = af.anonymize(af.Table(frame, infer_columns(frame)), "mondrian", k=3).release(seed=1 << 100)
+    assert {len(cell) for cell in release.frame["ward"]} <= {1, 4}
+    (advice, _) = advise(frame.assign(ward=pd.Series(repeated([1067, 80331])).astype(dtype)))
+    assert "4 to 5 characters: if they lost zeros" in " ".join(advice.reasons)
+
+
+def test_a_rare_code_does_not_make_codes_amounts() -> None:
+    assert entry_of("RAC1P", [1] * 30 + [2] * 10 + [6] * 5 + [8, 8, 9, 9, 3, 5, 5]) == CATEGORIES
