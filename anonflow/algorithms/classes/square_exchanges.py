@@ -61,6 +61,14 @@ class _Means:
             total += weight * (column[i] != column[j])
         return total
 
+    def lost(self, rows: list[int]) -> float:
+        """Return the sum of squares of these records around their mean."""
+        points, codes = self.points[rows], self.codes[rows]
+        total = float(((points - points.mean(axis=0)) ** 2).sum())
+        for column, weight in zip(codes.T, self.weight.tolist(), strict=True):
+            total += weight / 2 * (len(rows) - float((np.bincount(column) ** 2).sum()) / len(rows))
+        return total
+
     def near(self, rows: np.ndarray) -> np.ndarray:
         """Return the classes nearest to each record but its own, ascending: shape (rows, up to `NEAR`)."""
         count = len(self.size)
@@ -102,10 +110,9 @@ def exchange_for_squares(
 
     Notes
     -----
-    Each round compares every record with its own class and those near it, and takes the exchanges that gain most, no class
-    twice: so their gains add up, and the sum of squares falls with every round. After a round only records of changed classes,
-    and of those near them, are compared again. Equal gains: the record of lowest position. O(n C (m + c) + n k (m + c)) time for a
-    round of C classes, O(n (m + c)) memory.
+    Each round finds the best exchange of every record with the classes near it, and makes them in the order of their gains, each if it
+    still lowers the sum of squares. After a round only records of changed classes, and of those near them, are compared again.
+    Equal gains: the record of lowest position. O(n C (m + c) + n k (m + c)) time for a round of C classes, O(n (m + c)) memory.
     """
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     facts: dict[str, Any] = {"found": int(labels.max(initial=-1)) + 1, "exchanges": 0}
@@ -115,6 +122,7 @@ def exchange_for_squares(
     whole = _Means(points, codes, weight, np.zeros(n, np.int64))
     least = SMALL * float(whole.away(np.arange(n), np.zeros(n, np.int64)).sum())
     classes = _Means(points, codes, weight, labels)
+    inside = [np.flatnonzero(labels == c).tolist() for c in range(facts["found"])]
     near = classes.near(np.arange(n))
     stale = np.zeros(n, bool)
     changed = np.ones(facts["found"], bool)
@@ -122,16 +130,24 @@ def exchange_for_squares(
         rows = np.flatnonzero(changed[labels] | changed[near].any(axis=1))
         gain, into, other = _best(classes, near[rows], rows, k)
         changed[:] = False
-        for at in np.argsort(-gain, kind="stable").tolist():
-            if gain[at] <= least:
-                break
-            home, c = labels[rows[at]], into[at]
-            if changed[home] or changed[c]:
+        better = np.flatnonzero(gain > least)
+        for at in better[np.argsort(-gain[better], kind="stable")].tolist():
+            i, j, c = int(rows[at]), int(other[at]), int(into[at])
+            home = int(labels[i])
+            if home == c or (j >= 0 and labels[j] != c):
+                continue  # one of them has moved in this round
+            before = inside[home], inside[c]
+            after = [*before[0], j] if j >= 0 else before[0].copy(), [*before[1], i]
+            after[0].remove(i)
+            if j >= 0:
+                after[1].remove(j)
+            if len(after[0]) < k or len(after[1]) >= 2 * k:
                 continue
+            if sum(map(classes.lost, before)) - sum(map(classes.lost, after)) <= least:
+                continue
+            inside[home], inside[c] = after
             changed[[home, c]] = True
-            if other[at] >= 0:
-                labels[other[at]] = home
-            labels[rows[at]] = c
+            labels[after[0]], labels[after[1]] = home, c
             facts["exchanges"] += 1
         if changed.any():
             classes = _Means(points, codes, weight, labels)
