@@ -10,7 +10,7 @@ __all__ = ["weight_name", "weight_shape"]
 
 _NAME = re.compile(
     r"_*(fnlwgt|[pf]weight|wgt|wt|pwgtp|wgtp|perwt|hhwt|asecwt|wtfinl|finalwt|llcpwt|wtsurvy|wtssall|wtint\d*yr|wtmec\d*yr|wtper|earnwt|dweight|"
-    r"pspwght|pweight|anweight|pondera\w*|pond|pondih|fexp\w*|fac[-_ ]?(exp|hog|per)\w*|factor([-_ ]?(de[-_ ]?)?expansi[oó]n|07)?|expf|expr|extri\w*|"
+    r"pspwght|pweight|anweight|pondera\w*|pond|pondih|fexp\w*|fac[-_ ]?(exp|hog|per)\w*|factor[-_ ]?((de[-_ ]?)?expansi[oó]n|07)|extri\w*|"
     r"coef[-_ ]?pond\w*|phrf|hhrf|hrf|hochrechnungsfaktor|hochrechnung|gewichtungsfaktor|"
     r"(haushalts|personen|design|stichproben|hochrechnungs)[-_ ]?gewicht|peso[-_ ]?(muestral|pop|am|campionario|finale)|"
     r"fator[-_ ]?(de[-_ ]?)?expans[aã]o|ponderaci[oó]n|poids[-_ ]?(de[-_ ]?)?sondage|"
@@ -20,9 +20,10 @@ _NAME = re.compile(
 """Names that offices give to sampling weights, and to nothing else."""
 
 _AMBIGUOUS = re.compile(
-    r"_*(weights?|wght|gewicht|peso|poids|vikt|v[aæ]gt|waga|vekt|paino|hmotnost)\d*", re.IGNORECASE
+    r"_*(weights?|wght|gewicht|peso|poids|vikt|v[aæ]gt|waga|vekt|paino|hmotnost|factor|exp[fr])\d*",
+    re.IGNORECASE,
 )
-"""Names of sampling weights and of the weight of a body."""
+"""Names of sampling weights and of other things, such as the weight of a body."""
 
 _REPLICATE = re.compile(
     r"_*(pwgtp|wgtp|repwtp?|repwgt|rep[-_ ]?w(eigh)?ts?|brr|fay|w_?fstr|bsw|wtrep)[-_ ]?\d+", re.IGNORECASE

@@ -137,7 +137,7 @@ def test_weights_by_the_names_that_offices_use(name: str) -> None:
     assert entry_of(name, repeated(["a", "b"]))["role"] != "weight"
 
 
-@loop("name", ["weight", "gewicht", "Gewicht", "peso", "poids"])
+@loop("name", ["weight", "gewicht", "Gewicht", "peso", "poids", "factor"])
 def test_weights_of_bodies_are_no_sampling_weights(name: str) -> None:
     assert entry_of(name, list(WEIGHTS)) == {"role": "weight"}
     assert entry_of(name, [int(weight) for weight in WEIGHTS]) == {"role": "weight"}
