@@ -167,8 +167,8 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     if distinct == 1 and not missing.any():
         return advice({"role": "insensitive"}, "it has one value")
     entry: dict[str, Any] = {"role": "quasi-identifier"}
-    coded = _code_reason(name, cells, dates) if hint is None else hint[1]
-    kind = kind_of(cells) if coded is None else _code_kind(name, cells)
+    coded = None if dates else _code_reason(name, values)
+    kind = _plain_kind(cells) if coded is None else _code_kind(name, cells)
     if coded is not None and kind["kind"] != "categorical":
         rare = rarity(values, len(cells)) if coded == _BY_VALUES else None
         if rare is not None:
@@ -205,10 +205,12 @@ def _weight_hint(name: str, values: pd.Series) -> tuple[str, str] | None:
     return None
 
 
-def _code_reason(name: str, cells: pd.Series, dates: bool) -> str | None:
-    """Return why a column has codes; None for another column."""
-    values = cells[~missing_cells(cells)]
-    if dates or values.dtype == bool:
+def _code_reason(name: str, values: pd.Series) -> str | None:
+    """Return why a column, whose values are no dates, has codes; None for another column."""
+    hint = name_says(name)
+    if hint is not None and hint[0] == "code":
+        return hint[1]
+    if values.dtype == bool or values.nunique() < 2:
         return None
     if code_name(name, code_texts(filled(values))):
         return "its name is that of codes"
@@ -244,15 +246,21 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
     Returns
     -------
     dict
-        Keys of a schema's column: ``kind``, of numbers also ``codes`` and ``missing``.
+        Keys of a schema's column: ``kind``, of numbers also ``codes`` and ``missing``, of codes also ``hierarchy``.
     """
+    values = cells[~missing_cells(cells)]
+    dates = is_numeric(values) and is_dates(values)
+    coded = len(values) > 0 and not dates and _code_reason(str(cells.name), values) is not None
+    return _code_kind(str(cells.name), cells) if coded else _plain_kind(cells)
+
+
+def _plain_kind(cells: pd.Series) -> dict[str, Any]:
+    """Return the kind of a column without codes of several characters, and the treatment of its blanks."""
     missing = missing_cells(cells)
     values = cells[~missing]
     if missing.any() and len(values) and (values.astype(str) == str(values.iloc[0])).all():
         return {"kind": "categorical"}  # one value and blanks are two states
     if is_numeric(values):
-        if _code_reason(str(cells.name), cells, is_dates(values)) is not None:
-            return _code_kind(str(cells.name), cells)
         if _are_codes(values):
             return {"kind": "categorical"}
         return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})

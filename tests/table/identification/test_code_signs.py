@@ -109,6 +109,14 @@ def test_reasons_name_the_sign_and_the_step() -> None:
 
 def test_a_role_that_is_chosen_later_keeps_the_zeros() -> None:
     assert kind_of(pd.Series(repeated(["00345", "00346", "01200"]), name="x")) == {"kind": "positions"}
+    for name, values in (("icd", ["E11.65", "J45"]), ("zip", WARDS), ("nace", ["62.01", "01.1"])):
+        assert {"role": "quasi-identifier"} | kind_of(pd.Series(repeated(values), name=name)) == entry_of(
+            name, repeated(values)
+        )
+
+
+def test_one_code_and_blanks_are_two_states() -> None:
+    assert entry_of("x", [None] * 54 + ["007"] * 6) == CATEGORIES
 
 
 def test_codes_that_are_nearly_unique_stand_for_people() -> None:
