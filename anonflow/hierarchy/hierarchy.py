@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonflow.errors import AnonflowError, HierarchyError, ParameterError
-from anonflow.hierarchy import sources
+from anonflow.hierarchy import prefixes, sources
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import preorder
 from anonflow.hierarchy.wording import fail, plural, shorten
@@ -240,6 +240,36 @@ class Hierarchy:
         return cls(*sources.from_positions(codes, hide, mask, root))
 
     @classmethod
+    def from_prefixes(
+        cls, codes: Iterable[str], lengths: Sequence[int] | str, *, root: str = ROOT
+    ) -> Hierarchy:
+        """Build a hierarchy of codes, of any length, below their prefixes: ``62.01`` below ``62.0*`` and ``62*``.
+
+        Parameters
+        ----------
+        codes : iterable of str
+            The leaves, in any order, repeated or not; a blank one is a leaf right under the root.
+        lengths : sequence of int, or str
+            How many letters and digits the prefixes have, ascending; points, hyphens and blanks do not count. Or a classification that
+            the codes belong to: ``icd-10``, ``nace``, ``naics``, ``isco``, ``zip`` or ``nuts``. A code that is shorter than a prefix
+            is below its longest one.
+        root : str
+            Label of the root.
+
+        Raises
+        ------
+        HierarchyError
+            If there are no codes, one is no text or contains ``*``, one is no code of the classification, lengths do not ascend, or
+            every code is shorter than each of them.
+
+        Examples
+        --------
+        >>> Hierarchy.from_prefixes(["62.01", "62.02", "01.1"], "nace").labels
+        ('*', '01*', '01.1*', '01.1', '62*', '62.0*', '62.01', '62.02')
+        """
+        return cls(*prefixes.from_prefixes(codes, lengths, root))
+
+    @classmethod
     def suppression(cls, labels: Iterable[str]) -> Hierarchy:
         """Build the hierarchy of height 1: `labels`, in their order, right under the root `*`.
 
@@ -262,11 +292,11 @@ class Hierarchy:
         spec : str, Path, mapping or Hierarchy
             A path of a CSV file, or one of ``{csv: path, delimiter, encoding}``, ``{nested: tree,
             root}``, ``{intervals: {step, levels, fanout, origin}}``, ``{positions: {hide, mask}}``
-            (or ``positions: right``).
+            (or ``positions: right``), ``{prefixes: {lengths}}`` (or ``prefixes: [1, 3]``, ``prefixes: nace``).
         folder : str or Path, optional
             The folder of relative paths.
         values : iterable, optional
-            Values of the column, needed for intervals and positions.
+            Values of the column, needed for intervals, positions and prefixes.
 
         Raises
         ------
@@ -290,6 +320,8 @@ class Hierarchy:
             raise HierarchyError(f"hierarchy: {kind} need the values of the column")
         if kind == "intervals":
             return cls.from_intervals(values, **content)
+        if kind == "prefixes":
+            return cls.from_prefixes(values, **content)
         return cls.from_positions(values, **content)
 
     @property
@@ -718,16 +750,17 @@ def _options(spec: Any) -> dict[str, Any]:
         "nested": ("root",),
         "intervals": ("step", "levels", "fanout", "origin", "root"),
         "positions": ("hide", "mask", "root"),
+        "prefixes": ("lengths", "root"),
     }
     if not isinstance(spec, Mapping) or not spec:
         raise HierarchyError(
-            "hierarchy: write the path of a CSV file, or csv, nested, intervals or positions"
+            "hierarchy: write the path of a CSV file, or csv, nested, intervals, positions or prefixes"
         )
     named = [kind for kind in kinds if kind in spec]
     outer = kinds[named[0]] if named and named[0] in ("csv", "nested") else ()
     problems = [_unknown(key, [*kinds, *outer]) for key in spec if key not in kinds and key not in outer]
     if len(named) != 1 and not problems:
-        problems.append("name one of csv, nested, intervals, positions")
+        problems.append("name one of csv, nested, intervals, positions, prefixes")
     options: dict[str, Any] = {}
     if named:
         kind = named[0]
@@ -737,13 +770,18 @@ def _options(spec: Any) -> dict[str, Any]:
             inner = {"hide": inner}
         if kind == "positions" and inner is None:
             inner = {}
-        if kind in ("intervals", "positions"):
+        if kind == "prefixes" and isinstance(inner, (str, list, tuple)):
+            inner = {"lengths": inner}
+        if kind in ("intervals", "positions", "prefixes"):
             if not isinstance(inner, Mapping):
-                problems.append(f"{kind} must be a mapping, such as {{step: 10, levels: 3}}")
+                example = "lengths: [1, 3]" if kind == "prefixes" else "step: 10, levels: 3"
+                problems.append(f"{kind} must be a mapping, such as {{{example}}}")
             else:
                 problems += [_unknown(key, kinds[kind]) for key in inner if key not in kinds[kind]]
                 if kind == "intervals" and "step" not in inner:
                     problems.append("intervals need a step")
+                if kind == "prefixes" and "lengths" not in inner:
+                    problems.append("prefixes need lengths, such as [1, 3] or nace")
                 options[kind] = dict(inner)
         for key in ("delimiter", "encoding", "root"):
             if key in options and not isinstance(options[key], str):

@@ -456,7 +456,8 @@ def _positions(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
     lengths = {len(value) for value in values}
     if len(lengths) != 1 or lengths == {0}:
         raise DataError(
-            f"column {column.name!r}: its codes have {len(lengths)} different lengths; pad them to one length, or use kind suppression"
+            f"column {column.name!r}: its codes have {len(lengths)} different lengths; cut them with a step `prefix`, or use kind "
+            "hierarchy with prefixes, or kind suppression"
         )
     if any(WHOLE in value for value in values):
         raise DataError(

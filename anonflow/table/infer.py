@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells, reads_as_number
+from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
 from anonflow.table.identification.column_signs import name_says
 from anonflow.table.identification.value_signs import (
     CODES,
@@ -21,6 +22,7 @@ from anonflow.table.identification.value_signs import (
     numbers_in,
     rarity,
 )
+from anonflow.table.identification.weight_signs import weight_name, weight_shape
 from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.numbers import numbers_of
 
@@ -32,8 +34,10 @@ __all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_o
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
 
-_FEW_CODES = 5
-"""The most distinct whole numbers, each so frequent, that are taken for codes of categories."""
+_FEW_CODES, _SMALL_CODES = 5, 9
+"""The most distinct whole numbers, each frequent, that are taken for codes of categories; and of small ones, most of which repeat."""
+
+_BY_VALUES = "its numbers begin with zeros or end with a check digit, as codes do"
 
 _NUMBER_CODES = (-1, -9, -8, -7, -99, -999, 99, 999, 9999, 99999)
 """Numbers that usually do, where they lie far from all others."""
@@ -121,7 +125,12 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     """
     if not len(frame):
         raise DataError("the table has no rows")
-    return [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+    advice = [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+    weights = [at for at, advised in enumerate(advice) if advised.entry["role"] == "weight"]
+    for at in weights[1:]:
+        reason = f"{advice[at].reasons[0]}, and column {advice[weights[0]].column!r} has this role"
+        advice[at] = replace(advice[at], entry={"role": "identifier"}, reasons=(reason,))
+    return advice
 
 
 def _advice(name: str, cells: pd.Series) -> Advice:
@@ -148,6 +157,8 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     hint = name_says(name)
     if hint is not None and hint[0] == "weight" and not (numeric and _is_positive(values)):
         hint = None
+    if hint is None and numeric and not dates:
+        hint = _weight_hint(name, values)
     if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
     look = form(filled(values), numeric, dates)
@@ -156,10 +167,14 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     if distinct == 1 and not missing.any():
         return advice({"role": "insensitive"}, "it has one value")
     entry: dict[str, Any] = {"role": "quasi-identifier"}
-    if hint is not None:
-        fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
-        return advice(entry | {"kind": "positions" if fixed else "suppression"}, hint[1])
-    kind = kind_of(cells)
+    coded = None if dates else _code_reason(name, values)
+    kind = _plain_kind(cells) if coded is None else _code_kind(name, cells)
+    if coded is not None and kind["kind"] != "categorical":
+        rare = rarity(values, len(cells)) if coded == _BY_VALUES else None
+        if rare is not None:
+            return advice({"role": "identifier"}, rare)
+        reasons = (coded, *_uneven(values, kind["kind"]), *_codes(values, numeric, dates, mixed=False))
+        return Advice(name, entry | kind, reasons, distinct)
     if "codes" in kind:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
@@ -175,7 +190,50 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
     if dates:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
+    elif kind["kind"] == "numeric" and weight_shape(numbers_in(values), named=False):
+        reason += "; of role weight if each says how many people its record stands for"
     return advice(entry | kind, reason)
+
+
+def _weight_hint(name: str, values: pd.Series) -> tuple[str, str] | None:
+    """Return the role that a name gives numbers that may be weights, and why."""
+    says = weight_name(name)
+    if says == "replicate":
+        return "identifier", "its name is that of a replicate weight, which has no role"
+    if says == "maybe" and weight_shape(numbers_in(values)):
+        return "weight", "its name and its numbers are those of a sampling weight"
+    return None
+
+
+def _code_reason(name: str, values: pd.Series) -> str | None:
+    """Return why a column, whose values are no dates, has codes; None for another column."""
+    hint = name_says(name)
+    if hint is not None and hint[0] == "code":
+        return hint[1]
+    if values.dtype == bool or values.nunique() < 2:
+        return None
+    if code_name(name, code_texts(filled(values))):
+        return "its name is that of codes"
+    return _BY_VALUES if code_values(name, code_texts(values)) else None
+
+
+def _uneven(values: pd.Series, kind: str) -> list[str]:
+    """Return what to do about codes of several lengths."""
+    import pandas as pd
+
+    lengths = {len(text) for text in code_texts(values) or map(str, values)}
+    if kind != "hierarchy" or len(lengths) == 1:
+        return []
+    several = f"its codes have {min(lengths)} to {max(lengths)} characters"
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return [f"{several}: if they lost zeros in front as numbers, write them as text with their zeros"]
+    return [f"{several}: a step `prefix` makes them equally long"]
+
+
+def _code_kind(name: str, cells: pd.Series) -> dict[str, Any]:
+    missing = missing_cells(cells)
+    values = cells[~missing]
+    return code_entry(name, code_texts(values) or list(map(str, values)), bool(missing.any()))
 
 
 def kind_of(cells: pd.Series) -> dict[str, Any]:
@@ -188,8 +246,16 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
     Returns
     -------
     dict
-        Keys of a schema's column: ``kind``, of numbers also ``codes`` and ``missing``.
+        Keys of a schema's column: ``kind``, of numbers also ``codes`` and ``missing``, of codes also ``hierarchy``.
     """
+    values = cells[~missing_cells(cells)]
+    dates = is_numeric(values) and is_dates(values)
+    coded = len(values) > 0 and not dates and _code_reason(str(cells.name), values) is not None
+    return _code_kind(str(cells.name), cells) if coded else _plain_kind(cells)
+
+
+def _plain_kind(cells: pd.Series) -> dict[str, Any]:
+    """Return the kind of a column without codes of several characters, and the treatment of its blanks."""
     missing = missing_cells(cells)
     values = cells[~missing]
     if missing.any() and len(values) and (values.astype(str) == str(values.iloc[0])).all():
@@ -212,6 +278,9 @@ def _are_codes(values: pd.Series) -> bool:
     """Return whether numbers are few, whole and all frequent: 1, 2, 9 for categories."""
     numbers, times = np.unique(numbers_in(values), return_counts=True)
     few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _OFTEN)
+    if _FEW_CODES < len(numbers) <= _SMALL_CODES:
+        # numbers that begin with 0 are counts, and those that begin with 10 or 18 amounts
+        few = bool(np.median(times) >= 2 and 1 <= numbers.min() < 10 and numbers.max() < 100)
     return few and not is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
@@ -232,8 +301,8 @@ def _codes_beside_numbers(values: pd.Series) -> list[str]:
     return codes if plain and texts[numbers].nunique() > _FEW_NUMBERS else []
 
 
-def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
-    """Return a column's values that may be codes for a missing value."""
+def _codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool = True) -> list[str]:
+    """Return a column's values that may be codes for a missing value, and whether numbers are mixed with codes."""
     if dates:
         return []
     name_it = "if they mean that there is none, " + NAME_MISSING
@@ -261,7 +330,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
         else []
     )
     strange = texts[~numbers].nunique()
-    if numbers.mean() >= 0.5 and 0 < strange <= 10:
+    if mixed and numbers.mean() >= 0.5 and 0 < strange <= 10:
         reasons.append(
             f"{int(numbers.sum()):,} numbers are mixed with {plural(strange, 'code')}: as categories they are published as lists"
         )

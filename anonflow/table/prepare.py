@@ -241,6 +241,63 @@ def normalize_text(
     return _texts(cells, normal)
 
 
+Length = Annotated[int, Option("Characters", least=1)]
+Shorter = Annotated[Literal["refuse", "keep", "missing"], Option("Shorter codes")]
+
+
+def prefix(cells: pd.Series, *, length: Length, shorter: Shorter = "refuse") -> pd.Series:
+    """Replace codes by their first characters: ``37218-1234`` by ``37218``.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    length : int
+        How many characters stay.
+    shorter : {"refuse", "keep", "missing"}, optional
+        What happens to codes of fewer characters.
+
+    Raises
+    ------
+    DataError
+        If there are shorter codes and they are refused.
+    """
+    return _cut(cells, slice(length), length, shorter, "prefix")
+
+
+def suffix(cells: pd.Series, *, length: Length, shorter: Shorter = "refuse") -> pd.Series:
+    """Replace codes by their last characters.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    length : int
+        How many characters stay.
+    shorter : {"refuse", "keep", "missing"}, optional
+        What happens to codes of fewer characters.
+
+    Raises
+    ------
+    DataError
+        If there are shorter codes and they are refused.
+    """
+    return _cut(cells, slice(-length, None), length, shorter, "suffix")
+
+
+def _cut(cells: pd.Series, part: slice, length: int, shorter: str, step: str) -> pd.Series:
+    texts = _cells(cells)
+    short = texts.str.len() < length
+    if shorter == "refuse" and short.any():
+        raise DataError(
+            f"column {cells.name!r}: {_cells_have(int(short.sum()))} fewer than the {length} characters of `{step}`; give a "
+            "smaller length, or say shorter: keep or missing"
+        )
+    return _texts(texts, lambda text: None if len(text) < length and shorter == "missing" else text[part])
+
+
+def _cells_have(count: int) -> str:
+    return "1 cell has" if count == 1 else f"{count:,} cells have"
+
+
 def filter_rows(
     cells: pd.Series,
     *,
@@ -303,6 +360,8 @@ STEPS: dict[str, Callable[..., pd.Series]] = {
     "recode": recode,
     "date-part": date_part,
     "normalize-text": normalize_text,
+    "prefix": prefix,
+    "suffix": suffix,
     "filter": filter_rows,
     "rename": rename,
 }

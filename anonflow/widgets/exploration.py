@@ -200,8 +200,7 @@ class Exploration:
         # a name such as "salary" is better evidence than the values, so the kind is left open
         guess = infer_columns(self._whole.frame[[name]])[name]
         entry = {"role": role, "kind": guess.get("kind", "categorical")}
-        if "missing" in guess:
-            entry["missing"] = guess["missing"]
+        entry |= {key: guess[key] for key in ("missing", "hierarchy") if key in guess}
         return Schema({name: entry})[name]
 
     def _code(self) -> None:

@@ -25,10 +25,13 @@ table:
     - normalize-text: {{column: city, case: lower}}
     - date-part: {{column: born, part: year}}
     - round: {{column: income, to: 1000}}
+    - prefix: {{column: zip, length: 5}}
   columns:
     age: {{role: quasi-identifier, kind: numeric}}
     city: {{role: quasi-identifier, kind: suppression}}
     born: {{role: quasi-identifier, kind: numeric}}
+    zip: {{role: quasi-identifier, kind: positions}}
+    trade: {{role: quasi-identifier, kind: hierarchy, hierarchy: {{prefixes: nace}}}}
     income: {{role: sensitive}}
     note: {{role: insensitive}}
 partition: {{order: lexicographic}}
@@ -48,6 +51,8 @@ def people() -> pd.DataFrame:
             "age": [10 + (7 * i) % 83 for i in range(N)],
             "town": [["Kiel", " kiel", "Bonn"][i % 3] for i in range(N)],
             "born": [f"{1930 + i}-0{1 + i % 9}-11" for i in range(N)],
+            "zip": [["01067", "01067-1234", "80331"][i % 3] for i in range(N)],
+            "trade": [["62.01", "62.1", "01.1"][i % 3] for i in range(N)],
             "income": [None if i % 11 == 0 else 777 * i for i in range(N)],
             "note": [f"n{i % 4}" for i in range(N)],
         }
@@ -75,6 +80,8 @@ def test_the_same_release_in_memory_and_in_pieces(tmp_path: Path, source: str) -
         release = pd.read_csv(path.parent / "out" / "release.csv", dtype=str)
         assert len(release) == N - filtered
         assert set(release["city"]) <= {"kiel", "bonn", "*"}
+        assert {len(code) for code in release["zip"]} <= {1, 5}
+        assert set(release["trade"]) <= {"62.01", "62.1", "01.1", "62*", "62.0*", "*"}
         assert all(float(income) % 1000 == 0 for income in release["income"].dropna())
         assert f"{filtered} rows were left out" in (path.parent / "out" / "report.html").read_text("utf-8")
         record = json.loads((path.parent / "owner" / "prepared" / "record.json").read_text("utf-8"))
@@ -93,7 +100,7 @@ def test_the_shell_shows_what_steps_change_and_verifies(
     status, out, _ = shell(capsys, "prepare", people_file, "--schema", path, "--json")
     assert status == 0
     shown = json.loads(out)
-    assert [row["column"] for row in shown] == ["age", "age", "town", "city", "born", "income"]
+    assert [row["column"] for row in shown] == ["age", "age", "town", "city", "born", "income", "zip"]
     assert shown[0]["removed"] == int((people()["age"] < 18).sum())
     assert "top-code age: at 80" in shell(capsys, "prepare", people_file, "--schema", path)[1]
     files = ["--original", people_file, "--release", release, "--schema", path]

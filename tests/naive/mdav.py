@@ -55,3 +55,44 @@ def clusters(rows: Sequence[Sequence[float | str]], k: int, weights: Sequence[fl
         classes.append(around(left, furthest(left, average(left))))
         left = [i for i in left if i not in classes[-1]]
     return [*classes, left] if left else classes
+
+
+def sum_of_squares(
+    rows: Sequence[Sequence[float]], labels: Sequence[int], numbers: int, weights: Sequence[float]
+) -> float:
+    """The squared distances between the members of each class, divided by its size.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of float
+        Numbers first, then codes, which are equal or their weight apart.
+    labels : sequence of int
+    numbers : int
+        Columns of numbers.
+    weights : sequence of float
+    """
+    total = 0.0
+    for label in set(labels):
+        some = [row for row, own in zip(rows, labels, strict=True) if own == label]
+        for left in some:
+            for right in some:
+                apart = sum((x - y) ** 2 for x, y in zip(left[:numbers], right[:numbers], strict=True))
+                codes = zip(left[numbers:], right[numbers:], weights, strict=True)
+                total += (apart + sum(weight * (x != y) for x, y, weight in codes)) / (2 * len(some))
+    return total
+
+
+def cheapest_exchange(
+    rows: Sequence[Sequence[float]], labels: Sequence[int], k: int, numbers: int, weights: Sequence[float]
+) -> float:
+    """The least sum of squares after a record moves or two change places, in classes of k to 2k - 1; infinite if none can."""
+    least = float("inf")
+    for i in range(len(rows)):
+        moves = [{i: label} for label in set(labels)]
+        swaps = [{i: labels[j], j: labels[i]} for j in range(len(rows))]
+        for change in (*moves, *swaps):
+            after = [change.get(row, label) for row, label in enumerate(labels)]
+            if after == list(labels) or any(not k <= after.count(label) < 2 * k for label in set(labels)):
+                continue
+            least = min(least, sum_of_squares(rows, after, numbers, weights))
+    return least

@@ -103,6 +103,22 @@ def test_texts_are_made_alike() -> None:
     assert after(["Besan\u00e7on"], "normalize-text", accents="remove", case="upper") == ["BESANCON"]
 
 
+def test_codes_are_cut() -> None:
+    codes = ["37218", "37218-1234", "01230", None]
+    assert after(codes, "prefix", length=5) == ["37218", "37218", "01230", None]
+    assert after(codes, "suffix", length=2) == ["18", "34", "30", None]
+    assert after([37218, 1230], "prefix", length=3) == ["372", "123"]
+    short = ["37218", "372", "3", None]
+    assert after(short, "prefix", length=4, shorter="keep") == ["3721", "372", "3", None]
+    assert after(short, "suffix", length=4, shorter="missing") == ["7218", None, None, None]
+    for step in ("prefix", "suffix"):
+        with pytest.raises(
+            DataError, match=f"2 cells have fewer than the 4 characters of `{step}`"
+        ) as refused:
+            after(short, step, length=4)
+        assert "372" not in str(refused.value)
+
+
 def test_rows_are_filtered() -> None:
     assert after(["17", "18", "65", None], "filter", **{"at-least": 18}) == ["18", "65"]
     assert after([17, 18, 65], "filter", **{"at-least": 18, "at-most": 20}) == [18]
@@ -188,6 +204,10 @@ BAD: list[tuple[Any, str]] = [
     ([{"date-part": {"column": "born", "part": "age", "on": "2020-02-30"}}], "must be a date"),
     ([{"date-part": {"column": "born", "part": "year", "on": "2020-02-20"}}], "goes with the part age"),
     ([{"normalize-text": {"column": "c", "case": "title"}}], "one of keep, lower, upper"),
+    ([{"prefix": {"column": "zip"}}], "prefix needs length"),
+    ([{"suffix": {"column": "zip", "length": 0}}], "length must be"),
+    ([{"prefix": {"column": "zip", "length": 2.5}}], "length must be"),
+    ([{"prefix": {"column": "zip", "length": 2, "shorter": "pad"}}], "one of refuse, keep, missing"),
     ([{"filter": {"column": "age"}}], "needs at-least"),
     ([{"filter": {"column": "age", "at-least": 5, "at-most": 4}}], "no row would stay"),
     ([{"filter": {"column": "age", "values": "a"}}], "must be a list"),

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
 
 from anonflow.algorithms.classes.class_chains import (
     IMPROVED,
     KICKS,
     ROUNDS,
-    Improve,
     Kicks,
     Rounds,
     Threads,
     effort_of,
     outcome_of,
 )
+from anonflow.algorithms.classes.square_exchanges import exchange_for_squares
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.mdav import mdav_clusters, mdav_clusters_jit
+from anonflow.option import Option
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 
 __all__ = ["MDAV", "mdav", "mdav_labels", "squares", "standardized"]
+
+Improve = Annotated[
+    Literal["none", "chains", "squares"],
+    Option(
+        "Afterwards",
+        sentence="Chains: records then move between the classes while that lowers the loss. Squares: while that lowers the sum of "
+        "squares within classes, by which microaggregation is compared.",
+    ),
+]
 
 
 def mdav(
@@ -43,13 +55,16 @@ def mdav(
     part : Partition
         P records.
     k : int
-    improve, rounds, kicks, threads : optional
-        As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
+    improve : {"none", "chains", "squares"}, optional
+        Classes are improved by chains, which lower the loss; or by exchanges, which lower the sum of squares and keep k to 2k - 1 records
+        (:func:`anonflow.algorithms.classes.square_exchanges.exchange_for_squares`); or not.
+    rounds, kicks, threads : optional
+        Of the chains, as :mod:`anonflow.algorithms.classes.class_chains` declares them.
 
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`; of an improvement `chains`, `kicks` and `gained`; over the numeric
+        With classes. Facts: their number, `found`; of an improvement `chains`, `kicks` and `gained`, or `exchanges`; over the numeric
         quasi-identifiers (QIs), standardized, the sum of squares within classes, `sse`, and in all, `sst`, whose ratio is the
         information loss by which microaggregation is compared.
 
@@ -62,9 +77,12 @@ def mdav(
     apart from every number, and lies at the mean. The choice does not look at the information loss asked for. Equal choices: the
     record of lowest position. Classes are published as their ranges.
     """
-    effort = effort_of(improve, rounds, kicks, threads)
     labels, clusters = mdav_labels(part.records, k)
-    outcome = outcome_of(part, labels, clusters, k, effort)
+    if improve == "squares":
+        labels, facts = exchange_for_squares(*standardized(part.records), labels, k)
+        outcome = Outcome.of_classes(part.records, labels, **facts)
+    else:
+        outcome = outcome_of(part, labels, clusters, k, effort_of(improve, rounds, kicks, threads))
     outcome.facts.update(squares(part.records, labels if outcome.classes is None else outcome.classes))
     return outcome
 

@@ -209,7 +209,7 @@ class ColumnChoice(DraftForm):
         if kind == "hierarchy":
             known = self._given_hierarchy(column)
             values = column_values(self.workspace.named[column], column)[0]
-            declared["hierarchy"] = known or suggested_hierarchy([value for value in values if value])
+            declared["hierarchy"] = known or suggested_hierarchy([value for value in values if value], column)
         if kind == "numeric":  # texts beside its numbers, which would keep it from being one
             guess = kind_of(self.workspace.named[column])
             declared |= {

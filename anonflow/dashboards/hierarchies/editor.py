@@ -49,6 +49,9 @@ class HierarchyBuilder(ShownPart):
         self.hide = pn.widgets.RadioButtonGroup.from_param(
             choice.param.hide, label=texts.HIDE, options=["right", "left"]
         )
+        self.lengths = pn.widgets.TextInput.from_param(
+            choice.param.lengths, label=texts.LENGTHS, placeholder=texts.LENGTHS_EXAMPLE, width=330
+        )
         self.clicks = pn.widgets.RadioButtonGroup.from_param(
             choice.param.clicks,
             label=texts.CLICKS,
@@ -86,6 +89,7 @@ class HierarchyBuilder(ShownPart):
         self.legend = pn.pane.HTML(_LEGEND, stylesheets=[PARTS], sizing_mode="stretch_width")
         self.intervals = pn.FlexBox(self.step, self.levels, self.fanout, self.origin, gap="8px")
         self.positions = pn.Row(self.hide)
+        self.prefixes = pn.Row(self.lengths)
         self.groups = pn.Column(
             self.clicks,
             pn.FlexBox(
@@ -148,6 +152,7 @@ class HierarchyBuilder(ShownPart):
         self._busy = False
         self.intervals.visible = choice.way == "intervals"
         self.positions.visible = choice.way == "positions"
+        self.prefixes.visible = choice.way == "prefixes"
         self.groups.visible = choice.way == "groups"
         self.file.visible = choice.way == "file"
         drawing = choice.drawing()
@@ -190,6 +195,7 @@ class HierarchyBuilder(ShownPart):
             pn.FlexBox(self.column, self.way, pn.Row(self.use, self.drop, margin=(18, 0, 0, 0)), gap="12px"),
             self.intervals,
             self.positions,
+            self.prefixes,
             self.groups,
             self.file,
             self.problem,

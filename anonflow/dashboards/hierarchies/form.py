@@ -1,4 +1,4 @@
-"""The form of a column's hierarchy: from intervals, groups, positions or a file; and its boundary."""
+"""The form of a column's hierarchy: from intervals, groups, positions, prefixes or a file; and its boundary."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ WAYS = {
     texts.INTERVALS: "intervals",
     texts.GROUPS: "groups",
     texts.POSITIONS: "positions",
+    texts.PREFIXES: "prefixes",
     texts.CSV_FILE: "file",
     texts.GIVEN: "given",
 }
@@ -56,6 +57,9 @@ class HierarchyChoice(DraftForm):
     fanout = param.Integer(default=2, bounds=(2, 100))
     origin = param.Number(default=0.0)
     hide = param.Selector(default="right", objects=["right", "left"])
+    lengths = param.String(
+        default="1, 2", doc="Of prefixes: numbers between commas, or the name of a classification."
+    )
     clicks = param.Selector(
         default="group", objects=["group", "boundary"], doc="Of groups: what a click means."
     )
@@ -75,7 +79,7 @@ class HierarchyChoice(DraftForm):
         self._seen: Any = None
         super().__init__(workspace, **params)
         self.param.watch(self._column_chosen, "column")
-        self.param.watch(self._built, ["way", "step", "levels", "fanout", "origin", "hide"])
+        self.param.watch(self._built, ["way", "step", "levels", "fanout", "origin", "hide", "lengths"])
         self._column_chosen()
 
     # ---------------------------------------------------------------------------------- the values
@@ -126,6 +130,8 @@ class HierarchyChoice(DraftForm):
         ways = {texts.GROUPS: "groups", texts.CSV_FILE: "file"}
         if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
             ways[texts.POSITIONS] = "positions"
+        if values and max(map(len, values)) > 1 and not any("*" in v for v in values):
+            ways[texts.PREFIXES] = "prefixes"
         if values and all(is_number(value) for value in values):
             ways = {texts.INTERVALS: "intervals", **ways}
         if self._built_in() is not None:
@@ -161,6 +167,8 @@ class HierarchyChoice(DraftForm):
             return {"intervals": spec}
         if self.way == "positions":
             return {"positions": {"hide": self.hide}}
+        if self.way == "prefixes":
+            return {"prefixes": {"lengths": _lengths(self.lengths)}}
         if self.way == "groups":
             return None if self._grouping is None else self._grouping.spec()
         if self.way == "file":
@@ -448,3 +456,9 @@ class HierarchyChoice(DraftForm):
         if self.way == "used" and not self.has_hierarchy:
             self.way = next(iter(self.ways.values()))
         self._built()
+
+
+def _lengths(text: str) -> list[int] | str:
+    """Return numbers between commas as a list, another text as it is: the name of a classification."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return [int(part) for part in parts] if parts and all(map(str.isdecimal, parts)) else text.strip()

@@ -1,4 +1,4 @@
-"""A hierarchy to start from: intervals that suit numbers, positions of codes, else no inner node."""
+"""A hierarchy to start from: intervals that suit numbers, positions or prefixes of codes, else no inner node."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.errors import HierarchyError
+from anonflow.table.identification.code_signs import code_entry, code_name, code_values
 
 __all__ = ["NESTED", "is_number", "plain_number", "steps_over", "suggested_hierarchy"]
 
@@ -15,19 +16,25 @@ NESTED = 5_000
 """Nodes of a tree that is written into the flow."""
 
 
-def suggested_hierarchy(values: list[str]) -> dict[str, Any]:
-    """Return a hierarchy to start from, for values that are to have one: intervals, positions, else no inner node.
+def suggested_hierarchy(values: list[str], column: str = "") -> dict[str, Any]:
+    """Return a hierarchy to start from, for values that are to have one: intervals, positions, prefixes, else no inner node.
 
     Parameters
     ----------
     values : list of str
         Distinct, none of them blank.
+    column : str, optional
+        The name of their column, which may be that of codes.
 
     Raises
     ------
     HierarchyError
         If there are too many values to write down.
     """
+    if code_name(column, values) or code_values(column, values):
+        coded = code_entry(column, values, missing=False)
+        if coded["kind"] in ("hierarchy", "positions"):
+            return dict(coded.get("hierarchy", {"positions": {"hide": "right"}}))
     if values and all(map(is_number, values)):
         numbers = [float(value) for value in values]
         step, levels = steps_over(min(numbers), max(numbers))

@@ -9,15 +9,18 @@ from collections.abc import Sequence
 COLUMN = "Column"
 WAY = "Hierarchy from"
 AS_IT_IS, INTERVALS, GROUPS, POSITIONS = "as it is", "intervals", "groups", "positions"
+PREFIXES = "prefixes"
 CSV_FILE, GIVEN = "CSV file", "comes with the table"
 
-# Intervals and positions
+# Intervals, positions and prefixes
 
 STEP = "Narrowest width"
 LEVELS = "Levels"
 FANOUT = "Intervals joined at each level"
 ORIGIN = "An interval begins at"
 HIDE = "Positions are hidden from the"
+LENGTHS = "Characters of the prefixes, or a classification"
+LENGTHS_EXAMPLE = "such as 1, 3 or nace"
 
 # Groups
 

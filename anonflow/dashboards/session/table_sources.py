@@ -126,7 +126,7 @@ def edited_column(
     if column.get("role") == "quasi-identifier" and "kind" not in column:
         guess = infer_columns(cells)[str(cells.columns[0])]
         column["kind"] = guess.get("kind", "categorical")
-        for key in ("missing", "codes"):
+        for key in ("missing", "codes", "hierarchy"):
             if key in guess:
                 column.setdefault(key, guess[key])
     return column

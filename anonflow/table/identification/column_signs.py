@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from anonflow.table.identification.weight_signs import weight_name
+
 __all__ = ["PATTERNS", "name_says", "name_words", "values_say"]
 
 _PERSON_THINGS = {
@@ -115,11 +117,6 @@ _CODE = re.compile(
     r"zip|post(al)?[-_ ]?(code|leitzahl)|plz|postcode|codigo[-_ ]?postal|code[-_ ]?postal|(^|[^a-z])(cap|cep)$",
     re.IGNORECASE,
 )
-_WEIGHT = re.compile(
-    r"^(fnlwgt|pweight|wgt|wt|(sampl\w*|survey|design|final|person|expansion)[-_ ]?(weight|wgt|factor)|hochrechnungsfaktor|"
-    r"gewichtungsfaktor|ponderaci[oó]n|factor[-_ ]?de[-_ ]?expansi[oó]n|poids[-_ ]?(de[-_ ]?)?sondage)$",
-    re.IGNORECASE,
-)
 
 
 def name_words(name: str) -> list[str]:
@@ -138,7 +135,7 @@ def name_says(name: str) -> tuple[str, str] | None:
     """
     words = name_words(name)
     joined = "".join(words)
-    if _WEIGHT.search(name.strip()):
+    if weight_name(name) == "weight":
         return "weight", "its name is that of a sampling weight"
     number_of = len(words) > 1 and words[-1] in _NUMBERS and set(words[:-1]) & _PERSON_THINGS
     if number_of or any(_COMPOUND.fullmatch(word) for word in words):

@@ -89,7 +89,7 @@ def test_a_column_may_be_left_out(workspace: Workspace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("column", "start"),
-    [("age", "intervals"), ("zip", "intervals"), ("city", "nested")],
+    [("age", "intervals"), ("zip", "positions"), ("city", "nested")],
 )
 def test_kind_hierarchy_comes_with_a_hierarchy_to_start_from(
     workspace: Workspace, tmp_path: Path, column: str, start: str

@@ -203,6 +203,9 @@ def test_any_edits_leave_a_tree_over_the_same_values(data: st.DataObject) -> Non
 def test_hierarchies_are_suggested_from_the_values() -> None:
     assert suggested_hierarchy([str(i) for i in range(17, 91)]) == {"intervals": {"step": 5, "levels": 4}}
     assert suggested_hierarchy(["A10", "A20", "B10"]) == {"positions": {"hide": "right"}}
+    assert suggested_hierarchy(["00345", "01200"]) == {"positions": {"hide": "right"}}
+    assert suggested_hierarchy(["62.01", "01"], "nace") == {"prefixes": {"lengths": "nace"}}
+    assert suggested_hierarchy(["007", "12", "4567"]) == {"prefixes": {"lengths": [1, 2]}}
     assert suggested_hierarchy(["no", "maybe"]) == {"nested": {"*": ["no", "maybe"]}}
     with pytest.raises(HierarchyError, match="too many"):
         suggested_hierarchy([f"v{i}" * (1 + i % 2) for i in range(6000)])
@@ -230,6 +233,21 @@ def test_intervals_are_previewed_and_used_as_one_step(workspace: Workspace) -> N
     workspace.draft.undo()
     assert workspace.draft.document == before
     assert not choice.used
+
+
+def test_prefixes_are_previewed_and_used(workspace: Workspace) -> None:
+    choice = HierarchyChoice(workspace)
+    choice.column, choice.way = "country", "prefixes"
+    choice.lengths = "1"
+    assert {"F*", "S*", "I*", "J*"} <= set(choice.tree.labels)
+    choice.lengths = "nace"
+    assert "no code of nace" in choice.problem
+    choice.lengths = "1, 2"
+    choice.use()
+    assert workspace.draft.get(("table", "columns", "country", "hierarchy")) == {
+        "prefixes": {"lengths": [1, 2]}
+    }
+    assert workspace.problems == ()
 
 
 def test_boundaries_are_clicked_and_taken_away(workspace: Workspace) -> None:
@@ -356,7 +374,7 @@ def test_a_file_without_some_values_is_a_problem(workspace: Workspace, tmp_path:
 
 def test_ways_are_those_that_make_sense(workspace: Workspace) -> None:
     choice = HierarchyChoice(workspace)
-    assert list(choice.ways.values()) == ["intervals", "groups", "file", "positions"]
+    assert list(choice.ways.values()) == ["intervals", "groups", "file", "positions", "prefixes"]
     choice.column = "country"
     assert "intervals" not in choice.ways.values()
     choice.use()
