@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -472,6 +472,7 @@ class Generalization:
         *,
         canonical: bool = False,
         readers: Sequence[ColumnReader] | None = None,
+        empty: Callable[..., np.ndarray] = np.empty,
     ) -> Generalization:
         """Read published text back.
 
@@ -485,6 +486,8 @@ class Generalization:
             distinguishes equal rows. Printed tables have ranges that go beyond what is observed.
         readers : sequence of ColumnReader, optional
             One for each domain, of a release that another tool wrote in its own notation.
+        empty : callable, optional
+            Makes the arrays of the result, as :func:`numpy.empty` does.
 
         Returns
         -------
@@ -499,9 +502,9 @@ class Generalization:
         domains = tuple(domains)
         layout = Layout.of(domains)
         n = len(frame)
-        lo = np.empty((len(layout.ranges), n), np.int32)
-        hi = np.empty_like(lo)
-        bits = np.zeros((int(layout.offset[-1]), n), np.uint64)
+        lo, hi = (empty((len(layout.ranges), n), np.int32) for _ in range(2))
+        bits = empty((int(layout.offset[-1]), n), np.uint64)
+        bits[:] = 0
         wanted = [a for a, domain in enumerate(domains) if domain.aggregate is not None]
         aggregates = np.full((len(wanted), n), np.nan) if wanted else None
         problems: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,6 +88,28 @@ class Listing:
     def degrees(self) -> np.ndarray:
         """Number of originals of each row, shape (n,), int64."""
         return np.diff(self.start)
+
+    def entries(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield some entries after the other: the row and the original of each."""
+        for begin in range(0, self.rows, _ROWS):
+            stop = min(self.rows, begin + _ROWS)
+            row = np.repeat(np.arange(begin, stop), self.degrees[begin:stop])
+            yield row, self.end[self.start[begin] : self.start[stop]]
+
+    def any(self, test: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return rows of which an entry passes a test of rows and originals, shape (rows,), bool."""
+        found = np.zeros(self.rows, bool)
+        for row, end in self.entries():
+            found[row[test(row, end)]] = True
+        return found
+
+    def counts(self, n: int) -> np.ndarray:
+        """Return how many rows list each of n originals, shape (n,), int64."""
+        counts = np.zeros(n, np.int64)
+        size = max(n, _ROWS)  # as many entries at a time as there are counts
+        for begin in range(0, len(self.end), size):
+            counts += np.bincount(self.end[begin : begin + size], minlength=n)
+        return counts
 
     @cached_property
     def row(self) -> np.ndarray:

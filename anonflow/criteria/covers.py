@@ -161,6 +161,11 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
         return np.flatnonzero(bad | (listing.degrees == 0)), claim
     bad = evidence.uncovered | (listing.degrees == 0)
     claim += ", and a perfect matching along them"
+    degree = listing.degrees[0]
+    if evidence.rest is None and (listing.degrees == degree).all() and (evidence.listed == degree).all():
+        return np.flatnonzero(bad), claim  # a regular bipartite graph has a perfect matching
+    if not bad.any() and _is_matching(evidence, listing):
+        return np.flatnonzero(bad), claim
     left, right = listing.end.astype(np.int64), listing.row
     if evidence.rest is not None:
         fit = (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
@@ -169,14 +174,23 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
         good = ~bad[right]
         left, right = left[good], right[good]
     ones = np.ones(evidence.n, np.int64)
-    if evidence.rest is None and (listing.degrees == listing.degrees[0]).all():
-        balanced = np.bincount(left, minlength=evidence.n) == listing.degrees[0]
-        if balanced.all():  # a regular bipartite graph has a perfect matching
-            return np.flatnonzero(bad), claim
     if not matched_all(left, right, evidence.n):
         flow = largest_flow(ones, ones, left, right, np.ones(len(left), np.int64))
         bad |= flow.unmet > 0
     return np.flatnonzero(bad), claim
+
+
+def _is_matching(evidence: Evidence, listing: Listing) -> bool:
+    """Return whether the drawn originals, where they are said, are a perfect matching along the lists: then none is searched."""
+    truth = evidence.truth
+    if truth is None or len(truth) != evidence.n or truth.min(initial=0) < 0:
+        return False
+    if not (np.bincount(truth, minlength=evidence.n) == 1).all():
+        return False
+    fit = listing.any(lambda row, end: end == truth[row])
+    if evidence.rest is not None:
+        fit &= (evidence.rest[0][truth] == evidence.rest[1]) | evidence.exempt
+    return bool(fit.all())
 
 
 def perfect_flow(evidence: Evidence) -> np.ndarray | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.graph import Bipartite, consistency_graph
 from anonflow.criteria.guarantee import promises_classes
@@ -51,6 +52,10 @@ class Subject:
         Likewise, for rows that no pattern can take.
     certificate : Certificate or None
         The owner's certificate, which a release in memory has.
+    truth : numpy.ndarray, shape (rows,), integer, or None
+        The original whose other columns each row has, as a release in memory says: a claim that is checked.
+    arrays : Arrays
+        Where arrays of its size are made.
     """
 
     rows: int
@@ -63,6 +68,8 @@ class Subject:
     patterns: Any = None
     fallback: Any = None
     certificate: Any = None
+    truth: np.ndarray | None = None
+    arrays: Arrays = IN_MEMORY
 
     def published_rows(self) -> pd.DataFrame:
         """Return the published rows.
@@ -137,7 +144,16 @@ def subject_of(subject: Any) -> Subject:
         )
     frame = getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):
-        return Subject(len(frame), None, frame, k=k, guarantee=guarantee, certificate=certificate)
+        return Subject(
+            len(frame),
+            None,
+            frame,
+            k=k,
+            guarantee=guarantee,
+            certificate=certificate,
+            truth=getattr(subject, "truth", None),
+            arrays=getattr(subject, "arrays", IN_MEMORY),
+        )
     raise ParameterError(
         f"cannot verify a {type(subject).__name__}; give an anonymization, a release, its frame or its file"
     )
@@ -176,6 +192,8 @@ class Evidence:
         Whether there is no original table: the published rows are used instead of it.
     remarks : tuple of str
         How another tool's release was read.
+    truth : numpy.ndarray, shape (rows,), integer, or None
+        As of :class:`Subject`.
     """
 
     table: Table
@@ -194,6 +212,7 @@ class Evidence:
     overall: Mapping[str, Mapping[str, int]] | None = None
     alone: bool = False
     remarks: tuple[str, ...] = ()
+    truth: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -327,6 +346,12 @@ class Evidence:
         return flags
 
     @cached_property
+    def listed(self) -> np.ndarray:
+        """How many rows list each original, shape (n,), int64."""
+        assert self.listing is not None
+        return self.listing.counts(self.n)
+
+    @cached_property
     def uncovered(self) -> np.ndarray:
         """Whether each published row does not cover an original that is listed for it, shape (rows,), bool; O(E q)."""
         assert self.listing is not None
@@ -381,6 +406,7 @@ def collect(
         "fallback": subject.fallback,
         "overall": overall,
     }
+    common["truth"] = subject.truth
     common["certificate"] = drawn if getattr(drawn, "complete", True) else None
     common["guarantee"] = subject.guarantee or getattr(certificate, "criterion", None)
     if subject.generalization is not None:
@@ -398,7 +424,7 @@ def collect(
         suppressed = hidden_rows(frame, readers)
         common["remarks"] = tuple(remark for reader in readers for remark in reader.remarks())
         return Evidence(table, table.records, published, False, frame, suppressed, **common)
-    published = Generalization.parse(frame, table.domains, canonical=True)
+    published = Generalization.parse(frame, table.domains, canonical=True, empty=subject.arrays.empty)
     if common["certificate"] is not None and published.aggregates is not None:
         published = spanning_lists(published, table.records, Listing.of(common["certificate"], subject.rows))
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])

@@ -203,7 +203,9 @@ def consistency_graph(
     return Bipartite(originals, boxes, start, end)
 
 
-def covering(records: Records, rows: Generalization, workers: int | None = None) -> np.ndarray:
+def covering(
+    records: Records, rows: Generalization, among: np.ndarray | None = None, workers: int | None = None
+) -> np.ndarray:
     """Return how many of some generalized records cover each of some records, shape (records.n,), int64.
 
     Parameters
@@ -211,7 +213,8 @@ def covering(records: Records, rows: Generalization, workers: int | None = None)
     records : Records
         u distinct ones.
     rows : Generalization
-        m generalized records.
+    among : numpy.ndarray, shape (m,), integer, optional
+        Those that count; all without it.
     workers : int, optional
         Threads; as many as the machine has cores without it.
 
@@ -222,9 +225,11 @@ def covering(records: Records, rows: Generalization, workers: int | None = None)
     """
     originals = merge([records.codes[:, a] for a in _few_first(records)], records.n)
     distinct = records.take(originals.first)
+    if among is None:
+        among = np.arange(rows.n)
 
     def of_block(start: int) -> np.ndarray:
-        boxes = rows.take(np.arange(start, min(rows.n, start + _BLOCK)))
+        boxes = rows.take(among[start : start + _BLOCK])
         counts = np.zeros(distinct.n, np.int64)
         for _, end in _covered(distinct, boxes):
             counts += np.bincount(end, minlength=distinct.n)
@@ -232,7 +237,7 @@ def covering(records: Records, rows: Generalization, workers: int | None = None)
 
     counts = np.zeros(distinct.n, np.int64)
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        for part in pool.map(of_block, range(0, rows.n, _BLOCK)):
+        for part in pool.map(of_block, range(0, len(among), _BLOCK)):
             counts += part
     return counts[originals.label]
 

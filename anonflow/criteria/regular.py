@@ -84,10 +84,9 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
     uncovered = int(bad.sum())
     degree = listing.degrees
     if len(degree) and (degree == degree[0]).all() and degree[0] >= k:
-        back = np.bincount(listing.end, minlength=evidence.n)
-        uneven = back != degree[0]
+        uneven = evidence.listed != degree[0]
         if uneven.any():
-            bad[listing.row[uneven[listing.end]]] = True
+            bad |= listing.any(lambda row, end: uneven[end])
     else:
         bad |= _irregular(evidence, listing, k)
     parts = [f"each row against its {claim}"]
@@ -101,16 +100,15 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
 def _irregular(evidence: Evidence, listing: Listing, k: int) -> np.ndarray:
     """Return rows of a listing with unequal degrees that are in no regular component, and not correctly suppressed."""
     n = evidence.n
-    degree, row = listing.degrees, listing.row
-    back = np.bincount(listing.end, minlength=n)
+    degree, back = listing.degrees, evidence.listed
     alone = evidence.suppressed & (degree < k)
     bad = ~alone & (degree < k)
-    uneven = ~alone[row] & (back[listing.end] != degree[row])
-    bad[row[uneven]] = True
+    bad |= ~alone & listing.any(lambda row, end: back[end] != degree[row])
     if alone.any():
-        from_alone = alone[row]
-        listed = np.bincount(listing.end[from_alone], minlength=n) > 0
-        shared = np.bincount(listing.end[~from_alone], minlength=n) > 0
+        listed, shared = np.zeros(n, bool), np.zeros(n, bool)
+        for row, end in listing.entries():
+            listed[end[alone[row]]] = True
+            shared[end[~alone[row]]] = True
         few = int(alone.sum()) < k
         wrong = int(listed.sum()) != int(alone.sum()) or (listed & shared).any() or (degree[alone] == 0).any()
         if wrong:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization
+from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.criteria.request import read_criteria, with_patterns
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
@@ -50,7 +51,9 @@ __all__ = [
 ]
 
 
-def release_of(session: Session, table: Table, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
+def release_of(
+    session: Session, table: Table, result: RunResult, arrays: Arrays = IN_MEMORY
+) -> tuple[Release, tuple[Finding, ...]]:
     """Draw a run's assignment, and verify the release in memory.
 
     Parameters
@@ -59,6 +62,8 @@ def release_of(session: Session, table: Table, result: RunResult) -> tuple[Relea
     table : Table
     result : RunResult
         With its anonymization.
+    arrays : Arrays
+        Where the release is.
 
     Returns
     -------
@@ -75,7 +80,7 @@ def release_of(session: Session, table: Table, result: RunResult) -> tuple[Relea
     """
     anonymization = result.anonymization
     assert anonymization is not None
-    release = session.step("draw", lambda: _draw(session, anonymization), result.number)
+    release = session.step("draw", lambda: _draw(session, anonymization, arrays), result.number)
     if session.owner is not None and not session.replayed:
         overlap = Earlier(session.owner.path.parent).overlap(table, release)
         if overlap:
@@ -104,11 +109,11 @@ def warn_of_earlier(session: Session) -> None:
         )
 
 
-def _draw(session: Session, anonymization: Anonymization) -> Release:
+def _draw(session: Session, anonymization: Anonymization, arrays: Arrays) -> Release:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", SeedWarning)  # the session has reported it
-        release = publish(anonymization, seed=session.seed)
+        release = publish(anonymization, seed=session.seed, arrays=arrays)
     for warning in caught:
         session.warn(str(warning.message))
     return release

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_permutation
@@ -59,6 +60,7 @@ def publish(
     *,
     step: int = DRAW_STEP,
     rehearsal: bool = False,
+    arrays: Arrays = IN_MEMORY,
 ) -> Release:
     """Draw one assignment, shuffle, and build what is published.
 
@@ -73,6 +75,8 @@ def publish(
         Separates draws that share a seed.
     rehearsal : bool
         Whether this draw is for a test and will not be published: it gives no warnings and does not count as a first draw.
+    arrays : Arrays
+        Where the release and its certificate are.
 
     Returns
     -------
@@ -128,8 +132,8 @@ def publish(
     origin[alone] = permute_suppressed(alone, words)
     order = draw_permutation(n, words)
     names = [str(name) for name in table.frame.columns]
-    frame = rows.shown(origin, names, table.frame.__getitem__, hidden=hidden, order=order)
-    candidates = rows.candidates(order)
+    frame = arrays.frame(rows.blocks(origin, names, table.frame, order, hidden, arrays.rows))
+    candidates = rows.candidates(order, arrays.empty)
     if not rehearsal:
         _warn_of_columns(anonymization, candidates, suppressed[order], order, origin[order], hidden)
     key = words.lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
@@ -143,7 +147,7 @@ def publish(
         key=key,
     )
     about = ReleaseMetadata.declared(table.schema, names, certificate.criterion, certificate.k)
-    return Release(frame, certificate, origin[order], about.seeing(SeenCells.of(frame, about)))
+    return Release(frame, certificate, origin[order], about.seeing(SeenCells.of(frame, about)), arrays)
 
 
 def publish_once(

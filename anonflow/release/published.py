@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.release.certificate import Certificate
 from anonflow.release.published_column import PublishedColumn
@@ -57,6 +58,8 @@ class Release:
     about : ReleaseMetadata or None
         The description of its columns, for a file beside the published one; it is computed from the frame and the
         schema's declarations.
+    arrays : Arrays
+        Where arrays of its size are made.
 
     Notes
     -----
@@ -67,6 +70,7 @@ class Release:
     certificate: Certificate | None = None
     truth: np.ndarray | None = field(default=None, repr=False)
     about: ReleaseMetadata | None = field(default=None, repr=False)
+    arrays: Arrays = field(default=IN_MEMORY, repr=False)
 
     def column(self, name: str) -> PublishedColumn:
         """Return a column to compute with: low, high, middle, width, members, ``contains``, ``share_of``.

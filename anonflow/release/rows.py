@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.release.draw import draw_assignment, permute_classes
 from anonflow.release.randomness import RandomWords
-from anonflow.release.values import plain_values
+from anonflow.release.values import PlainColumn
 from anonflow.table.identification.linkage import Candidates
 
 if TYPE_CHECKING:
@@ -69,31 +69,30 @@ class GeneralizedRows:
             own[kept] = kept[permute_classes(self.classes[kept], words, kept)]
         return own
 
-    def shown(
+    def blocks(
         self,
         origin: np.ndarray,
-        columns: Iterable[str],
-        cells: Callable[[str], pd.Series],
-        *,
+        columns: Sequence[str],
+        table: pd.DataFrame,
+        order: np.ndarray,
         hidden: bool,
-        order: np.ndarray | None = None,
-        kinds: Mapping[str, str] | None = None,
-    ) -> pd.DataFrame:
-        """Return the published table: generalized records, and the other columns of each row's original.
+        size: int | None = None,
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the published table: generalized records, and the other columns of each row's original, in blocks of rows.
 
         Parameters
         ----------
-        origin : numpy.ndarray, shape (m,), int64
-        columns : iterable of str
+        origin : numpy.ndarray, shape (n,), int64
+        columns : sequence of str
             The published ones, in their order.
-        cells : callable
-            Column that is not a quasi-identifier -> the cells of the m originals.
+        table : pandas.DataFrame
+            With the originals' cells of every column that is not a quasi-identifier.
+        order : numpy.ndarray, shape (n,), int64
+            Of the rows.
         hidden : bool
             Whether the other columns of suppressed records are published as ``*``.
-        order : numpy.ndarray, optional
-            The rows in their order; as they are without it.
-        kinds : mapping, optional
-            Column -> the published type of its cells (``text``, ``float``, ...), if these rows alone do not determine it.
+        size : int, optional
+            Rows of a block; all without it.
 
         Raises
         ------
@@ -102,30 +101,35 @@ class GeneralizedRows:
         """
         import pandas as pd
 
-        suppressed, carried, generalization = self.suppressed, origin, self.generalization
-        if order is not None:
-            suppressed, carried, generalization = (
-                suppressed[order],
-                carried[order],
-                generalization.take(order),
-            )
-        published = generalization.decode(suppressed=suppressed)
-        values: dict[str, Any] = {}
-        for name in columns:
-            if name in published.columns:
-                values[name] = published[name].array
-                continue
-            kind = None if kinds is None else kinds[name]
-            plain = plain_values(
-                cells(name), carried, hidden=suppressed if hidden else None, name=name, text=kind == "text"
-            )
-            values[name] = np.asarray(plain, np.float64) if kind == "float" else plain
-        return pd.DataFrame(values, index=pd.RangeIndex(len(carried)))
+        quasi_identifiers = {domain.column for domain in self.generalization.domains}
+        others = {
+            name: PlainColumn.of(table[name], name, hidden)
+            for name in columns
+            if name not in quasi_identifiers
+        }
+        size = size or max(1, len(order))
+        for start in range(0, max(1, len(order)), size):
+            at = order[start : start + size]
+            suppressed = self.suppressed[at]
+            published = self.generalization.take(at).decode(suppressed=suppressed)
+            values = {
+                name: published[name].array
+                if name in published.columns
+                else others[name].at(origin[at], suppressed if hidden else None)
+                for name in columns
+            }
+            yield pd.DataFrame(values, index=pd.RangeIndex(start, start + len(at)))
 
-    def candidates(self, order: np.ndarray) -> Candidates:
-        """Return the candidate originals of each row, for rows in some order: either all rows, or no suppressed row.
+    def candidates(self, order: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> Candidates:
+        """Return the candidate originals of each row, for all rows in some order.
 
         They are matches, or the members of a class, or empty; suppressed rows without a class are one class.
+
+        Parameters
+        ----------
+        order : numpy.ndarray, shape (n,), int64
+        empty : callable
+            Makes large arrays, as :func:`numpy.empty` does.
         """
         if self.classes is not None:
             return Candidates.of_classes(np.where(self.suppressed, -1, self.classes)).take(order)
@@ -133,7 +137,7 @@ class GeneralizedRows:
         if self.matches is None:
             known = Candidates.of_nobody(len(order))
         else:
-            known = Candidates.of_matches(self.matches[order[~suppressed]])
+            known = Candidates.of_matches(self.matches, order[~suppressed], empty)
             row_list = np.zeros(len(order), np.int64)
             row_list[~suppressed] = known.row_list
             known = Candidates(row_list, known.offsets, known.originals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,66 +10,81 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE
-from anonflow.table.text_columns import check_characters, factorized, text_array, value_text
+from anonflow.table.text_columns import check_characters, factorized, texts_at, value_text
 
-__all__ = ["plain_values"]
+__all__ = ["PlainColumn"]
 
 _EXACT = 1 << 53
 
 
-def plain_values(
-    cells: pd.Series,
-    order: np.ndarray,
-    *,
-    hidden: np.ndarray | None = None,
-    name: str = "",
-    text: bool = False,
-) -> Any:
-    """Return a column's values in another order, rebuilt so that no trace of the original column remains.
+@dataclass(frozen=True, eq=False)
+class PlainColumn:
+    """A column's values, to be published in another order without any trace of the original column.
 
-    Parameters
+    Attributes
     ----------
-    cells : pandas.Series, n values
-    order : numpy.ndarray, shape (n,), integer
-        Which value each row gets.
-    hidden : numpy.ndarray, shape (n,), bool, optional
-        Rows that get ``*`` instead; the column is text then.
-    name : str
-        The column, for messages.
-    text : bool
-        Whether to make it text also where all values are numbers: of a part of a column, others may be none.
-
-    Returns
-    -------
-    numpy.ndarray or pandas array, n values
-        Bools or numbers if all values are (missing ones become NaN), otherwise text; missing text stays missing.
-
-    Raises
-    ------
-    DataError
-        If the cells are lists or other values that are no single value, bytes, or text that is no Unicode.
+    code : numpy.ndarray, shape (n,), integer
+        Which value each record has; -1 for a missing one.
+    values : numpy.ndarray
+        Bools or numbers if all values are (missing ones become NaN), otherwise text; the last is a missing one.
     """
-    at, distinct = factorized(cells, name)
-    at = at[order]
-    values = [
-        value.item()
-        if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64)
-        else value
-        for value in list(distinct)
-    ]
-    missing = at < 0
-    if hidden is None and not text:
-        numbers = _numbers(values, bool(missing.any()))
+
+    code: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, cells: pd.Series, name: str, hidden: bool) -> PlainColumn:
+        """Read a column.
+
+        Parameters
+        ----------
+        cells : pandas.Series, n values
+        name : str
+            The column, for messages.
+        hidden : bool
+            Whether some rows get ``*`` instead; the column is text then.
+
+        Raises
+        ------
+        DataError
+            If the cells are lists or other values that are no single value, bytes, or text that is no Unicode.
+        """
+        code, distinct = factorized(cells, name)
+        values = [
+            value.item()
+            if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64)
+            else value
+            for value in list(distinct)
+        ]
+        numbers = None if hidden else _numbers(values, bool((code < 0).any()))
         if numbers is not None:
-            return numbers[at]  # a missing one, -1, is the NaN at the end
-    if any(isinstance(value, bytes) for value in values):
-        raise DataError(f"column {name!r}: holds bytes; decode them to text")
-    shown = [value_text(value) for value in values]
-    check_characters(shown, name)
-    texts = np.array([*shown, None], object)[at]
-    if hidden is not None:
-        texts[hidden] = WHOLE
-    return text_array(texts)
+            return cls(code, numbers)
+        if any(isinstance(value, bytes) for value in values):
+            raise DataError(f"column {name!r}: holds bytes; decode them to text")
+        texts = [value_text(value) for value in values]
+        check_characters(texts, name)
+        return cls(code, np.array([*texts, None], object))
+
+    def at(self, records: np.ndarray, hidden: np.ndarray | None) -> Any:
+        """Return the values of some records.
+
+        Parameters
+        ----------
+        records : numpy.ndarray, shape (m,), integer
+        hidden : numpy.ndarray, shape (m,), bool, optional
+            Rows that get ``*`` instead.
+
+        Returns
+        -------
+        numpy.ndarray or pandas array, m values
+        """
+        code = self.code[records]
+        if self.values.dtype != object:
+            return self.values[code]  # a missing one, -1, is the NaN at the end
+        code = np.where(code < 0, len(self.values) - 1, code)
+        if hidden is None or not hidden.any():
+            return texts_at(self.values, code)
+        return texts_at(np.append(self.values, WHOLE), np.where(hidden, len(self.values), code))
 
 
 def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:

@@ -125,8 +125,16 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
     if not names:
         return np.zeros(len(frame), np.uint64)
     secret = bytes.fromhex(key)
+    marks = np.empty(len(frame), np.uint64)
+    for start in range(0, len(frame), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        marks[block] = _marks_of_units(frame[block], sorted(names), secret)
+    return marks
+
+
+def _marks_of_units(frame: pd.DataFrame, names: Sequence[str], secret: bytes) -> np.ndarray:
     cells = np.empty((len(frame), len(names)), np.uint64)
-    for number, name in enumerate(sorted(names)):
+    for number, name in enumerate(names):
         at, texts = _texts(frame[name])
         head = f"{len(name)}:{name}"
         cells[:, number] = np.array(

@@ -208,7 +208,7 @@ def test_every_published_file_is_the_same(
     swap: list[tuple[int, int]] = []
     own = publishing.publish
 
-    def draw(anonymization: Any, seed: int | None = None) -> Release:
+    def draw(anonymization: Any, seed: int | None = None, **_: Any) -> Release:
         """The first run's release: of the other originals it is drawn by another seed."""
         if not kept:
             kept.append((anonymization, own(anonymization, seed=seed)))
@@ -362,7 +362,7 @@ def test_every_published_file_is_the_same_whatever_the_cells_hide(
     drawn: list[pd.DataFrame] = []
     own = publishing.publish
 
-    def draw(anonymization: Any, seed: int | None = None) -> Release:
+    def draw(anonymization: Any, seed: int | None = None, **_: Any) -> Release:
         """The first run's release, if the cells are the same: of the other originals it is drawn by another seed."""
         drawn.append(anonymization.generalization.decode(suppressed=anonymization.suppressed))
         if not kept or not drawn[-1].equals(drawn[0]):

@@ -18,7 +18,7 @@ from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.engine import publish
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, StepDone
 from anonflow.engine.owner import folder
-from anonflow.engine.storage import disk
+from anonflow.engine.storage.storage import Storage
 from tests import ROOT
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.faults.processes import EVERYTHING, changed, published
@@ -269,7 +269,7 @@ def test_a_run_that_cannot_clean_up_ends_at_the_third_signal(
         raise AssertionError("the third signal ends the process")
 
     monkeypatch.setattr(RUNNER, "_plan", again)
-    monkeypatch.setattr(disk.OnDisk, "__exit__", stuck)
+    monkeypatch.setattr(Storage, "__exit__", stuck)
     flow = write_flow(tmp_path, source="{csv: people.csv, pieces: 20}", publish=REPORTED)
     assert ended(capfd, monkeypatch, "run", flow, *QUIET) == (130, "", MESSAGE)
     assert len(signals) == 3

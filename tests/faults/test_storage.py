@@ -27,7 +27,7 @@ from anonflow.engine.execution import batches, schedulers, tasks
 from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner import checkpoints
-from anonflow.engine.storage import arrays, batch_release, load
+from anonflow.engine.storage import arrays, load, spill
 from anonflow.errors import BUG, AnonflowError, DataError
 from anonflow.kernels import cache
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
@@ -42,7 +42,8 @@ STAGES = {
     "codes are written": (load, "write_rows"),
     "an order is written": (arrays, "write_rows"),
     "a partition is solved": (tasks, "solve"),
-    "rows are dealt": (batch_release, "deal"),
+    "results are written": (spill, "new_array"),
+    "published columns are written": (spill, "written_columns"),
 }
 
 FAULTS: dict[str, tuple[Callable[[], BaseException], str]] = {
@@ -83,7 +84,7 @@ def test_faults_inside_a_worker_in_pieces(
 
         def broken(*args: Any, error: Any = error, calls: list[int] = calls, **named: Any) -> Any:
             calls.append(1)
-            if len(calls) >= (1 if home in (load, arrays) else 2):
+            if len(calls) >= (2 if home is tasks else 1):
                 raise error()
             return real(*args, **named)
 

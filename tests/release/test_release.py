@@ -14,7 +14,7 @@ from scipy import stats
 from anonflow.criteria import verify
 from anonflow.errors import DataError
 from anonflow.release import ReleaseWarning, publish, write_release
-from anonflow.release.values import plain_values
+from anonflow.release.values import PlainColumn
 from anonflow.table.text_columns import text_type
 from tests.cases.releases import people, released_like, with_positions
 from tests.naive.draw import beside, ring
@@ -242,22 +242,22 @@ def test_parquet_files_tell_no_more_than_their_rows(tmp_path: Path) -> None:
 )
 def test_values_are_rebuilt_plainly(cells: pd.Series, dtype: str, values: list[Any]) -> None:
     order = np.array([2, 0, 1])
-    plain = pd.Series(plain_values(cells, order))
+    plain = pd.Series(PlainColumn.of(cells, "x", False).at(order, None))
     assert plain.dtype == (text_type() if dtype == "str" else dtype)
     assert [None if pd.isna(cell) else cell for cell in plain] == [values[i] for i in order]
-    hidden = pd.Series(plain_values(cells, order, hidden=np.array([False, True, False])))
+    hidden = pd.Series(PlainColumn.of(cells, "x", True).at(order, np.array([False, True, False])))
     assert hidden.dtype == text_type()
     assert hidden[1] == "*"
 
 
 def test_lists_are_no_values() -> None:
     with pytest.raises(DataError, match="column 'x'"):
-        plain_values(pd.Series([[1], [2]]), np.arange(2), name="x")
+        PlainColumn.of(pd.Series([[1], [2]]), "x", False)
 
 
 def test_bytes_are_no_values() -> None:
     with pytest.raises(DataError, match="column 'x': holds bytes; decode them to text"):
-        plain_values(pd.Series([b"\xff", None]), np.arange(2), name="x")
+        PlainColumn.of(pd.Series([b"\xff", None]), "x", False)
 
 
 # ------------------------------------------------------------------------------------------ warnings

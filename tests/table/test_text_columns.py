@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
-from anonflow.release.values import plain_values
+from anonflow.release.values import PlainColumn
 from anonflow.table.domain import MOMENT, reads_as_number
 from anonflow.table.metadata import range_ends
 from anonflow.table.row_marks import cell_text
@@ -56,7 +56,7 @@ def everywhere(value: Any) -> list[str]:
     column = pd.Series([value, "another"], dtype=object, name="q")
     labels = af.Table(pd.DataFrame({"q": column}), KEPT).domains[0].labels
     (category,) = set(labels) - {"another"}
-    return [category, plain_values(column, np.arange(2))[0], cell_text(value, False)]
+    return [category, PlainColumn.of(column, "q", False).at(np.arange(2), None)[0], cell_text(value, False)]
 
 
 @pytest.mark.parametrize(("value", "text"), VALUES, ids=repr)

@@ -314,11 +314,12 @@ def part_of_release(
     few = table.take(at)
     if table.unit is not None:
         few.whole_owners = WholeOwners.of(table.unit, table.household, at)
-    others = anonymization.generalization.take(np.flatnonzero((rank < 0) & ~suppressed))
     return AttackedPart(
         few,
         Release(release.frame.iloc[rows].reset_index(drop=True), proof, rank[truth[rows]]),
-        covering(few.records, others, workers),
+        covering(
+            few.records, anonymization.generalization, np.flatnonzero((rank < 0) & ~suppressed), workers
+        ),
     )
 
 

@@ -6,19 +6,24 @@ import os
 import pickle
 import secrets
 import shutil
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.lock import machine
 from anonflow.engine.storage.arrays import new_array
+from anonflow.engine.storage.mapped_columns import MappedColumns, written_columns
 from anonflow.errors import AnonflowError
 from anonflow.system import is_running
+from anonflow.table.arrow import table_of_frame
 
 __all__ = ["Spill"]
 
@@ -40,6 +45,8 @@ class Spill:
     -----
     Its name has the process: the next run on that machine removes the folder of a killed process.
     """
+
+    rows: int | None = 1 << 18
 
     def __init__(self, home: Path | None) -> None:
         self._elsewhere = TemporaryDirectory(prefix="anonflow-") if home is None else None
@@ -100,6 +107,29 @@ class Spill:
         file = self.file(f"{secrets.token_hex(8)}.npy")
         array: np.ndarray = Call(new_array, (file, shape, dtype), "results").done()
         return array
+
+    def frame(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame:
+        """Return the rows of some frames, one after the other, in columns that are mapped from files.
+
+        Raises
+        ------
+        AnonflowError
+            If there is no room for them.
+        """
+        path = self.file(f"columns-{secrets.token_hex(8)}")
+
+        def write() -> MappedColumns:
+            tables = map(table_of_frame, blocks)
+            first = next(tables)
+            batches = (
+                batch for table in chain([first], tables) for batch in table.combine_chunks().to_batches()
+            )
+            return written_columns(path, first.schema, batches)
+
+        columns: MappedColumns = Call(write, (), "draw").done()
+        whole = columns.frame()
+        columns.delete()
+        return whole
 
     def copy(self, content: Any) -> Any:
         """Return a copy of something whose arrays are in a file.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +18,7 @@ from anonflow.algorithms.diversity.diversify import DiverseParts, with_diverse_p
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
@@ -69,7 +70,7 @@ class Storage:
         self._session = session
         self._rows = rows or 0
         self._spill = None if rows is None else Spill.of(session.owner)
-        self._empty: Callable[..., np.ndarray] = np.empty if self._spill is None else self._spill.empty
+        self._arrays: Arrays = IN_MEMORY if self._spill is None else self._spill
         self._orders: dict[tuple[str, bool], TableOrder] = {}
         self._resumed: dict[tuple[int, int], Mapping[int, Matched]] = {}
         self._names: dict[tuple[int, int], Sequence[Sequence[str]]] = {}
@@ -152,9 +153,11 @@ class Storage:
             number = run_plan.run.number
             self._classes[number] = {}
             index = _index(run_plan)
-            self._outcomes[number] = Assembly(self.table.domains, self.table.n, index, self._empty)
+            self._outcomes[number] = Assembly(self.table.domains, self.table.n, index, self._arrays.empty)
             if run_plan.diversity is not None:
-                self._diverse[number] = DiverseParts(self.table.domains, self.table.n, index, self._empty)
+                self._diverse[number] = DiverseParts(
+                    self.table.domains, self.table.n, index, self._arrays.empty
+                )
         if self._session.resume_store is not None:
             self._session.resume_store.find()
 
@@ -304,7 +307,7 @@ class Storage:
         AnonflowError
             If something cannot be drawn, or written.
         """
-        release, findings = publish.release_of(self._session, self.table, result)
+        release, findings = publish.release_of(self._session, self.table, result, self._arrays)
         return findings, DrawnRelease(self._session, self.table, release, result)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -46,6 +46,9 @@ _STRAY = 0.05
 _ZONED = re.compile(r"\d[T ]\d\d.*(Z|[+-]\d\d(:?\d\d){0,2})$", re.IGNORECASE | re.ASCII)
 """A time that says its distance from UTC."""
 
+_ROWS = 1 << 16
+"""Rows whose matches are read together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
@@ -65,13 +68,41 @@ class Candidates:
     originals: np.ndarray
 
     @classmethod
-    def of_matches(cls, matches: np.ndarray) -> Candidates:
-        """Return those of a matrix, shape (m, w), each row a list of its own, ascending; -1 is no original."""
-        listed = matches >= 0
-        ascending = np.sort(np.where(listed, matches, np.iinfo(matches.dtype).max), axis=1)
-        sizes = listed.sum(axis=1)
-        originals = ascending[np.arange(matches.shape[1]) < sizes[:, None]]
-        return cls(np.arange(len(matches)), _ends(sizes), originals)
+    def of_matches(
+        cls,
+        matches: np.ndarray,
+        rows: np.ndarray | None = None,
+        empty: Callable[..., np.ndarray] = np.empty,
+    ) -> Candidates:
+        """Return those of a matrix, shape (m, w), each row a list of its own, ascending.
+
+        Parameters
+        ----------
+        matches : numpy.ndarray, shape (m, w), integer
+            -1 is no original.
+        rows : numpy.ndarray, integer, optional
+            The rows that are meant, in their order; all of them without it.
+        empty : callable
+            Makes the array of the originals, as :func:`numpy.empty` does.
+        """
+        many = len(matches) if rows is None else len(rows)
+
+        def block(start: int) -> np.ndarray:
+            at = slice(start, start + _ROWS)
+            return matches[at] if rows is None else matches[rows[at]]
+
+        starts = range(0, many, _ROWS)
+        sizes = np.concatenate(
+            [np.zeros(0, np.int64), *((block(start) >= 0).sum(axis=1) for start in starts)]
+        )
+        ends = _ends(sizes)
+        originals = empty((int(ends[-1]),), matches.dtype)
+        for start in starts:
+            part = block(start)
+            ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
+            there = np.arange(matches.shape[1]) < sizes[start : start + _ROWS, None]
+            originals[ends[start] : ends[min(start + _ROWS, many)]] = ascending[there]
+        return cls(np.arange(many), ends, originals)
 
     @classmethod
     def of_classes(cls, labels: np.ndarray) -> Candidates:

@@ -1,0 +1,45 @@
+"""Where large arrays are made: in memory, or in files that are mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["IN_MEMORY", "Arrays"]
+
+
+class Arrays(Protocol):
+    """Makes arrays as large as a table.
+
+    Attributes
+    ----------
+    rows : int or None
+        Rows of a frame that are made at a time; None for all at once.
+    """
+
+    rows: int | None
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Return a new array, as :func:`numpy.empty` does."""
+
+    def frame(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame:
+        """Return the rows of some frames, one after the other."""
+
+
+class _InMemory:
+    rows: int | None = None
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.empty(shape, dtype)
+
+    def frame(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame:
+        (whole,) = blocks
+        return whole
+
+
+IN_MEMORY = _InMemory()
