@@ -28,7 +28,7 @@ SourceKeys = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
-        help="A key of a CSV source: header, names, skip, footer, comment or index, such as skip=2; may repeat.",
+        help="A key of a CSV source: header, names, skip, footer, comment, index, decimal or thousands, such as skip=2; may repeat.",
         metavar="KEY=VALUE",
     ),
 ]
@@ -391,7 +391,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str, shape: CsvShape, 
 
     delimiter, encoding = found_form(file, delimiter, encoding, shape)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding, shape=shape)
-    advice = advise(frame)
+    advice = advise(frame, shape)
     guessed = Schema(entries_of(advice))
     if as_json:
         why = {str(column): str(reason) for column, *_, reason in rows_of(advice)}
@@ -418,7 +418,9 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
         If one is no such text.
     """
     from anonflow.table.files.csv_head import CsvShape
+    from anonflow.table.number_forms import DECIMALS, THOUSANDS
 
+    signs: dict[str, tuple[str, ...]] = {"decimal": DECIMALS, "thousands": THOUSANDS}
     read: dict[str, Any] = {}
     for text in keys or ():
         key, _, value = text.partition("=")
@@ -428,11 +430,12 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
             read[key] = int(value)
         elif key == "names" and value:
             read[key] = value.split(",")
-        elif key in ("comment", "index") and value:
+        elif (key in ("comment", "index") and value) or value in signs.get(key, ()):
             read[key] = value
         else:
             raise ParameterError(
-                "--source takes header=false, names=NAME,NAME, skip=LINES, footer=ROWS, comment=MARK, index=drop or index=NAME"
+                "--source takes header=false, names=NAME,NAME, skip=LINES, footer=ROWS, comment=MARK, index=drop or index=NAME, "
+                "decimal=SIGN, thousands=SIGN"
             )
     return CsvShape.of(read)
 

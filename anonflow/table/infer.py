@@ -10,7 +10,9 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.hierarchy.wording import plural
+from anonflow.table.date_forms import DateForm
 from anonflow.table.domain import missing_cells, reads_as_number
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.identification.column_signs import name_says
 from anonflow.table.identification.value_signs import (
     CODES,
@@ -22,12 +24,14 @@ from anonflow.table.identification.value_signs import (
     rarity,
 )
 from anonflow.table.named_settings import NAME_MISSING
+from anonflow.table.number_forms import NumberForm, number_forms
 from anonflow.table.numbers import numbers_of
+from anonflow.table.text_forms import Form, mixture, seen, texts_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_of"]
+__all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "read_cells", "rows_of"]
 
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
@@ -49,7 +53,8 @@ class Advice:
     entry : dict
         As a schema has it: role, kind, ...
     reasons : tuple of str
-        Why, and what else to look at: counts and words of this package, never a value.
+        Why, and what else to look at: counts and words of this package, and a value only as one of three examples of how numbers
+        or dates are written.
     distinct : int
         Distinct values.
     """
@@ -95,19 +100,22 @@ def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
     return sorted(rows, key=lambda row: (row[1] != "quasi-identifier", -row[3]))
 
 
-def advise(frame: pd.DataFrame) -> list[Advice]:
+def advise(frame: pd.DataFrame, shape: CsvShape = PLAIN) -> list[Advice]:
     """Guess what each column is, and say why.
 
     Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes), then what
     values look like (addresses, numbers with check digits, coordinates, free text, numbers that count up), however few there
     are; then text that is nearly unique, or rare in an almost empty column, is an identifier, numbers and dates are numeric
     QIs, and other text is a categorical QI. One value and blanks are two states of a categorical QI. A column is insensitive
-    only if all records have the same cell. Distinctness does not decide anything else: only the owner knows what others can know.
+    only if all records have the same cell. Texts that are numbers or dates in one form alone (1,25, 31.12.2014) are read so, and
+    the entry says how; texts that can be read in two are text, and the reason says what to declare. Distinctness does not decide anything else: only the owner knows what others can know.
     Identifiers are not published until the schema says otherwise.
 
     Parameters
     ----------
     frame : pandas.DataFrame
+    shape : CsvShape, optional
+        The separators that the source declares.
 
     Returns
     -------
@@ -121,10 +129,61 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     """
     if not len(frame):
         raise DataError("the table has no rows")
-    return [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+    return [_advice(str(name), frame.iloc[:, at], shape) for at, name in enumerate(frame.columns)]
 
 
-def _advice(name: str, cells: pd.Series) -> Advice:
+def read_cells(cells: pd.Series, shape: CsvShape = PLAIN) -> tuple[pd.Series, dict[str, Any]]:
+    """Return the cells of a column as plain numbers or ISO dates where their texts have one form alone, and its keys.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    shape : CsvShape, optional
+        The separators that the source declares.
+    """
+    plain, form, _ = _read(cells, shape)
+    return plain, form
+
+
+def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any], list[str]]:
+    """Return the cells as :func:`read_cells` does, the keys of their form, and what to say of it; texts without a digit may be codes."""
+    import pandas as pd
+
+    distinct = texts_of(cells[~missing_cells(cells)])
+    if distinct is None:
+        return cells, {}, []
+    texts, counts = distinct
+    digits = np.array([any(map(str.isdigit, text)) for text in texts], bool)
+    if not digits.any() or (~digits).sum() > _MOST_CODES:
+        return cells, {}, []
+    written = [text for text, has_digit in zip(texts, digits, strict=True) if has_digit]
+    if shape.decimal or shape.thousands:
+        declared = NumberForm(shape.decimal, shape.thousands)
+        if declared.read(written).good.all():
+            return _plain(cells, declared, written), {}, []
+    if is_numeric(pd.Series(written)) and len(number_forms(written)) < 2:
+        return cells, {}, []
+    forms_seen = seen(written, counts[digits])
+    if forms_seen is None:
+        words = mixture(written, counts[digits])
+        return cells, {}, [words] if words else []
+    remarks = [str(forms_seen.sentence(examples=True))]
+    only = forms_seen.form
+    if only is None:
+        return cells, {}, remarks
+    if isinstance(only, DateForm) and only.read(written).partial.any():
+        return cells, {}, remarks
+    return _plain(cells, only, written), only.to_mapping() or {"decimal": "."}, remarks
+
+
+def _plain(cells: pd.Series, form: Form, written: list[str]) -> pd.Series:
+    """Return the cells with some of their texts read in a form."""
+    return cells.map(dict(zip(written, form.read(written).plain, strict=True))).where(
+        cells.isin(written), cells
+    )
+
+
+def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     missing = missing_cells(cells)
     values = cells[~missing]
     try:
@@ -139,10 +198,16 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         )
     if not distinct:
         return Advice(name, {"role": "insensitive"}, ("it has no value",), distinct)
-    numeric = is_numeric(values)
+    raw = values
+    cells, keys, remarks = _read(cells, shape)
+    values = cells[~missing]
+    numeric = is_numeric(values) and (bool(keys) or not remarks)
     dates = numeric and is_dates(values)
 
     def advice(entry: dict[str, Any], *reasons: str) -> Advice:
+        if entry["role"] != "identifier":
+            entry |= keys
+            reasons = (*remarks, *reasons)
         return Advice(name, entry, (*reasons, *_codes(values, numeric, dates)), distinct)
 
     hint = name_says(name)
@@ -150,7 +215,7 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         hint = None
     if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
-    look = form(filled(values), numeric, dates)
+    look = form(filled(raw), numeric, dates) or form(filled(values), numeric, dates)
     if look is not None:
         return advice({"role": "identifier"}, look)
     if distinct == 1 and not missing.any():
@@ -159,11 +224,11 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     if hint is not None:
         fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
         return advice(entry | {"kind": "positions" if fixed else "suppression"}, hint[1])
-    kind = kind_of(cells)
+    kind = {"kind": "categorical"} if remarks and not keys else kind_of(cells)
     if "codes" in kind:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
-        return Advice(name, entry | kind, (counted, "can others know them?"), distinct)
+        return Advice(name, entry | kind | keys, (*remarks, counted, "can others know them?"), distinct)
     rare = None if numeric else rarity(values, len(cells))
     if rare is not None:
         return advice({"role": "identifier"}, rare)
