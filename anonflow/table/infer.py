@@ -229,7 +229,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
         return Advice(name, entry | kind | keys, (*remarks, counted, "can others know them?"), distinct)
-    rare = None if numeric else rarity(values, len(cells))
+    rare = None if numeric or remarks else rarity(values, len(cells))
     if rare is not None:
         return advice({"role": "identifier"}, rare)
     if distinct == 1:
