@@ -597,11 +597,11 @@ def _replayed(
     """Return the test of a release's rows by running the method again."""
     from anonflow.algorithms import anonymize
     from anonflow.risk import own_rows_test
-    from anonflow.table.spreadsheets import read_published
+    from anonflow.table.release_forms import plain_release
 
     if k is None:
         raise ParameterError("--algorithm needs --k, the k of the release")
-    frame = read_published(release)
+    frame = plain_release(release)
     if len(frame) != table.n:  # the check fails in any case
         return ()
     anonymization = anonymize(table, algorithm, k, partition_size=partition_size or None)
@@ -844,10 +844,10 @@ def _text_rows(frame: Any, number: Any) -> list[list[str]]:
 
 def _published(file: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the cells of a published file, or of a register, of any tool."""
-    from anonflow.table.spreadsheets import read_published
+    from anonflow.table.release_forms import plain_release
 
     form = found_form(file, delimiter or "auto", encoding or "auto")
-    return read_published(file, delimiter=form[0], encoding=form[1])
+    return plain_release(file, delimiter=form[0], encoding=form[1])
 
 
 def _table_or_schema(file: Path | None, schema: Path, delimiter: str | None, encoding: str | None) -> Any:

@@ -110,9 +110,9 @@ def subject_of(subject: Any) -> Subject:
     import pandas as pd
 
     if isinstance(subject, str | PathLike):
-        from anonflow.table.spreadsheets import read_published
+        from anonflow.table.release_forms import plain_release
 
-        subject = read_published(subject)
+        subject = plain_release(subject)
     subject = pandas_frame(subject)
     if isinstance(subject, pd.DataFrame):
         return Subject(len(subject), None, subject)

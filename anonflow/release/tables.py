@@ -20,6 +20,7 @@ from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, 
 from anonflow.table.files.parquet_metadata import in_folder, is_parquet
 from anonflow.table.files.statistics_writing import is_written, write_statistics
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
+from anonflow.table.release_forms import forms_of, in_source_forms
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.text_columns import text_type
 from anonflow.whole_file import as_path, drafted, failing_as, locked, streamed, write_whole
@@ -171,7 +172,7 @@ def _withdraw(place: Path, table: Path) -> None:
         write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8", newline="\n"))
 
 
-def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
+def write_table(frame: pd.DataFrame, path: str | PathLike[str], about: ReleaseMetadata | None = None) -> None:
     """Write a published table as CSV, Parquet, SPSS or Stata, by the name's ending; the file appears whole.
 
     Parameters
@@ -181,6 +182,8 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         ``.csv`` (UTF-8, commas, numbers in their shortest form, an apostrophe before texts that a spreadsheet would
         execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics), ``.sav``, ``.zsav`` or ``.dta``
         (:func:`anonflow.table.files.statistics_writing.write_statistics`).
+    about : ReleaseMetadata, optional
+        Names the columns that are written in the form of the source.
 
     Raises
     ------
@@ -192,6 +195,7 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         If the disk is full.
     """
     suffix = as_path(path).suffix.lower()
+    frame = in_source_forms(frame, forms_of(about))
     if suffix == _CSV:
         write_whole(
             path,
@@ -238,6 +242,7 @@ def write_parts(
 
     suffix = Path(path).suffix.lower()
     seen: list[SeenCells] = []
+    forms = forms_of(about)
 
     def look(part: pd.DataFrame) -> pd.DataFrame:
         if about is not None:
@@ -247,13 +252,16 @@ def write_parts(
 
     def write_csv(stream: BinaryIO) -> None:
         for number, part in enumerate(parts):
-            _write_csv(look(part.to_pandas()), stream, header=not number, quoted=quoted)
+            frame = in_source_forms(look(part.to_pandas()), forms)
+            _write_csv(frame, stream, header=not number, quoted=quoted)
 
     def write_parquet(stream: BinaryIO) -> None:
         writer = None
         for part in parts:
             if about is not None:
-                look(part.to_pandas())
+                frame = look(part.to_pandas())
+                if forms:
+                    part = table_of_frame(in_source_forms(frame, forms))
             writer = writer or pq.ParquetWriter(stream, part.schema, **_PLAINLY)
             writer.write_table(part)
         if writer is not None:
@@ -264,7 +272,7 @@ def write_parts(
     elif is_parquet(path):
         write_whole(path, streamed(write_parquet), make_folders=True)
     elif is_written(path):  # its codes need the texts of all rows
-        write_table(pd.concat([look(part.to_pandas()) for part in parts], ignore_index=True), path)
+        write_table(pd.concat([look(part.to_pandas()) for part in parts], ignore_index=True), path, about)
     else:
         raise _unknown(path)
     return about.seeing(seen[0]) if about is not None and seen else None

@@ -77,6 +77,7 @@ _ONLY_YEAR = r"^(?P<c>[0-9]{4})$"
 _MONTH_YEAR = rf"^(?P<b>[0-9]{{1,2}}|{_NAME})(?:[./\-]|[ \t]+(?:de |of )?)(?P<c>[0-9]{{4}})$"
 _YEAR_MONTH = r"^(?P<c>[0-9]{4})[./\-](?P<b>[0-9]{1,2})$"
 
+_ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(.*)")
 _LAST_DAY = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
@@ -100,9 +101,14 @@ class DateForm:
     """What is written so."""
 
     @property
+    def is_serial(self) -> bool:
+        """Whether they are numbers."""
+        return self.dates in _SERIALS
+
+    @property
     def words(self) -> str:
         """The form in words."""
-        if self.dates in _SERIALS:
+        if self.is_serial:
             return "serial numbers of a spreadsheet"
         return _ORDERS[self.dates[::2]]
 
@@ -126,7 +132,7 @@ class DateForm:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if self.dates in _SERIALS:
+        if self.is_serial:
             return self._serials(texts)
         cells = pc.utf8_trim_whitespace(pa.array(texts, pa.string()))
         read = DateReading(np.full(len(texts), None, object), np.zeros(len(texts), bool))
@@ -142,6 +148,14 @@ class DateForm:
         ):
             self._match(cells, pattern, places, read)
         return read
+
+    def cell(self, plain: str) -> str:
+        """Return an ISO date as a release writes it in this form."""
+        day = _ISO.fullmatch(plain)
+        if day is None:
+            return plain
+        parts = dict(zip("ymd", day.groups(), strict=False))
+        return self.dates[1].join(parts[letter] for letter in self.dates[::2]) + day[4].replace("T", " ")
 
     def _match(self, cells: pa.Array, pattern: str, places: str, read: DateReading) -> None:
         """Read the texts that a pattern fits, and that are not read yet."""

@@ -158,6 +158,10 @@ class NumberForm:
             numbers, fits & sign_of_percent, np.where(fits, currency.to_pylist(), ""), self.percent
         )
 
+    def cell(self, plain: str) -> str:
+        """Return a plain number as a release writes it in this form: percents with their sign."""
+        return self.written(plain) + ("%" if self.percent else "")
+
     def written(self, plain: str) -> str:
         """Return a plain number in this form, without a sign of percent or currency."""
         sign, digits = ("-", plain[1:]) if plain[:1] == "-" else ("", plain)

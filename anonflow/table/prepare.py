@@ -269,7 +269,7 @@ def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Serie
     """Return plain numbers or ISO dates for the texts of a column; each distinct text is read once."""
     import pandas as pd
 
-    is_serial = isinstance(form, DateForm) and form.dates.startswith("excel")
+    is_serial = isinstance(form, DateForm) and form.is_serial
     plain_type = pd.api.types.is_numeric_dtype(cells.dtype) and not is_serial
     if plain_type or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return cells

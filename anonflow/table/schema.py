@@ -38,6 +38,7 @@ __all__ = [
     "Column",
     "Schema",
     "check_names",
+    "form_of",
     "short_form",
 ]
 
@@ -80,13 +81,19 @@ COLUMN_KEYS = {
     "percent": "Whether its numbers are percents, of 100 at most: 12.5% is read as 12.5.",
     "dates": "How its dates are written: the order of day, month and year, such as d.m.y, whatever stands between them; or excel for serial numbers.",
     "pivot": "The first year that two digits can mean in its dates: `1930` takes 30 for `1930` and 29 for `2029`.",
+    "write": "How the release writes its numbers or dates: plain (1.25, 2014-12-31), or source, in the form that the source has.",
     "scope": "Of an identifier or a unit: where its values name the same person, such as survey-2025; those of other scopes name others.",
 }
 """The keys of a column, each in a sentence; all but the role and the form of cells go with quasi-identifiers alone, but for the hierarchy
 of a sensitive column and the scope."""
 
-FORM_KEYS = ("decimal", "thousands", "percent", "dates", "pivot")
+_FORM_PARTS = ("decimal", "thousands", "percent", "dates", "pivot")
+FORM_KEYS = (*_FORM_PARTS, "write")
 """The keys that say how the cells of a published column are written."""
+
+PLAINLY = "plain"
+WRITING = (PLAINLY, "source")
+"""How a release may write numbers and dates that are not plain in the source; the first is the default."""
 
 _OF_ROLES = {
     "sensitive": ("hierarchy", *FORM_KEYS),
@@ -149,6 +156,8 @@ class Column:
         number that both have is no person who was released before. Without it values name the same person everywhere.
     form : NumberForm, DateForm or None
         How the cells are written, if not as plain numbers or ISO dates; they are read before any preparation step.
+    release_form : NumberForm, DateForm or None
+        How files of the release have them; None is plain.
     """
 
     name: str
@@ -167,6 +176,7 @@ class Column:
     domain: tuple[str | None, ...] | str | None = None
     scope: str | None = None
     form: Form | None = None
+    release_form: Form | None = None
 
     @property
     def has_codes(self) -> bool:
@@ -214,7 +224,7 @@ class Column:
         if self.weight != 1.0:
             parts.append(f"weight {number_text(self.weight)}")
         if self.form is not None:
-            parts.append(keys_text(self.form))
+            parts.append(keys_text(self.form) + ("" if self.release_form is None else ", write: source"))
         return "; ".join(parts)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -241,6 +251,8 @@ class Column:
             entry["scope"] = self.scope
         if self.form is not None:
             entry |= self.form.to_mapping()
+            if self.release_form is not None:
+                entry["write"] = "source"
         if self.kind is None:
             return entry
         if isinstance(self.boundary, tuple):
@@ -275,7 +287,7 @@ class Schema(Mapping[str, Column]):
     ----------
     columns : mapping
         Column name -> ``{role, kind, weight, hierarchy, boundary, missing, codes, code-weight, max-width, max-set,
-        at-least, aggregate, notation, domain, decimal, thousands, percent, dates, pivot}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
+        at-least, aggregate, notation, domain, decimal, thousands, percent, dates, pivot, write}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
     prepare : list of mapping, or Preparation, optional
@@ -584,12 +596,15 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         if extra:
             noted.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
         form = _form(noted, entry)
+        release_form = _release_form(noted, entry, form)
         scope = entry.get("scope")
         if scope is not None and (not isinstance(scope, str) or not scope.strip()):
             noted.add("scope is a text such as survey-2025", "scope")
         if entry.get("hierarchy") is None or noted.problems:
-            return Column(name, role, scope=scope, form=form)
-        return Column(name, role, hierarchy=_given_hierarchy(noted, entry), form=form)
+            return Column(name, role, scope=scope, form=form, release_form=release_form)
+        return Column(
+            name, role, hierarchy=_given_hierarchy(noted, entry), form=form, release_form=release_form
+        )
     if "scope" in entry:
         noted.add("scope is for the roles identifier and unit", "scope")
     for key in entry:
@@ -604,6 +619,7 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
             "kind",
         )
         return None
+    form = _form(noted, entry)
     column = Column(
         name,
         role,
@@ -619,7 +635,8 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         codes=_codes(noted, kind, entry),
         code_weight=_code_weight(noted, kind, entry),
         domain=_domain(noted, kind, entry),
-        form=_form(noted, entry),
+        form=form,
+        release_form=_release_form(noted, entry, form),
     )
     if column.has_codes and (column.boundary is not None or column.limit is not None):
         noted.add(
@@ -648,9 +665,37 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
     return None if noted.problems else column
 
 
+def form_of(keys: Any) -> Form | str | None:
+    """Return the form that the keys of a column declare, or what is wrong with them; None if they declare nothing."""
+    noted = _ColumnProblems("")
+    form = _form(noted, keys) if isinstance(keys, Mapping) else None
+    if noted.problems or form is None:
+        return "this program does not know its form; use a newer one"
+    return form
+
+
+def _release_form(noted: _ColumnProblems, entry: Mapping[str, Any], form: Form | None) -> Form | None:
+    """Return the form in which the release writes a column; None is plain."""
+    write = entry.get("write", PLAINLY)
+    if write not in WRITING:
+        noted.add(f"write is one of {', '.join(WRITING)}", "write")
+    elif write == PLAINLY:
+        return None
+    elif form is None:
+        noted.add(
+            "write: source goes with decimal, thousands, percent or dates, which say how the source writes it",
+            "write",
+        )
+    elif isinstance(form, DateForm) and form.is_serial:
+        noted.add("serial numbers are published as dates; leave out write", "write")
+    elif entry.get("kind") not in (None, "numeric"):
+        noted.add(f"write: source goes with kind numeric, not {entry.get('kind')}", "write")
+    return form
+
+
 def _form(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Form | None:
     """Return how the cells of a column are written; None if nothing is said."""
-    declared = {key: entry[key] for key in FORM_KEYS if entry.get(key) is not None}
+    declared = {key: entry[key] for key in _FORM_PARTS if entry.get(key) is not None}
     for key, known in (("decimal", DECIMALS), ("thousands", THOUSANDS), ("dates", DATES)):
         if key in declared and declared[key] not in known:
             words = ", ".join(known if key == "dates" else map(repr, known))

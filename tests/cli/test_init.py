@@ -226,3 +226,20 @@ def test_decimal_commas_without_quotes_are_named(folder: Path, capsys: pytest.Ca
         "2 rows have more or fewer than 3 cells (lines 2, 4), as decimal commas without quotes make them; put"
         in err
     )
+
+
+def test_a_release_in_the_form_of_its_source_is_verified(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "forms.csv").write_text(FORMS)
+    assert shell(capsys, "init", "forms.csv", "--yes", "--k", 3, "--algorithm", "mondrian")[0] == 0
+    flow = folder / "forms.flow.yaml"
+    text = flow.read_text()
+    flow.write_text(text.replace("dates: d.m.y", "dates: d.m.y, write: source"))
+    assert shell(capsys, "run", flow, "--quiet")[0] == 0
+    released = pd.read_csv(folder / "out" / "forms.csv", dtype=str)
+    assert released["born"].str.fullmatch(r"\d\d\.\d\d\.1984(/\d\d\.\d\d\.1984)?|\*").all()
+    arguments = ("--release", "out/forms.csv", "--schema", flow, "--k", 3)
+    status, out, err = shell(capsys, "verify", "--original", "forms.csv", *arguments)
+    assert status == 0, out + err
+    assert shell(capsys, "describe", "out/forms.csv")[0] == 0

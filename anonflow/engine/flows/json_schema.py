@@ -21,7 +21,15 @@ from anonflow.table.date_forms import DATES
 from anonflow.table.notation import RANGES
 from anonflow.table.number_forms import DECIMALS, THOUSANDS
 from anonflow.table.prepare import STEPS
-from anonflow.table.schema import AGGREGATES, COLUMN_KEYS, KINDS, MISSING_RULES, PUBLIC_HIERARCHY, ROLES
+from anonflow.table.schema import (
+    AGGREGATES,
+    COLUMN_KEYS,
+    KINDS,
+    MISSING_RULES,
+    PUBLIC_HIERARCHY,
+    ROLES,
+    WRITING,
+)
 
 __all__ = ["flow_schema", "words_of"]
 
@@ -252,6 +260,7 @@ def _columns() -> dict[str, Any]:
         "percent": {"type": "boolean"},
         "dates": {"enum": list(DATES)},
         "pivot": {"type": "integer", "minimum": 0, "maximum": 9900},
+        "write": {"enum": list(WRITING)},
         "scope": {"type": "string", "pattern": "\\S"},
     }
     return {

@@ -215,7 +215,7 @@ def test_a_finding_of_a_release_counts_partitions_not_batches(tmp_path: Path) ->
 
 
 FORMS = """\
-    weight: {role: quasi-identifier, kind: numeric, decimal: ",", codes: [N], missing: value}
+    weight: {role: quasi-identifier, kind: numeric, decimal: ",", codes: [N], missing: value, write: source}
     hired: {role: quasi-identifier, kind: numeric, dates: d.m.y, pivot: 1930, missing: suppress}
     pay: {role: sensitive, decimal: ",", thousands: "."}
     w: {role: weight, decimal: ","}
