@@ -669,8 +669,8 @@ def form_of(keys: Any) -> Form | str | None:
     """Return the form that the keys of a column declare, or what is wrong with them; None if they declare nothing."""
     noted = _ColumnProblems("")
     form = _form(noted, keys) if isinstance(keys, Mapping) else None
-    if noted.problems or form is None:
-        return "this program does not know its form; use a newer one"
+    if noted.problems:
+        return noted.problems[0].text
     return form
 
 

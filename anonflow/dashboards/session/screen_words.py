@@ -17,7 +17,7 @@ WORDS = {
     "encoding": "type its encoding under How the CSV file is written, such as latin-1, and read the file again",
     "exact": "do not ask for the best start of all",
     "footer": "remove that row",
-    "form": "type {} under Form of its cells, on the screen Data",
+    "form": "type {} under Form, on the screen Data",
     "header": "add a line with the names of the columns",
     "index": "name it in the file, or remove it",
     "levels": "on the screen Protect, under Hierarchies, or choose the kind suppression on the screen Data",

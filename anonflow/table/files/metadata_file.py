@@ -489,8 +489,8 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
         values = (*([None] if missing else []), *listed)
         missing = False
     form = form_of(own["form"]) if "form" in own else None
-    if isinstance(form, str):
-        raise _WrongError(f"column {name!r}: {form}")
+    if isinstance(form, str) or (form is None and "form" in own):
+        raise _WrongError(f"column {name!r}: this program does not know its form; use a newer one")
     return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld, form)
 
 
