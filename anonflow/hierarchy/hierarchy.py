@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from anonflow.errors import AnonflowError, HierarchyError, ParameterError
 from anonflow.hierarchy import sources
+from anonflow.hierarchy.calendar import from_calendar
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import preorder
 from anonflow.hierarchy.wording import fail, plural, shorten
@@ -240,6 +241,33 @@ class Hierarchy:
         return cls(*sources.from_positions(codes, hide, mask, root))
 
     @classmethod
+    def from_calendar(cls, values: Iterable[str], levels: Sequence[str], *, root: str = ROOT) -> Hierarchy:
+        """Build a hierarchy of dates under periods of the calendar.
+
+        Parameters
+        ----------
+        values : iterable of str
+            The leaves, ISO dates or times in any order; a blank one is a leaf right under the root. Of a year or a year and
+            a month, such as ``1984-07``, the leaf is ``1984-07-??``: right under the lowest period that holds all of it.
+        levels : sequence of str
+            From the lowest: some of day, month, quarter, half, year, 5-years, 10-years in this order; or week (of ISO 8601), or
+            weekday.
+        root : str
+            Label of the root.
+
+        Returns
+        -------
+        Hierarchy
+            Periods are labelled `2021-02`, `2021-Q1`, `2021-H1`, `2021`, `2020-2024`, `2021-W07`; Monday is `1`.
+
+        Raises
+        ------
+        HierarchyError
+            If there are no values, a value is no date, or the levels do not lie in each other.
+        """
+        return cls(*from_calendar(values, levels, root))
+
+    @classmethod
     def suppression(cls, labels: Iterable[str]) -> Hierarchy:
         """Build the hierarchy of height 1: `labels`, in their order, right under the root `*`.
 
@@ -262,11 +290,11 @@ class Hierarchy:
         spec : str, Path, mapping or Hierarchy
             A path of a CSV file, or one of ``{csv: path, delimiter, encoding}``, ``{nested: tree,
             root}``, ``{intervals: {step, levels, fanout, origin}}``, ``{positions: {hide, mask}}``
-            (or ``positions: right``).
+            (or ``positions: right``), ``{calendar: [month, quarter, year]}``.
         folder : str or Path, optional
             The folder of relative paths.
         values : iterable, optional
-            Values of the column, needed for intervals and positions.
+            Values of the column, needed for intervals, positions and calendar.
 
         Raises
         ------
@@ -290,6 +318,8 @@ class Hierarchy:
             raise HierarchyError(f"hierarchy: {kind} need the values of the column")
         if kind == "intervals":
             return cls.from_intervals(values, **content)
+        if kind == "calendar":
+            return cls.from_calendar(values, **content)
         return cls.from_positions(values, **content)
 
     @property
@@ -718,16 +748,17 @@ def _options(spec: Any) -> dict[str, Any]:
         "nested": ("root",),
         "intervals": ("step", "levels", "fanout", "origin", "root"),
         "positions": ("hide", "mask", "root"),
+        "calendar": ("levels", "root"),
     }
     if not isinstance(spec, Mapping) or not spec:
         raise HierarchyError(
-            "hierarchy: write the path of a CSV file, or csv, nested, intervals or positions"
+            "hierarchy: write the path of a CSV file, or csv, nested, intervals, positions or calendar"
         )
     named = [kind for kind in kinds if kind in spec]
     outer = kinds[named[0]] if named and named[0] in ("csv", "nested") else ()
     problems = [_unknown(key, [*kinds, *outer]) for key in spec if key not in kinds and key not in outer]
     if len(named) != 1 and not problems:
-        problems.append("name one of csv, nested, intervals, positions")
+        problems.append("name one of csv, nested, intervals, positions, calendar")
     options: dict[str, Any] = {}
     if named:
         kind = named[0]
@@ -737,7 +768,13 @@ def _options(spec: Any) -> dict[str, Any]:
             inner = {"hide": inner}
         if kind == "positions" and inner is None:
             inner = {}
-        if kind in ("intervals", "positions"):
+        if kind == "calendar" and isinstance(inner, (list, tuple)):
+            inner = {"levels": list(inner)}
+        if kind == "calendar" and isinstance(inner, Mapping) and "levels" not in inner:
+            problems.append("calendar needs levels, such as [month, quarter, year]")
+        elif kind == "calendar" and not isinstance(inner, Mapping):
+            problems.append("calendar must be a list of levels, such as [month, quarter, year]")
+        elif kind in ("intervals", "positions", "calendar"):
             if not isinstance(inner, Mapping):
                 problems.append(f"{kind} must be a mapping, such as {{step: 10, levels: 3}}")
             else:

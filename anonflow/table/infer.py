@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import DataError
+from anonflow.hierarchy.calendar import is_partial
 from anonflow.hierarchy.wording import plural
 from anonflow.table.date_forms import DateForm
 from anonflow.table.domain import missing_cells, reads_as_number
@@ -171,9 +172,18 @@ def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any],
     only = forms_seen.form
     if only is None:
         return cells, {}, remarks
-    if isinstance(only, DateForm) and only.read(written).partial.any():
-        return cells, {}, remarks
+    if isinstance(only, DateForm) and only.read(written).plain.tolist() == written:
+        return cells, {}, remarks  # partial dates beside whole ones, as ISO writes them
     return _plain(cells, only, written), only.to_mapping() or {"decimal": "."}, remarks
+
+
+def _are_partial_dates(values: pd.Series) -> bool:
+    """Return whether texts are dates, and some of them a month or a year alone."""
+    distinct = texts_of(values)
+    if distinct is None or not any(map(is_partial, distinct[0])):
+        return False
+    reading = DateForm("y-m-d").read(distinct[0])
+    return bool(reading.good.all() and not reading.partial.all())
 
 
 def _plain(cells: pd.Series, form: Form, written: list[str]) -> pd.Series:
@@ -202,7 +212,8 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     cells, keys, remarks = _read(cells, shape)
     values = cells[~missing]
     numeric = is_numeric(values) and (bool(keys) or not remarks)
-    dates = numeric and is_dates(values)
+    partial = bool(remarks) and _are_partial_dates(values)
+    dates = (numeric and is_dates(values)) or partial
 
     def advice(entry: dict[str, Any], *reasons: str) -> Advice:
         if entry["role"] != "identifier":
@@ -224,7 +235,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     if hint is not None:
         fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
         return advice(entry | {"kind": "positions" if fixed else "suppression"}, hint[1])
-    kind = {"kind": "categorical"} if remarks and not keys else kind_of(cells)
+    kind = {"kind": "categorical"} if remarks and not keys and not partial else kind_of(cells)
     if "codes" in kind:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
@@ -238,7 +249,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: can others know them?"
     if numeric and kind["kind"] == "categorical":
         reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
-    if dates:
+    if dates and not partial:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
     return advice(entry | kind, reason)
 
@@ -263,6 +274,8 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
         if _are_codes(values):
             return {"kind": "categorical"}
         return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
+    if _are_partial_dates(values):
+        return {"kind": "hierarchy", "hierarchy": {"calendar": ["month", "year"]}}
     codes = [] if values.dtype == bool else _codes_beside_numbers(values)
     if codes:
         return {"kind": "numeric", "codes": codes} | ({"missing": "value"} if missing.any() else {})

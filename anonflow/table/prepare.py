@@ -21,9 +21,10 @@ import numpy as np
 
 from anonflow.errors import DataError, Problem, SchemaError
 from anonflow.hierarchy import number_text
+from anonflow.hierarchy.calendar import is_partial, period_labels
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
-from anonflow.table.date_forms import DATES, DateForm
+from anonflow.table.date_forms import DATES, DateForm, partial_ends
 from anonflow.table.domain import missing_cells
 from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.number_forms import NumberForm
@@ -160,27 +161,52 @@ def recode(
 def date_part(
     cells: pd.Series,
     *,
-    part: Annotated[Literal["year", "month", "year-month", "age"], Option("Part")],
+    part: Annotated[
+        Literal[
+            "year",
+            "month",
+            "year-month",
+            "age",
+            "day",
+            "quarter",
+            "half",
+            "5-years",
+            "10-years",
+            "week",
+            "weekday",
+        ],
+        Option("Part"),
+    ],
     on: Annotated[Any, Option("On the date")] = None,
+    unknown_day: Annotated[
+        Literal["refuse", "youngest", "oldest", "missing"], Option("Age without a day of birth")
+    ] = "refuse",
 ) -> pd.Series:
-    """Replace dates by their year, their month (1 to 12), both, or the full years until a date.
+    """Replace dates by a part of the calendar that they lie in, or by the full years until a date.
 
     Parameters
     ----------
     cells : pandas.Series
-    part : {"year", "month", "year-month", "age"}
+    part : str
+        ``year``, ``month`` (1 to 12), ``year-month``; ``day`` 2021-02-15, ``quarter`` `2021-Q1`, ``half`` `2021-H1`, ``5-years`` `2020-2024`,
+        ``10-years`` `2020-2029`, ``week`` `2021-W07` (ISO 8601), ``weekday`` (1 is Monday); ``age``, the full years on a date.
     on : date, optional
         The date at which somebody born on these dates has the age; needed for it, and for it alone.
+    unknown_day : {"refuse", "youngest", "oldest", "missing"}, optional
+        The age of somebody of whose birth only the month or the year is known, such as `1984-07`, where it depends on the day.
 
     Raises
     ------
     DataError
-        If cells are no dates, or somebody is born after the date of the age.
+        If cells are no dates, or do not say the part; or somebody is born after the date of the age.
     """
     import pandas as pd
 
     missing = missing_cells(cells)
     out = np.full(len(cells), None, object)
+    partial = _partial_dates(cells)
+    if partial.any():
+        return _part_of_partial(cells, partial, part, on, unknown_day)
     if not missing.all():
         moments, kind = numbers_of(cells[~missing], str(cells.name), advice=_ADVICE)
         if kind is None:
@@ -198,10 +224,10 @@ def date_part(
                     "age; take a later date"
                 )
             out[~missing] = [str(age) for age in ages.tolist()]
-        elif part == "year-month":
-            out[~missing] = np.datetime_as_string(moments.astype("datetime64[M]")).tolist()
-        else:
+        elif part in ("year", "month"):
             out[~missing] = [str(number) for number in (years if part == "year" else month).tolist()]
+        else:
+            out[~missing] = period_labels(moments.astype("datetime64[D]"), part.removeprefix("year-"))
     return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
 
 
@@ -305,6 +331,53 @@ def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Serie
         result[written] = reading.plain
     table = np.array([*result, None], object)
     return pd.Series(table[at], index=cells.index, name=cells.name, dtype=text_type())
+
+
+def _partial_dates(cells: pd.Series) -> np.ndarray:
+    """Return which cells are a year, or a year and a month, beside dates, shape (n,), bool."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return np.zeros(len(cells), bool)
+    at, distinct = pd.factorize(cells)
+    texts = list(distinct)
+    partial = [isinstance(text, str) and is_partial(text) for text in texts]
+    return (
+        np.zeros(len(cells), bool)
+        if all(partial) and not _has_month(texts)
+        else np.array([*partial, False])[at]
+    )
+
+
+def _has_month(texts: Sequence[Any]) -> bool:
+    return any(len(str(text)) == 7 for text in texts)
+
+
+def _part_of_partial(
+    cells: pd.Series, partial: np.ndarray, part: Any, on: Any, unknown_day: str
+) -> pd.Series:
+    """Return the parts of dates of which the day, or the month, of some is not known: those of their first and last day, if equal."""
+    ends = []
+    for place in (0, 1):
+        whole = cells.astype(object).copy()
+        whole[partial] = [partial_ends(text)[place] for text in cells[partial]]
+        ends.append(date_part(whole, part=part, on=on))
+    first, last = ends
+    open_ = ((first != last) & first.notna()).to_numpy(dtype=bool)
+    if not open_.any() or (part == "age" and unknown_day == "oldest"):
+        return first
+    if part == "age" and unknown_day == "youngest":
+        return last
+    if part == "age" and unknown_day == "missing":
+        return first.mask(open_)
+    raise DataError(
+        f"column {cells.name!r}: {int(open_.sum())} dates are a month or a year alone and do not say the {part}; "
+        + (
+            "say unknown-day: youngest, oldest or missing"
+            if part == "age"
+            else "take a longer part, such as year"
+        )
+    )
 
 
 def normalize_text(

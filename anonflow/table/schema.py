@@ -751,7 +751,7 @@ def _given_hierarchy(
     if isinstance(declared, Hierarchy | str) or (isinstance(declared, Mapping) and declared):
         return declared
     needs = "kind hierarchy needs 'hierarchy'" if "kind" in entry else "hierarchy must be"
-    noted.add(f"{needs}: a CSV file, or nested, intervals or positions", "hierarchy")
+    noted.add(f"{needs}: a CSV file, or nested, intervals, positions or calendar", "hierarchy")
     return None
 
 

@@ -22,6 +22,7 @@ Form = NumberForm | DateForm
 """How the cells of a column are written."""
 
 _FIRST = 1_000
+_CALENDAR = setting("calendar", ", with kind hierarchy and hierarchy: {calendar: [month, year]}")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Seen:
         Whether they are dates with years of two digits.
     has_currency : bool
         Whether some have the sign of a currency.
+    partial : int
+        How many dates are a month or a year alone.
     problem : str or None
         What forbids to read them all so, in words.
     """
@@ -46,6 +49,7 @@ class Seen:
     texts: tuple[str, ...] = ()
     needs_pivot: bool = False
     has_currency: bool = False
+    partial: int = 0
     problem: str | None = None
 
     @property
@@ -72,6 +76,10 @@ class Seen:
             shown = f" ({'; '.join(self._shown(self.forms[0]))})" if examples else ""
             money = " and signs of a currency" if self.has_currency else ""
             sentence = f"its {kind} are written with {answers[0].words}{money}{shown}"
+            if self.partial:
+                sentence += f", and {self.partial:,} are a month or a year alone"
+                if not examples:
+                    return sentence + ": " + add_keys(answers[0]) + _CALENDAR
             # an entry with examples has the keys already
             return Sentence(sentence) if examples else sentence + ": " + add_keys(answers[0])
         ways = Sentence("")
@@ -130,9 +138,12 @@ def seen(texts: Sequence[str], counts: np.ndarray | None = None) -> Seen | None:
         return Seen(
             tuple(forms), _telling(texts, forms), has_currency=any(reading.currency.tolist()), problem=problem
         )
-    short = bool(forms[0].read(texts).short.any())
-    forms = [DateForm(_with_sign(form.dates, texts)) for form in forms if isinstance(form, DateForm)]
-    return Seen(tuple(forms), _telling(texts, forms), short)
+    dates = [DateForm(_with_sign(form.dates, texts)) for form in forms if isinstance(form, DateForm)]
+    first = dates[0].read(texts)
+    short = bool(first.short.any())
+    times = np.ones(len(texts), np.int64) if counts is None else counts
+    partial = int(times[first.partial].sum())
+    return Seen(tuple(dates), _telling(texts, dates), short, partial=partial)
 
 
 def _with_sign(order: str, texts: Sequence[str]) -> str:

@@ -244,7 +244,7 @@ class ColumnChoice(DraftForm):
         """Take the form of numbers or dates as it was typed, `decimal: ","`; nothing for a plain one."""
         entry = self.workspace.draft.get(("table", "columns", column), {})
         try:
-            keys = strict_yaml.loads("form: {" + str(text or "") + "}", error=ParameterError).data["form"]
+            keys = strict_yaml.loads(texts.form_file(text), error=ParameterError).data["form"]
         except ParameterError:
             keys = None
         if not isinstance(keys, dict) or any(key not in FORM_KEYS for key in keys):
@@ -338,8 +338,9 @@ def _written(codes: Any) -> str:
 def _form_text(entry: Mapping[str, Any]) -> str:
     """Return the form of a column as it is typed; of a draft that was edited by hand, nothing if it is none."""
     form = form_of(entry)
-    write = ", write: source" if entry.get("write") == "source" else ""
-    return "" if form is None or isinstance(form, str) else keys_text(form) + write
+    if form is None or isinstance(form, str):
+        return ""
+    return texts.form_text(keys_text(form), entry.get("write") == "source")
 
 
 def about_datasets() -> dict[str, str]:

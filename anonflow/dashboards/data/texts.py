@@ -170,6 +170,16 @@ FORM_NEEDS_PUBLISHED = "a form is for columns that are published: choose another
 CODES_NEED_NUMBERS = "codes stand in place of numbers: choose the kind numeric first, then type them"
 
 
+def form_text(keys: str, in_release: bool) -> str:
+    """Return the form of a column as it is typed."""
+    return keys + ", write: source" * in_release
+
+
+def form_file(typed: object) -> str:
+    """Return what was typed for a form as a line of YAML."""
+    return f"form: {{{typed or ''}}}"
+
+
 def no_such_role(roles: Sequence[str]) -> str:
     """Return which roles there are."""
     return f"a role is one of {', '.join(roles)}"

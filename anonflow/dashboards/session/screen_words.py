@@ -11,6 +11,7 @@ NO_TABLE = "No table yet: go to Data and open one."
 OPEN_FIRST = "no table is open; open one first"
 
 WORDS = {
+    "calendar": ", with kind hierarchy",
     "comment": "remove the lines that are comments",
     "delimiter": "check the delimiter, under How the CSV file is written",
     "diversify": "diversity",
