@@ -26,6 +26,7 @@ from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
 from anonflow.table.text_columns import check_characters, value_text
+from anonflow.table.text_forms import other_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -467,7 +468,12 @@ def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
     try:
         return Hierarchy.from_mapping(hierarchy, folder=folder, values=values)
     except HierarchyError as error:
-        problems = [f"column {column.name!r}: {problem}" for problem in error.problems]
+        intervals = isinstance(hierarchy, Mapping) and "intervals" in hierarchy
+        form = other_form(values) if intervals else None
+        problems = [
+            f"column {column.name!r}: {problem}" + ("" if form is None else "; " + form)
+            for problem in error.problems
+        ]
         raise HierarchyError.collected(
             f"column {column.name!r}: its hierarchy cannot be used", problems
         ) from None

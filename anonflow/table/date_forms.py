@@ -307,6 +307,11 @@ class DateReading:
         counts : numpy.ndarray, shape (u,), int64
             How often each text occurs.
         """
+        zoned = {
+            text[-1] == "Z" or text[-6] in "+-" for text in self.plain[self.good].tolist() if "T" in text
+        }
+        if len(zoned) > 1:
+            return "has dates with and without a time zone; write them all in one way"
         if not self.short.any():
             return None
         return (

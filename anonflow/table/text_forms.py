@@ -143,7 +143,8 @@ def seen(texts: Sequence[str], counts: np.ndarray | None = None) -> Seen | None:
     short = bool(first.short.any())
     times = np.ones(len(texts), np.int64) if counts is None else counts
     partial = int(times[first.partial].sum())
-    return Seen(tuple(dates), _telling(texts, dates), short, partial=partial)
+    problem = None if short else first.problem(times)
+    return Seen(tuple(dates), _telling(texts, dates), short, partial=partial, problem=problem)
 
 
 def _with_sign(order: str, texts: Sequence[str]) -> str:

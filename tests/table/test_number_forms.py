@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.errors import DataError, SchemaError
+from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.table.number_forms import DECIMALS, THOUSANDS, NumberForm, number_forms
 from anonflow.table.text_forms import seen
 from tests.strategies import loop
@@ -207,6 +207,32 @@ def test_reading_comes_before_the_steps_and_follows_a_new_name() -> None:
     assert table.preparation.to_list() == steps, "what a column's keys say is not written again as a step"
     assert not table.schema.prepared().preparation
     assert schema.without(["none"]).preparation.steps == schema.preparation.steps
+
+
+def test_other_refusals_name_the_form_too() -> None:
+    frame = pd.DataFrame(
+        {"age": ["1,5", "2,5", "3,5"] * 3, "w": ["1,5", "2", "4"] * 3, "pay": ["1,5", "2,5", "7"] * 3}
+    )
+    tree = {
+        "role": "quasi-identifier",
+        "kind": "hierarchy",
+        "hierarchy": {"intervals": {"step": 1, "levels": 2}},
+    }
+    with pytest.raises(
+        HierarchyError, match=r"no finite number.*its numbers are written with a decimal comma: add"
+    ):
+        af.Table(frame, {"age": tree})
+    weighted = af.Table(
+        frame, {"age": {**QI, "decimal": ","}, "w": {"role": "weight"}, "pay": {"role": "sensitive"}}
+    )
+    anonymization = af.anonymize(weighted, "mondrian", k=3, seed=1)
+    with pytest.raises(
+        DataError, match="3 weights are missing or no number; its numbers are written with a decimal comma"
+    ):
+        af.verify(weighted, anonymization, [{"uniqueness": {"most": 0.5}}], k=3)
+    with pytest.raises(DataError, match="not numbers; its numbers are written with a decimal comma"):
+        af.verify(weighted, anonymization, [{"t-closeness": {"t": 0.5, "distance": "numeric"}}], k=3)
+    assert af.Table(frame, {"age": {**tree, "decimal": ","}}).domains[0].labels == ("1.5", "2.5", "3.5")
 
 
 def test_numbers_that_are_numbers_stay() -> None:
