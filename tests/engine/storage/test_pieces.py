@@ -251,6 +251,26 @@ def test_numbers_and_dates_as_people_write_them_in_pieces(tmp_path: Path) -> Non
     assert two.ok
 
 
+def test_partial_dates_and_periods_in_pieces(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    days = [
+        rng.choice(["1984", f"0{rng.randint(7, 9)}/1984", f"{rng.randint(1, 28)}.8.1984"]) for _ in range(180)
+    ]
+    frame = pd.DataFrame(
+        {"born": days, "seen": [f"{rng.randint(1, 28)}/{rng.randint(1, 12)}/2020" for _ in days]}
+    )
+    columns = """\
+    born: {role: quasi-identifier, kind: hierarchy, hierarchy: {calendar: [month, year]}, dates: d.m.y}
+    seen: {role: quasi-identifier, kind: numeric, dates: d/m/y, write: source}
+"""
+    settings: dict[str, Any] = {
+        "columns": columns,
+        "anonymize": "{algorithm: mondrian, k: 3}",
+        "publish": PARQUET,
+    }
+    compared(*written(tmp_path, form="csv", frame=frame, **settings))
+
+
 def test_separators_of_a_source_are_those_of_its_numbers(tmp_path: Path) -> None:
     frame = as_written(180)[["weight", "pay", "w"]].assign(
         weight=lambda rows: rows["weight"].fillna("50,5").replace("N", "51")
