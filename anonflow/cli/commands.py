@@ -905,7 +905,10 @@ def _schema(schema: Path) -> Any:
     if not isinstance(table.get("columns"), dict):
         raise FlowError(f"{schema}: the flow has no columns under 'table:'")
     try:
-        return Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
+        declared = Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
+        source = table.get("source")
+        signs = source if isinstance(source, dict) else {}
+        return declared.with_separators(signs.get("decimal"), signs.get("thousands"))
     except SchemaError as error:
         raise error.in_file(schema) from None
 

@@ -444,7 +444,7 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
         If the release lacks columns, has identifiers, no rows, or a column twice.
     """
     names = [str(name) for name in frame.columns]
-    columns = schema.columns
+    columns = schema.prepared().columns
     problems = [
         f"column {name!r}: appears {names.count(name)} times in the release"
         for name in sorted({name for name in names if names.count(name) > 1})

@@ -243,3 +243,19 @@ def test_a_release_in_the_form_of_its_source_is_verified(
     status, out, err = shell(capsys, "verify", "--original", "forms.csv", *arguments)
     assert status == 0, out + err
     assert shell(capsys, "describe", "out/forms.csv")[0] == 0
+
+
+def test_verify_takes_the_separators_of_the_flows_source(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "forms.csv").write_text(FORMS)
+    (folder / "wages.yaml").write_text(
+        'flow: wages\nversion: 1\ntable:\n  source: {csv: forms.csv, delimiter: ";", decimal: ","}\n'
+        "  columns:\n    weight: {role: quasi-identifier, kind: numeric}\n    city: {role: sensitive}\n"
+        "steps:\n  - anonymize: {algorithm: mondrian, k: 3}\npublish: {table: out/wages.csv}\n"
+    )
+    assert shell(capsys, "run", "wages.yaml", "--quiet")[0] == 0
+    arguments = ("--release", "out/wages.csv", "--schema", "wages.yaml", "--k", 3)
+    status, out, err = shell(capsys, "verify", "--original", "forms.csv", *arguments)
+    assert status == 0, out + err
+    assert shell(capsys, "verify", *arguments)[0] == 0

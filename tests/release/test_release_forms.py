@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.errors import DataError, SchemaError
 from anonflow.release import read_release
+from anonflow.risk.register import register_table
 from anonflow.table.date_forms import DATES, DateForm
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.number_forms import NumberForm
@@ -145,3 +146,18 @@ def test_ranges_of_dates_are_read_back(days: tuple[Any, Any], form: DateForm) ->
 def test_what_cannot_be_written_so_is_a_sentence(entry: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         af.Schema({"pay": entry})
+
+
+def test_a_release_without_its_original_and_a_register_are_read_with_the_schema(tmp_path: Path) -> None:
+    people = table()
+    release = af.anonymize(people, "mondrian", k=3, seed=1).release(seed=2)
+    path = tmp_path / "release.csv"
+    release.write(path)
+    schema = af.Schema(COLUMNS)
+    assert af.verify(schema, path, ["k-anonymity"], k=3)
+    register = pd.DataFrame(
+        {"pay": ["1.200,5", "1.203,5", "N"], "hired": ["1/03/2013", "4/03/2013", "24/03/2013"]}
+    )
+    coded = register_table(register, schema)
+    assert coded.n == 3
+    assert coded.domains[0].labels == ("1200.5", "1203.5")
