@@ -11,6 +11,7 @@ import pytest
 
 from anonflow import datasets
 from anonflow.errors import DataError
+from anonflow.table.files.csv_head import CsvShape
 from tests.naive.uniqueness import unique_on
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
@@ -522,6 +523,15 @@ def test_the_form_of_numbers_and_dates_is_guessed_shown_and_typed(
     assert choice.choose("income", "form", ' decimal: ",", write: source')
     assert workspace.draft.get(("table", "columns", "income", "write")) == "source"
     assert workspace.table is not None
+
+
+def test_the_separators_of_the_source_are_those_of_its_numbers(workspace: Workspace, tmp_path: Path) -> None:
+    rows = "".join(f"{n}.{n}00;Ulm\n{n}.234;Bonn\n" for n in range(1, 10))
+    (tmp_path / "two").write_text(f"pay;city\n{rows}", encoding="utf-8")
+    workspace.open_file("two.csv", tmp_path / "two", shape=CsvShape(thousands="."))
+    workspace.set_column("pay", role="quasi-identifier", kind="numeric")
+    assert workspace.problems == ()
+    assert workspace.table.domains[0].labels[0] == "1100"
 
 
 @pytest.mark.parametrize(
