@@ -25,7 +25,7 @@ from anonflow.table.identification.value_signs import (
     rarity,
 )
 from anonflow.table.named_settings import NAME_MISSING
-from anonflow.table.number_forms import NumberForm, number_forms
+from anonflow.table.number_forms import NumberForm, has_second_reading
 from anonflow.table.numbers import numbers_of
 from anonflow.table.text_forms import Form, mixture, seen, texts_of
 
@@ -162,7 +162,7 @@ def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any],
         declared = NumberForm(shape.decimal, shape.thousands)
         if declared.read(written).good.all():
             return _plain(cells, declared, written), {}, []
-    if is_numeric(pd.Series(written)) and len(number_forms(written)) < 2:
+    if is_numeric(pd.Series(written)) and not has_second_reading(written):
         return cells, {}, []
     forms_seen = seen(written, counts[digits])
     if forms_seen is None:
@@ -188,9 +188,8 @@ def _are_partial_dates(values: pd.Series) -> bool:
 
 def _plain(cells: pd.Series, form: Form, written: list[str]) -> pd.Series:
     """Return the cells with some of their texts read in a form."""
-    return cells.map(dict(zip(written, form.read(written).plain, strict=True))).where(
-        cells.isin(written), cells
-    )
+    plain = dict(zip(written, form.read(written).plain.tolist(), strict=True))
+    return cells.map(lambda text: plain.get(text, text), na_action="ignore")
 
 
 def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
@@ -209,8 +208,9 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     if not distinct:
         return Advice(name, {"role": "insensitive"}, ("it has no value",), distinct)
     raw = values
-    cells, keys, remarks = _read(cells, shape)
-    values = cells[~missing]
+    plain, keys, remarks = _read(cells, shape)
+    if plain is not cells:
+        cells, values = plain, plain[~missing]
     numeric = is_numeric(values) and (bool(keys) or not remarks)
     partial = bool(remarks) and _are_partial_dates(values)
     dates = (numeric and is_dates(values)) or partial
@@ -226,7 +226,9 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
         hint = None
     if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
-    look = form(filled(raw), numeric, dates) or form(filled(values), numeric, dates)
+    look = form(filled(raw), numeric, dates)
+    if look is None and values is not raw:
+        look = form(filled(values), numeric, dates)
     if look is not None:
         return advice({"role": "identifier"}, look)
     if distinct == 1 and not missing.any():

@@ -15,7 +15,7 @@ from anonflow.hierarchy import number_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DECIMALS", "THOUSANDS", "NumberForm", "number_forms"]
+__all__ = ["DECIMALS", "THOUSANDS", "NumberForm", "has_second_reading", "number_forms"]
 
 _BLANK = "[ \\t\u00a0\u2007\u2009\u202f]"
 _DECIMALS = {".": "a decimal point", ",": "a decimal comma"}
@@ -251,6 +251,20 @@ def number_forms(texts: Sequence[str]) -> list[NumberForm]:
                 forms.append(form)
                 readings.append(plain)
     return forms
+
+
+def has_second_reading(texts: Sequence[str]) -> bool:
+    """Return whether plain numbers can also be read with points between thousands, as other numbers: 1.234.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        All distinct values of a column, all plain numbers.
+    """
+    other = NumberForm(None, ".")
+    pointed = [text for text in texts if "." in text]
+    fits = bool(pointed) and bool(other.read(pointed[:_FIRST]).good.all())
+    return fits and bool(other.read(texts).good.all()) and _is_consistent(texts, other)
 
 
 def _candidates(percent: bool) -> Iterator[NumberForm]:
