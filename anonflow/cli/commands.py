@@ -28,7 +28,7 @@ SourceKeys = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
-        help="A key of a CSV source: header, names, skip, footer, comment or index, such as skip=2; may repeat.",
+        help="A key of a CSV source: header, names, skip, footer, comment, index, decimal or thousands, such as skip=2; may repeat.",
         metavar="KEY=VALUE",
     ),
 ]
@@ -391,7 +391,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str, shape: CsvShape, 
 
     delimiter, encoding = found_form(file, delimiter, encoding, shape)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding, shape=shape)
-    advice = advise(frame)
+    advice = advise(frame, shape)
     guessed = Schema(entries_of(advice))
     if as_json:
         why = {str(column): str(reason) for column, *_, reason in rows_of(advice)}
@@ -418,7 +418,9 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
         If one is no such text.
     """
     from anonflow.table.files.csv_head import CsvShape
+    from anonflow.table.number_forms import DECIMALS, THOUSANDS
 
+    signs: dict[str, tuple[str, ...]] = {"decimal": DECIMALS, "thousands": THOUSANDS}
     read: dict[str, Any] = {}
     for text in keys or ():
         key, _, value = text.partition("=")
@@ -428,11 +430,12 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
             read[key] = int(value)
         elif key == "names" and value:
             read[key] = value.split(",")
-        elif key in ("comment", "index") and value:
+        elif (key in ("comment", "index") and value) or value in signs.get(key, ()):
             read[key] = value
         else:
             raise ParameterError(
-                "--source takes header=false, names=NAME,NAME, skip=LINES, footer=ROWS, comment=MARK, index=drop or index=NAME"
+                "--source takes header=false, names=NAME,NAME, skip=LINES, footer=ROWS, comment=MARK, index=drop or index=NAME, "
+                "decimal=SIGN, thousands=SIGN"
             )
     return CsvShape.of(read)
 
@@ -594,11 +597,11 @@ def _replayed(
     """Return the test of a release's rows by running the method again."""
     from anonflow.algorithms import anonymize
     from anonflow.risk import own_rows_test
-    from anonflow.table.spreadsheets import read_published
+    from anonflow.table.release_forms import plain_release
 
     if k is None:
         raise ParameterError("--algorithm needs --k, the k of the release")
-    frame = read_published(release)
+    frame = plain_release(release)
     if len(frame) != table.n:  # the check fails in any case
         return ()
     anonymization = anonymize(table, algorithm, k, partition_size=partition_size or None)
@@ -841,10 +844,10 @@ def _text_rows(frame: Any, number: Any) -> list[list[str]]:
 
 def _published(file: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the cells of a published file, or of a register, of any tool."""
-    from anonflow.table.spreadsheets import read_published
+    from anonflow.table.release_forms import plain_release
 
     form = found_form(file, delimiter or "auto", encoding or "auto")
-    return read_published(file, delimiter=form[0], encoding=form[1])
+    return plain_release(file, delimiter=form[0], encoding=form[1])
 
 
 def _table_or_schema(file: Path | None, schema: Path, delimiter: str | None, encoding: str | None) -> Any:
@@ -902,7 +905,10 @@ def _schema(schema: Path) -> Any:
     if not isinstance(table.get("columns"), dict):
         raise FlowError(f"{schema}: the flow has no columns under 'table:'")
     try:
-        return Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
+        declared = Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
+        source = table.get("source")
+        signs = source if isinstance(source, dict) else {}
+        return declared.with_separators(signs.get("decimal"), signs.get("thousands"))
     except SchemaError as error:
         raise error.in_file(schema) from None
 

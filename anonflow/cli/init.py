@@ -73,7 +73,8 @@ def init(
     from anonflow.engine.targets import check_targets
     from anonflow.table import Schema
     from anonflow.table.files.read import is_csv, read_frame
-    from anonflow.table.infer import advise, entries_of, kind_of, rows_of
+    from anonflow.table.infer import advise, entries_of, kind_of, read_cells, rows_of
+    from anonflow.table.schema import UNPUBLISHED
 
     output = output or Path(f"{file.stem}.flow.yaml")
     if output.exists():
@@ -91,7 +92,7 @@ def init(
     shape = shape_of(source_keys)
     form = found_form(file, delimiter, encoding, shape)
     frame = read_frame(file, delimiter=form[0], encoding=form[1], shape=shape)
-    advice = advise(frame)
+    advice = advise(frame, shape)
     entries, reasons = entries_of(advice), {str(column): str(why) for column, *_, why in rows_of(advice)}
     named = _named_roles(role or (), entries)
     asks = not yes and sys.stdin is not None and sys.stdin.isatty()
@@ -99,8 +100,9 @@ def init(
         guess = str(entry["role"])
         chosen = named.get(name) or (_asked_role(name, guess, reasons.get(name)) if asks else guess)
         if chosen != guess:
-            kind = kind_of(frame[name]) if chosen == "quasi-identifier" else {}
-            entries[name] = {"role": chosen, **kind}
+            cells, keys = read_cells(frame[name], shape)
+            kind = kind_of(cells) if chosen == "quasi-identifier" else {}
+            entries[name] = {"role": chosen, **kind, **(keys if chosen not in UNPUBLISHED else {})}
     if k is None:
         k = _asked_k() if asks else USUAL_K
     anonymize: dict[str, Any] = {"algorithm": algorithm, "k": k}
@@ -108,8 +110,10 @@ def init(
         anonymize |= {"guarantee": "k-regular", "budget": SECONDS}
     source = {_source_key(file): _beside(file, output)}
     if is_csv(file):
-        keys = {"delimiter": form[0], "encoding": form[1]}
-        source |= {key: value for key, value in keys.items() if value != USUAL_FORM[key]} | shape.to_mapping()
+        usual = {"delimiter": form[0], "encoding": form[1]}
+        source |= {
+            key: value for key, value in usual.items() if value != USUAL_FORM[key]
+        } | shape.to_mapping()
     target = Path("out") / f"{file.stem}.csv" if publish is None else Path(_beside(publish, output))
     flow = {
         "flow": "".join(c if c.isalnum() or c in "-_" else "-" for c in file.stem) or "table",

@@ -23,6 +23,7 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.option import Option
 from anonflow.table.domain import WHOLE
 from anonflow.table.schema import Schema
+from anonflow.table.text_forms import other_form
 
 __all__ = [
     "Column",
@@ -407,7 +408,8 @@ def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = Non
     if distance == "numeric":
         values = [_as_number(text) for text in shown.texts]
         if any(value is None and text != WHOLE for text, value in zip(shown.texts, values, strict=True)):
-            raise DataError("some sensitive values are not numbers; use distance=equal")
+            form = other_form([text for text in shown.texts if text not in ("", WHOLE)])
+            raise DataError("some sensitive values are not numbers; " + (form or "use distance=equal"))
         order = np.argsort([math.inf if value is None else value for value in values], kind="stable")
         order = order[np.asarray(shown.overall)[order] > 0]
     overall = shown.overall / max(int(shown.overall.sum()), 1)

@@ -117,9 +117,9 @@ def subject_of(subject: Any) -> Subject:
     import pandas as pd
 
     if isinstance(subject, str | PathLike):
-        from anonflow.table.spreadsheets import read_published
+        from anonflow.table.release_forms import plain_release
 
-        subject = read_published(subject)
+        subject = plain_release(subject)
     subject = pandas_frame(subject)
     if isinstance(subject, pd.DataFrame):
         return Subject(len(subject), None, subject)
@@ -476,7 +476,7 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
         If the release lacks columns, has identifiers, no rows, or a column twice.
     """
     names = [str(name) for name in frame.columns]
-    columns = schema.columns
+    columns = schema.prepared().columns
     problems = [
         f"column {name!r}: appears {names.count(name)} times in the release"
         for name in sorted({name for name in names if names.count(name) > 1})

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from anonflow.errors import AnonflowError, HierarchyError, ParameterError
 from anonflow.hierarchy import prefixes, sources
+from anonflow.hierarchy.calendar import from_calendar
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import preorder
 from anonflow.hierarchy.wording import fail, plural, shorten
@@ -270,6 +271,33 @@ class Hierarchy:
         return cls(*prefixes.from_prefixes(codes, lengths, root))
 
     @classmethod
+    def from_calendar(cls, values: Iterable[str], levels: Sequence[str], *, root: str = ROOT) -> Hierarchy:
+        """Build a hierarchy of dates under periods of the calendar.
+
+        Parameters
+        ----------
+        values : iterable of str
+            The leaves, ISO dates or times in any order; a blank one is a leaf right under the root. Of a year or a year and
+            a month, such as ``1984-07``, the leaf is ``1984-07-??``: right under the lowest period that holds all of it.
+        levels : sequence of str
+            From the lowest: some of day, month, quarter, half, year, 5-years, 10-years in this order; or week (of ISO 8601), or
+            weekday.
+        root : str
+            Label of the root.
+
+        Returns
+        -------
+        Hierarchy
+            Periods are labelled `2021-02`, `2021-Q1`, `2021-H1`, `2021`, `2020-2024`, `2021-W07`; Monday is `1`.
+
+        Raises
+        ------
+        HierarchyError
+            If there are no values, a value is no date, or the levels do not lie in each other.
+        """
+        return cls(*from_calendar(values, levels, root))
+
+    @classmethod
     def suppression(cls, labels: Iterable[str]) -> Hierarchy:
         """Build the hierarchy of height 1: `labels`, in their order, right under the root `*`.
 
@@ -292,11 +320,11 @@ class Hierarchy:
         spec : str, Path, mapping or Hierarchy
             A path of a CSV file, or one of ``{csv: path, delimiter, encoding}``, ``{nested: tree,
             root}``, ``{intervals: {step, levels, fanout, origin}}``, ``{positions: {hide, mask}}``
-            (or ``positions: right``), ``{prefixes: {lengths}}`` (or ``prefixes: [1, 3]``, ``prefixes: nace``).
+            (or ``positions: right``), ``{prefixes: {lengths}}`` (or ``prefixes: [1, 3]``, ``prefixes: nace``), ``{calendar: [month, quarter, year]}``.
         folder : str or Path, optional
             The folder of relative paths.
         values : iterable, optional
-            Values of the column, needed for intervals, positions and prefixes.
+            Values of the column, needed for intervals, positions, prefixes and calendar.
 
         Raises
         ------
@@ -322,6 +350,8 @@ class Hierarchy:
             return cls.from_intervals(values, **content)
         if kind == "prefixes":
             return cls.from_prefixes(values, **content)
+        if kind == "calendar":
+            return cls.from_calendar(values, **content)
         return cls.from_positions(values, **content)
 
     @property
@@ -751,16 +781,17 @@ def _options(spec: Any) -> dict[str, Any]:
         "intervals": ("step", "levels", "fanout", "origin", "root"),
         "positions": ("hide", "mask", "root"),
         "prefixes": ("lengths", "root"),
+        "calendar": ("levels", "root"),
     }
     if not isinstance(spec, Mapping) or not spec:
         raise HierarchyError(
-            "hierarchy: write the path of a CSV file, or csv, nested, intervals, positions or prefixes"
+            "hierarchy: write the path of a CSV file, or csv, nested, intervals, positions, prefixes or calendar"
         )
     named = [kind for kind in kinds if kind in spec]
     outer = kinds[named[0]] if named and named[0] in ("csv", "nested") else ()
     problems = [_unknown(key, [*kinds, *outer]) for key in spec if key not in kinds and key not in outer]
     if len(named) != 1 and not problems:
-        problems.append("name one of csv, nested, intervals, positions, prefixes")
+        problems.append("name one of csv, nested, intervals, positions, prefixes, calendar")
     options: dict[str, Any] = {}
     if named:
         kind = named[0]
@@ -772,7 +803,13 @@ def _options(spec: Any) -> dict[str, Any]:
             inner = {}
         if kind == "prefixes" and isinstance(inner, (str, list, tuple)):
             inner = {"lengths": inner}
-        if kind in ("intervals", "positions", "prefixes"):
+        if kind == "calendar" and isinstance(inner, (list, tuple)):
+            inner = {"levels": list(inner)}
+        if kind == "calendar" and isinstance(inner, Mapping) and "levels" not in inner:
+            problems.append("calendar needs levels, such as [month, quarter, year]")
+        elif kind == "calendar" and not isinstance(inner, Mapping):
+            problems.append("calendar must be a list of levels, such as [month, quarter, year]")
+        elif kind in ("intervals", "positions", "prefixes", "calendar"):
             if not isinstance(inner, Mapping):
                 example = "lengths: [1, 3]" if kind == "prefixes" else "step: 10, levels: 3"
                 problems.append(f"{kind} must be a mapping, such as {{{example}}}")

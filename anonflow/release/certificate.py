@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import platform
 import zipfile
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -161,38 +160,6 @@ class Certificate:
             OWNER_ONLY,
             make_folders=True,
         )
-
-    def save_in_parts(
-        self, path: str | PathLike[str], parts: Mapping[str, tuple[int, Iterable[np.ndarray]]]
-    ) -> None:
-        """Write the certificate of a release that is not in memory; its arrays come in parts.
-
-        Parameters
-        ----------
-        path : path
-        parts : mapping
-            ``row_list``, ``list_offsets``, ``list_originals``, ``row_marks`` -> their length, and their parts in
-            order. The certificate's own arrays are ignored.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            As :meth:`save`.
-        """
-        kinds = {**_ARRAYS, _MARKS: np.uint32}
-        text = self._about(True)
-
-        def write(stream: BinaryIO) -> None:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-                for name, (count, chunks) in {"about": (len(text), [text]), **parts}.items():
-                    kind = np.dtype(kinds.get(name, np.uint8))
-                    head = {"descr": kind.str, "fortran_order": False, "shape": (count,)}
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array_header_1_0(member, head)
-                        for chunk in chunks:
-                            member.write(np.ascontiguousarray(chunk, kind).tobytes())
-
-        write_whole(path, streamed(write), OWNER_ONLY, make_folders=True)
 
     def _about(self, marked: bool) -> np.ndarray:
         about = {

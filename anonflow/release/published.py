@@ -25,8 +25,9 @@ from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import WHOLE
 from anonflow.table.files.metadata_file import metadata_path, read_metadata
 from anonflow.table.metadata import ReleaseMetadata
+from anonflow.table.release_forms import plain_release
 from anonflow.table.schema import UNPUBLISHED
-from anonflow.table.spreadsheets import formula_warning, read_published
+from anonflow.table.spreadsheets import formula_warning
 from anonflow.table.text_columns import text_type
 
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
     """
 
     def write(draft: Path) -> ReleaseMetadata | None:
-        write_table(release.frame, draft)
+        write_table(release.frame, draft, release.about)
         return release.about
 
     write_described(path, write)
@@ -266,7 +267,7 @@ def read_release(
     """
     if schema is not None:
         schema = Schema.of(schema)
-    frame = read_published(path)
+    frame = plain_release(path)
     about = read_metadata(path)
     if about is None and schema is None:
         beside = metadata_path(path)

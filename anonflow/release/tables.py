@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -19,17 +19,18 @@ from anonflow.table.domain import number_text
 from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.files.parquet_metadata import in_folder, is_parquet
 from anonflow.table.files.statistics_writing import is_written, write_statistics
-from anonflow.table.metadata import ReleaseMetadata, SeenCells
+from anonflow.table.metadata import ReleaseMetadata
+from anonflow.table.release_forms import forms_of, in_source_forms
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.text_columns import text_type
 from anonflow.whole_file import as_path, drafted, failing_as, locked, streamed, write_whole
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["check_package", "has_returns", "write_described", "write_parts", "write_table"]
+__all__ = ["check_package", "has_returns", "write_described", "write_table"]
 
 _CSV = ".csv"
+
+_ROWS = 1 << 17
+"""Rows of a CSV file that are written together."""
 
 FILE_ROWS = 1_000_000
 """Rows of a file in a folder of Parquet files."""
@@ -171,7 +172,7 @@ def _withdraw(place: Path, table: Path) -> None:
         write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8", newline="\n"))
 
 
-def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
+def write_table(frame: pd.DataFrame, path: str | PathLike[str], about: ReleaseMetadata | None = None) -> None:
     """Write a published table as CSV, Parquet, SPSS or Stata, by the name's ending; the file appears whole.
 
     Parameters
@@ -181,6 +182,8 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         ``.csv`` (UTF-8, commas, numbers in their shortest form, an apostrophe before texts that a spreadsheet would
         execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics), ``.sav``, ``.zsav`` or ``.dta``
         (:func:`anonflow.table.files.statistics_writing.write_statistics`).
+    about : ReleaseMetadata, optional
+        Names the columns that are written in the form of the source.
 
     Raises
     ------
@@ -192,12 +195,9 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         If the disk is full.
     """
     suffix = as_path(path).suffix.lower()
+    frame = in_source_forms(frame, forms_of(about))
     if suffix == _CSV:
-        write_whole(
-            path,
-            streamed(lambda stream: _write_csv(frame, stream, quoted=has_returns(frame))),
-            make_folders=True,
-        )
+        write_whole(path, streamed(lambda stream: _write_csv(frame, stream)), make_folders=True)
     elif is_parquet(path):
         write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     elif is_written(path):
@@ -206,85 +206,24 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         raise _unknown(path)
 
 
-def write_parts(
-    path: str | PathLike[str],
-    parts: Iterable[pa.Table],
-    quoted: bool = False,
-    about: ReleaseMetadata | None = None,
-) -> ReleaseMetadata | None:
-    """Write a published table that is not in memory: its rows come part by part, as :func:`write_table` writes them.
-
-    Parameters
-    ----------
-    path : path
-    parts : iterable of pyarrow.Table
-        All with the same columns of plain values; at least one.
-    quoted : bool, optional
-        Whether :func:`has_returns` says so of one of them: then every cell of a CSV file is quoted.
-    about : ReleaseMetadata, optional
-        What the owner declares of the columns.
-
-    Returns
-    -------
-    ReleaseMetadata or None
-        The same with what the cells of all parts show.
-
-    Raises
-    ------
-    ParameterError, DataError, AnonflowError
-        As :func:`write_table`.
-    """
-    import pyarrow.parquet as pq
-
-    suffix = Path(path).suffix.lower()
-    seen: list[SeenCells] = []
-
-    def look(part: pd.DataFrame) -> pd.DataFrame:
-        if about is not None:
-            now = SeenCells.of(part, about)
-            seen[:] = [seen[0].then(now) if seen else now]
-        return part
-
-    def write_csv(stream: BinaryIO) -> None:
-        for number, part in enumerate(parts):
-            _write_csv(look(part.to_pandas()), stream, header=not number, quoted=quoted)
-
-    def write_parquet(stream: BinaryIO) -> None:
-        writer = None
-        for part in parts:
-            if about is not None:
-                look(part.to_pandas())
-            writer = writer or pq.ParquetWriter(stream, part.schema, **_PLAINLY)
-            writer.write_table(part)
-        if writer is not None:
-            writer.close()
-
-    if suffix == _CSV:
-        write_whole(path, streamed(write_csv), make_folders=True)
-    elif is_parquet(path):
-        write_whole(path, streamed(write_parquet), make_folders=True)
-    elif is_written(path):  # its codes need the texts of all rows
-        write_table(pd.concat([look(part.to_pandas()) for part in parts], ignore_index=True), path)
-    else:
-        raise _unknown(path)
-    return about.seeing(seen[0]) if about is not None and seen else None
-
-
 def _unknown(path: str | PathLike[str]) -> ParameterError:
     """Return the error of a name with another ending."""
     return ParameterError(f"{fspath(path)}: a release is written as {', '.join(ENDINGS)}; use such a name")
 
 
-def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: bool = True) -> None:
-    columns = {guarded_text(str(name)): _csv_cells(frame[name]) for name in frame.columns}
+def _write_csv(frame: pd.DataFrame, stream: BinaryIO) -> None:
+    quoted = has_returns(frame)
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    pd.DataFrame(columns).to_csv(
-        text,
-        index=False,
-        header=header,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
-    )
+    for start in range(0, max(1, len(frame)), _ROWS):
+        block = frame.iloc[start : start + _ROWS]
+        columns = {guarded_text(str(name)): _csv_cells(block[name]) for name in block.columns}
+        pd.DataFrame(columns).to_csv(
+            text,
+            index=False,
+            header=not start,
+            lineterminator="\n",
+            quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+        )
     text.detach()
 
 

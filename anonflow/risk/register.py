@@ -96,7 +96,8 @@ def _prepared(
     check_register(register.columns, schema, steps, names)
     if not len(register):
         raise ParameterError("the population has no people; give a register with at least one")
-    known = Schema({name: schema[name] for name in names}, folder=schema.folder)
+    plain = schema.prepared()
+    known = Schema({name: plain[name] for name in names}, folder=schema.folder)
     return steps.apply(register, partial=True)[names], known
 
 

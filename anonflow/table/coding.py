@@ -11,6 +11,7 @@ import numpy as np
 
 from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import EMPTY, Hierarchy
+from anonflow.hierarchy.calendar import is_partial, partial_leaf
 from anonflow.table.domain import (
     NUMBER_MEMBER,
     WHOLE,
@@ -25,6 +26,7 @@ from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
 from anonflow.table.text_columns import check_characters, value_text
+from anonflow.table.text_forms import other_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -369,6 +371,8 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
             f"column {column.name!r}: has missing values and empty texts; make them one of the two"
         )
     tree = _tree(column, [value for value in values if value], folder)
+    if _is_calendar(column.hierarchy):
+        values = [partial_leaf(value) if is_partial(value) else value for value in values]
     if "" in values and "" not in tree.leaves:
         tree = tree.extended("")
     stray = tree.labels.count(WHOLE) - (tree.labels[0] == WHOLE)
@@ -392,13 +396,16 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
             problems = [f"column {column.name!r}: {problem}" for problem in error.problems]
             raise SchemaError.collected("boundaries that are no nodes", problems) from None
     floor = None if column.at_least is None else _floor(tree, column, column.at_least)
+    if _is_calendar(column.hierarchy):
+        floor = _floor_of_partial(tree, floor)
     if (
         bound is not None
         and floor is not None
         and ((bound[:, 0] > floor[:, 0]) | (bound[:, 1] < floor[:, 1])).any()
     ):
         raise SchemaError(
-            f"column {column.name!r}: a boundary is below level {column.at_least}, at which it is published at least; lower "
+            f"column {column.name!r}: a boundary is below "
+            f"{'the periods of its partial dates' if column.at_least is None else f'level {column.at_least}'}, at which it is published at least; lower "
             "at-least, or widen the boundary"
         )
     # a leaf that no value can have adds no width
@@ -423,6 +430,23 @@ def _is_given(source: Any) -> bool:
     return not isinstance(source, Mapping) or bool({"csv", "nested"} & set(source))
 
 
+def _is_calendar(source: Any) -> bool:
+    return isinstance(source, Mapping) and "calendar" in source
+
+
+def _floor_of_partial(tree: Hierarchy, floor: np.ndarray | None) -> np.ndarray | None:
+    """Return a floor at which dates of which the day is not known are published as their period at least."""
+    leaves = [at for at, label in enumerate(tree.leaves) if label.endswith("-??")]
+    if not leaves:
+        return floor
+    codes = np.arange(tree.n_leaves, dtype=np.int32)
+    floor = np.stack([codes, codes], axis=1) if floor is None else floor.copy()
+    above = tree.parent[tree.leaf_node[leaves]]
+    floor[leaves, 0] = np.minimum(floor[leaves, 0], tree.first[above])
+    floor[leaves, 1] = np.maximum(floor[leaves, 1], tree.last[above])
+    return floor
+
+
 def _floor(tree: Hierarchy, column: Column, level: int) -> np.ndarray:
     """Return the run of the highest node of at most a level above each leaf, shape (D, 2), int32."""
     levels = int(tree.height[0])
@@ -444,7 +468,12 @@ def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
     try:
         return Hierarchy.from_mapping(hierarchy, folder=folder, values=values)
     except HierarchyError as error:
-        problems = [f"column {column.name!r}: {problem}" for problem in error.problems]
+        intervals = isinstance(hierarchy, Mapping) and "intervals" in hierarchy
+        form = other_form(values) if intervals else None
+        problems = [
+            f"column {column.name!r}: {problem}" + ("" if form is None else "; " + form)
+            for problem in error.problems
+        ]
         raise HierarchyError.collected(
             f"column {column.name!r}: its hierarchy cannot be used", problems
         ) from None

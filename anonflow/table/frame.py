@@ -197,7 +197,7 @@ class Table:
             shape=shape,
         )
         try:
-            return cls(frame, schema)
+            return cls(frame, schema.with_separators(shape.decimal, shape.thousands))
         except AnonflowError as error:
             raise error.in_file(fspath(path)) from None
 

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import DataError
+from anonflow.hierarchy.calendar import is_partial
 from anonflow.hierarchy.wording import plural
+from anonflow.table.date_forms import DateForm
 from anonflow.table.domain import missing_cells, reads_as_number
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
 from anonflow.table.identification.column_signs import name_says
 from anonflow.table.identification.value_signs import (
@@ -24,12 +27,14 @@ from anonflow.table.identification.value_signs import (
 )
 from anonflow.table.identification.weight_signs import weight_name, weight_shape
 from anonflow.table.named_settings import NAME_MISSING
+from anonflow.table.number_forms import NumberForm, has_second_reading
 from anonflow.table.numbers import numbers_of
+from anonflow.table.text_forms import Form, mixture, seen, texts_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_of"]
+__all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "read_cells", "rows_of"]
 
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
@@ -53,7 +58,8 @@ class Advice:
     entry : dict
         As a schema has it: role, kind, ...
     reasons : tuple of str
-        Why, and what else to look at: counts and words of this package, never a value.
+        Why, and what else to look at: counts and words of this package, and a value only as one of three examples of how numbers
+        or dates are written.
     distinct : int
         Distinct values.
     """
@@ -99,19 +105,22 @@ def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
     return sorted(rows, key=lambda row: (row[1] != "quasi-identifier", -row[3]))
 
 
-def advise(frame: pd.DataFrame) -> list[Advice]:
+def advise(frame: pd.DataFrame, shape: CsvShape = PLAIN) -> list[Advice]:
     """Guess what each column is, and say why.
 
     Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes), then what
     values look like (addresses, numbers with check digits, coordinates, free text, numbers that count up), however few there
     are; then text that is nearly unique, or rare in an almost empty column, is an identifier, numbers and dates are numeric
     QIs, and other text is a categorical QI. One value and blanks are two states of a categorical QI. A column is insensitive
-    only if all records have the same cell. Distinctness does not decide anything else: only the owner knows what others can know.
+    only if all records have the same cell. Texts that are numbers or dates in one form alone (1,25, 31.12.2014) are read so, and
+    the entry says how; texts that can be read in two are text, and the reason says what to declare. Distinctness does not decide anything else: only the owner knows what others can know.
     Identifiers are not published until the schema says otherwise.
 
     Parameters
     ----------
     frame : pandas.DataFrame
+    shape : CsvShape, optional
+        The separators that the source declares.
 
     Returns
     -------
@@ -125,7 +134,7 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     """
     if not len(frame):
         raise DataError("the table has no rows")
-    advice = [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+    advice = [_advice(str(name), frame.iloc[:, at], shape) for at, name in enumerate(frame.columns)]
     weights = [at for at, advised in enumerate(advice) if advised.entry["role"] == "weight"]
     for at in weights[1:]:
         reason = f"{advice[at].reasons[0]}, and column {advice[weights[0]].column!r} has this role"
@@ -133,7 +142,66 @@ def advise(frame: pd.DataFrame) -> list[Advice]:
     return advice
 
 
-def _advice(name: str, cells: pd.Series) -> Advice:
+def read_cells(cells: pd.Series, shape: CsvShape = PLAIN) -> tuple[pd.Series, dict[str, Any]]:
+    """Return the cells of a column as plain numbers or ISO dates where their texts have one form alone, and its keys.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    shape : CsvShape, optional
+        The separators that the source declares.
+    """
+    plain, form, _ = _read(cells, shape)
+    return plain, form
+
+
+def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any], list[str]]:
+    """Return the cells as :func:`read_cells` does, the keys of their form, and what to say of it; texts without a digit may be codes."""
+    import pandas as pd
+
+    distinct = texts_of(cells[~missing_cells(cells)])
+    if distinct is None:
+        return cells, {}, []
+    texts, counts = distinct
+    digits = np.array([any(map(str.isdigit, text)) for text in texts], bool)
+    if not digits.any() or (~digits).sum() > _MOST_CODES:
+        return cells, {}, []
+    written = [text for text, has_digit in zip(texts, digits, strict=True) if has_digit]
+    if shape.decimal or shape.thousands:
+        declared = NumberForm(shape.decimal, shape.thousands)
+        if declared.read(written).good.all():
+            return _plain(cells, declared, written), {}, []
+    if is_numeric(pd.Series(written)) and not has_second_reading(written):
+        return cells, {}, []
+    forms_seen = seen(written, counts[digits])
+    if forms_seen is None:
+        words = mixture(written, counts[digits])
+        return cells, {}, [words] if words else []
+    remarks = [str(forms_seen.sentence(examples=True))]
+    only = forms_seen.form
+    if only is None:
+        return cells, {}, remarks
+    if isinstance(only, DateForm) and only.read(written).plain.tolist() == written:
+        return cells, {}, remarks  # partial dates beside whole ones, as ISO writes them
+    return _plain(cells, only, written), only.to_mapping() or {"decimal": "."}, remarks
+
+
+def _are_partial_dates(values: pd.Series) -> bool:
+    """Return whether texts are dates, and some of them a month or a year alone."""
+    distinct = texts_of(values)
+    if distinct is None or not any(map(is_partial, distinct[0])):
+        return False
+    reading = DateForm("y-m-d").read(distinct[0])
+    return bool(reading.good.all() and not reading.partial.all())
+
+
+def _plain(cells: pd.Series, form: Form, written: list[str]) -> pd.Series:
+    """Return the cells with some of their texts read in a form."""
+    plain = dict(zip(written, form.read(written).plain.tolist(), strict=True))
+    return cells.map(lambda text: plain.get(text, text), na_action="ignore")
+
+
+def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     missing = missing_cells(cells)
     values = cells[~missing]
     try:
@@ -148,10 +216,18 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         )
     if not distinct:
         return Advice(name, {"role": "insensitive"}, ("it has no value",), distinct)
-    numeric = is_numeric(values)
-    dates = numeric and is_dates(values)
+    original, raw = cells, values
+    plain, keys, remarks = _read(cells, shape)
+    if plain is not cells:
+        cells, values = plain, plain[~missing]
+    numeric = is_numeric(values) and (bool(keys) or not remarks)
+    partial = bool(remarks) and _are_partial_dates(values)
+    dates = (numeric and is_dates(values)) or partial
 
     def advice(entry: dict[str, Any], *reasons: str) -> Advice:
+        if entry["role"] != "identifier":
+            entry |= keys
+            reasons = (*remarks, *reasons)
         return Advice(name, entry, (*reasons, *_codes(values, numeric, dates)), distinct)
 
     hint = name_says(name)
@@ -161,25 +237,30 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         hint = _weight_hint(name, values)
     if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
-    look = form(filled(values), numeric, dates)
+    look = form(filled(raw), numeric, dates)
+    if look is None and values is not raw:
+        look = form(filled(values), numeric, dates)
     if look is not None:
         return advice({"role": "identifier"}, look)
     if distinct == 1 and not missing.any():
         return advice({"role": "insensitive"}, "it has one value")
     entry: dict[str, Any] = {"role": "quasi-identifier"}
-    coded = None if dates else _code_reason(name, values)
-    kind = _plain_kind(cells) if coded is None else _code_kind(name, cells)
+    coded = None if dates else _code_reason(name, raw)
+    if coded is not None:
+        kind = _code_kind(name, original)
+    else:
+        kind = {"kind": "categorical"} if remarks and not keys and not partial else _plain_kind(cells)
     if coded is not None and kind["kind"] != "categorical":
-        rare = rarity(values, len(cells)) if coded == _BY_VALUES else None
+        rare = rarity(raw, len(cells)) if coded == _BY_VALUES else None
         if rare is not None:
             return advice({"role": "identifier"}, rare)
-        reasons = (coded, *_uneven(values, kind["kind"]), *_codes(values, numeric, dates, mixed=False))
+        reasons = (coded, *_uneven(raw, kind["kind"]), *_codes(raw, numeric, dates, mixed=False))
         return Advice(name, entry | kind, reasons, distinct)
     if "codes" in kind:
         many = len(kind["codes"])
         counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
-        return Advice(name, entry | kind, (counted, "can others know them?"), distinct)
-    rare = None if numeric else rarity(values, len(cells))
+        return Advice(name, entry | kind | keys, (*remarks, counted, "can others know them?"), distinct)
+    rare = None if numeric or remarks else rarity(values, len(cells))
     if rare is not None:
         return advice({"role": "identifier"}, rare)
     if distinct == 1:
@@ -188,7 +269,7 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: can others know them?"
     if numeric and kind["kind"] == "categorical":
         reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
-    if dates:
+    if dates and not partial:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
     elif kind["kind"] == "numeric" and weight_shape(numbers_in(values), named=False):
         reason += "; of role weight if each says how many people its record stands for"
@@ -264,6 +345,8 @@ def _plain_kind(cells: pd.Series) -> dict[str, Any]:
         if _are_codes(values):
             return {"kind": "categorical"}
         return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
+    if _are_partial_dates(values):
+        return {"kind": "hierarchy", "hierarchy": {"calendar": ["month", "year"]}}
     codes = [] if values.dtype == bool else _codes_beside_numbers(values)
     if codes:
         return {"kind": "numeric", "codes": codes} | ({"missing": "value"} if missing.any() else {})

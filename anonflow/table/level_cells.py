@@ -12,6 +12,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy.calendar import NESTED_UNITS, periods
 from anonflow.table.domain import WHOLE, Domain, number_text
 
 __all__ = [
@@ -35,6 +36,9 @@ domain into at most so many intervals; each further one is twice as wide."""
 
 MOST_WIDTHS = 40
 """Widths of one column."""
+
+_DAYS = (1, 31, 92, 184, 366, 1827, 3653)
+"""The most days that the periods of `NESTED_UNITS` have."""
 
 Runs = list[tuple[np.ndarray, np.ndarray]]
 
@@ -60,25 +64,39 @@ def interval_runs(domain: Domain, widths: Sequence[float] | None) -> tuple[list[
     ----------
     domain : Domain
     widths : sequence of float or None
-        In the column's unit, ascending, each a multiple of the one before; None for widths that double.
+        In the column's unit, ascending, each a multiple of the one before; None for widths that double, and of dates for
+        the periods of the calendar.
     """
     size = domain.size
     codes = np.arange(size)
     lo, hi, labels = [codes], [codes], ["values"]
+
+    def add(label: str, interval: np.ndarray) -> None:
+        starts = np.flatnonzero(np.diff(interval, prepend=-np.inf))
+        member = np.cumsum(np.diff(interval, prepend=-np.inf) > 0) - 1
+        lo.append(starts[member])
+        hi.append(np.append(starts[1:], size)[member] - 1)
+        labels.append(label)
+
+    if widths is None and domain.dates and size:
+        for unit in NESTED_UNITS:
+            add(unit, periods(_days(domain.points), unit).astype(np.float64))
+        widths = ()
     widths = _default_widths(domain.points) if widths is None else widths
     if len(widths) and size:
         interval = np.floor(domain.points / widths[0])
         for at, width in enumerate(widths):
             if at:  # computed from the intervals before, so that they nest in spite of rounding
                 interval = np.floor(interval / round(width / widths[at - 1]))
-            starts = np.flatnonzero(np.diff(interval, prepend=-np.inf))
-            member = np.cumsum(np.diff(interval, prepend=-np.inf) > 0) - 1
-            lo.append(starts[member])
-            hi.append(np.append(starts[1:], size)[member] - 1)
-            labels.append(f"width {number_text(width)}")
+            add(f"width {number_text(width)}", interval)
     lo.append(np.zeros(size, np.int64))
     hi.append(np.full(size, size - 1))
     return [*labels, "*"], [(_with_missing(np.array(lo), 0), _with_missing(np.array(hi), size - 1))]
+
+
+def _days(points: np.ndarray) -> np.ndarray:
+    """Return days since 1970 as dates."""
+    return np.floor(points).astype(np.int64).astype("datetime64[D]")
 
 
 def position_runs(domains: Sequence[Domain]) -> tuple[list[str], Runs]:
@@ -163,7 +181,7 @@ def cells_at(domains: Sequence[Domain], level: str) -> list[CellsAtLevel]:
         The QIs of one column: a position of a code each, or one.
     level : str
         ``values``, ``*``; of a hierarchy ``level 1``, the lowest nodes above the leaves, and so on; of numbers
-        ``width 10``, intervals that begin at multiples of 10; of codes ``2 hidden``, the last two positions.
+        ``width 10``, intervals that begin at multiples of 10; of dates also ``month``, ``year`` and other periods; of codes ``2 hidden``, the last two positions.
 
     Returns
     -------
@@ -198,13 +216,21 @@ def cells_at(domains: Sequence[Domain], level: str) -> list[CellsAtLevel]:
     elif domain.kind == "numeric" and width:
         wide = _width_of(width)
         if wide is not None and domain.size and math.isfinite(float(np.abs(domain.points).max()) / wide):
-            _, runs = interval_runs(domain, [wide])
-            share = min(wide / domain.width, 1.0) if domain.width else 1.0
-            thousandths = Fraction(min(max(math.ceil(1000 * share), 1), 999), 1000)
-            return [_between(thousandths, runs[0][0][1, :-1], runs[0][1][1, :-1], domain.size)]
+            return [_between_intervals(domain, [wide], 1, wide)]
+    elif domain.dates and domain.size and level in NESTED_UNITS:
+        at = NESTED_UNITS.index(level)
+        return [_between_intervals(domain, None, 1 + at, _DAYS[at])]
     raise ParameterError(
         f"column {domain.column!r} has no level {level[:40]!r}; its levels are {_levels_of(domains)}"
     )
+
+
+def _between_intervals(domain: Domain, widths: Sequence[float] | None, at: int, wide: float) -> RunsAtLevel:
+    """Return the cells at a level of :func:`interval_runs`, whose intervals are so wide."""
+    ((lo, hi),) = interval_runs(domain, widths)[1]
+    share = min(wide / domain.width, 1.0) if domain.width else 1.0
+    thousandths = Fraction(min(max(math.ceil(1000 * share), 1), 999), 1000)
+    return _between(thousandths, lo[at, :-1], hi[at, :-1], domain.size)
 
 
 def _between(share: Fraction, lo: np.ndarray, hi: np.ndarray, size: int) -> RunsAtLevel:
@@ -229,7 +255,7 @@ def _levels_of(domains: Sequence[Domain]) -> str:
     elif domain.hierarchy is not None:
         between = [f"level {height}" for height in range(1, int(domain.hierarchy.height[0]))]
     elif domain.kind == "numeric":
-        between = ["width and a number, such as width 10"]
+        between = [*(NESTED_UNITS if domain.dates else ()), "width and a number, such as width 10"]
     else:
         between = []
     return ", ".join([VALUES, *between, WHOLE])

@@ -17,6 +17,7 @@ from anonflow.errors import DataError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.table.domain import MOMENT, NUMBER, WHOLE
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
+from anonflow.table.text_forms import Form
 
 __all__ = [
     "AGGREGATED",
@@ -237,6 +238,8 @@ class ColumnMetadata:
     withheld : bool
         Of a column that is published as it was: whether ``*`` is no value, but one that is not published. Only the hidden
         rows have it, whose generalized columns all are ``*``.
+    form : NumberForm, DateForm or None
+        The form in which files have its numbers or dates; None is plain.
     """
 
     name: str
@@ -248,6 +251,7 @@ class ColumnMetadata:
     values: tuple[str | None, ...] | None = None
     tree: Hierarchy | None = None
     withheld: bool = False
+    form: Form | None = None
 
     @classmethod
     def declared(cls, column: Column, tree: Hierarchy | None = None) -> ColumnMetadata:
@@ -260,10 +264,10 @@ class ColumnMetadata:
             Its hierarchy, where that is public.
         """
         if column.kind is None:
-            return cls(column.name, column.role, EXACT)
+            return cls(column.name, column.role, EXACT, form=column.release_form)
         notation, domain = CODED if column.has_codes else NOTATIONS[column.kind], column.domain
         missing = column.missing == {"numeric": "suppress", "hierarchy": "value"}.get(column.kind, "")
-        common = cls(column.name, column.role, notation, missing=missing, tree=tree)
+        common = cls(column.name, column.role, notation, missing=missing, tree=tree, form=column.release_form)
         if column.aggregate is not None:
             common = replace(common, notation=f"class-{column.aggregate}")
         if notation == "range":
@@ -284,6 +288,8 @@ class ColumnMetadata:
     @property
     def pattern(self) -> str | None:
         """A regular expression (ECMAScript) of its cells, where they have one."""
+        if self.form is not None:
+            return None
         if self.notation in AGGREGATED:
             return rf"\*|{NUMBER}"
         if self.notation != "range":
@@ -298,7 +304,12 @@ class ColumnMetadata:
     @property
     def sentences(self) -> str:
         """Return the meaning of its cells, in words."""
-        return " ".join([*_MEANINGS[self.notation](self), _star(self)])
+        form = (
+            []
+            if self.form is None
+            else [f"{self.form.kind.capitalize()} are written with {self.form.words}."]
+        )
+        return " ".join([*_MEANINGS[self.notation](self), *form, _star(self)])
 
 
 def _of_range(column: ColumnMetadata) -> list[str]:
@@ -469,7 +480,9 @@ class ReleaseMetadata:
                     f"column {column.name!r}: the description and the schema of {name} contradict each other"
                 )
             columns.append(
-                column if column.has_domain else replace(other, type=column.type, withheld=column.withheld)
+                column
+                if column.has_domain
+                else replace(other, type=column.type, withheld=column.withheld, form=column.form)
             )
         if problems:
             raise DataError.collected(f"{name}: its description does not match the schema", problems)

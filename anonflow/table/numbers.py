@@ -11,6 +11,7 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.named_settings import NAME_MISSING
+from anonflow.table.text_forms import other_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +139,11 @@ def _read_numbers(cells: pd.Series, name: str, advice: str) -> tuple[np.ndarray,
             numbers.append(0)
     bad = int(wrong[at].sum())
     if bad:
-        raise DataError(f"column {name!r}: {bad} values are not numbers; " + advice)
+        words = [value for value in values if isinstance(value, str)]
+        form = (
+            other_form(words, np.bincount(at, minlength=len(values))) if len(words) == len(values) else None
+        )
+        raise DataError(f"column {name!r}: {bad} values are not numbers; " + (form or advice))
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")

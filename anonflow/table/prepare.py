@@ -21,12 +21,16 @@ import numpy as np
 
 from anonflow.errors import DataError, Problem, SchemaError
 from anonflow.hierarchy import number_text
+from anonflow.hierarchy.calendar import is_partial, period_labels
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
+from anonflow.table.date_forms import DATES, DateForm, partial_ends
 from anonflow.table.domain import missing_cells
 from anonflow.table.named_settings import NAME_MISSING
+from anonflow.table.number_forms import NumberForm
 from anonflow.table.numbers import numbers_of
 from anonflow.table.text_columns import text_type
+from anonflow.table.text_forms import Form, other_form
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,27 +161,52 @@ def recode(
 def date_part(
     cells: pd.Series,
     *,
-    part: Annotated[Literal["year", "month", "year-month", "age"], Option("Part")],
+    part: Annotated[
+        Literal[
+            "year",
+            "month",
+            "year-month",
+            "age",
+            "day",
+            "quarter",
+            "half",
+            "5-years",
+            "10-years",
+            "week",
+            "weekday",
+        ],
+        Option("Part"),
+    ],
     on: Annotated[Any, Option("On the date")] = None,
+    unknown_day: Annotated[
+        Literal["refuse", "youngest", "oldest", "missing"], Option("Age without a day of birth")
+    ] = "refuse",
 ) -> pd.Series:
-    """Replace dates by their year, their month (1 to 12), both, or the full years until a date.
+    """Replace dates by a part of the calendar that they lie in, or by the full years until a date.
 
     Parameters
     ----------
     cells : pandas.Series
-    part : {"year", "month", "year-month", "age"}
+    part : str
+        ``year``, ``month`` (1 to 12), ``year-month``; ``day`` 2021-02-15, ``quarter`` `2021-Q1`, ``half`` `2021-H1`, ``5-years`` `2020-2024`,
+        ``10-years`` `2020-2029`, ``week`` `2021-W07` (ISO 8601), ``weekday`` (1 is Monday); ``age``, the full years on a date.
     on : date, optional
         The date at which somebody born on these dates has the age; needed for it, and for it alone.
+    unknown_day : {"refuse", "youngest", "oldest", "missing"}, optional
+        The age of somebody of whose birth only the month or the year is known, such as `1984-07`, where it depends on the day.
 
     Raises
     ------
     DataError
-        If cells are no dates, or somebody is born after the date of the age.
+        If cells are no dates, or do not say the part; or somebody is born after the date of the age.
     """
     import pandas as pd
 
     missing = missing_cells(cells)
     out = np.full(len(cells), None, object)
+    partial = _partial_dates(cells)
+    if partial.any():
+        return _part_of_partial(cells, partial, part, on, unknown_day)
     if not missing.all():
         moments, kind = numbers_of(cells[~missing], str(cells.name), advice=_ADVICE)
         if kind is None:
@@ -195,11 +224,160 @@ def date_part(
                     "age; take a later date"
                 )
             out[~missing] = [str(age) for age in ages.tolist()]
-        elif part == "year-month":
-            out[~missing] = np.datetime_as_string(moments.astype("datetime64[M]")).tolist()
-        else:
+        elif part in ("year", "month"):
             out[~missing] = [str(number) for number in (years if part == "year" else month).tolist()]
+        else:
+            out[~missing] = period_labels(moments.astype("datetime64[D]"), part.removeprefix("year-"))
     return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
+
+
+def numbers(
+    cells: pd.Series,
+    *,
+    decimal: Annotated[Literal[".", ","] | None, Option("Before the fraction")] = None,
+    thousands: Annotated[Literal[",", ".", " ", "'"] | None, Option("Between thousands")] = None,
+    percent: Annotated[bool, Option("Percents")] = False,
+    others: Annotated[Any, Option("Other texts")] = (),
+) -> pd.Series:
+    """Read numbers as people write them: ``1.234,50 €`` becomes 1234.5; signs of currencies go, a minus may stand at the end.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+        Of texts; numbers stay as they are.
+    decimal : {".", ","}, optional
+        What stands before the fraction: a point without it, or a comma where points stand between thousands.
+    thousands : {",", ".", " ", "'"}, optional
+        What may stand between thousands; a space is also a no-break one.
+    percent : bool, optional
+        Whether they are percents, of 100 at most: 12,5 % becomes 12.5.
+    others : list, optional
+        Texts that stay, such as codes.
+
+    Raises
+    ------
+    DataError
+        If cells are no such numbers, or have several currencies.
+    """
+    form = NumberForm(decimal, thousands, percent)
+    return _read_texts(cells, form, others)
+
+
+def dates(
+    cells: pd.Series,
+    *,
+    order: Annotated[str, Option("Order", words=DATES)],
+    pivot: Annotated[int | None, Option("First year of two digits", least=0, most=9900)] = None,
+    others: Annotated[Any, Option("Other texts")] = (),
+) -> pd.Series:
+    """Read dates as people write them: 31.12.2014 becomes 2014-12-31; a month may be a name, and a time may follow.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+        Of texts; dates stay as they are.
+    order : str
+        Of day, month and year, such as d.m.y, whatever stands between them; or excel for serial numbers of a spreadsheet.
+    pivot : int, optional
+        The first year that two digits can mean: `1930` takes 30 for `1930` and 29 for `2029`.
+    others : list, optional
+        Texts that stay, such as codes.
+
+    Raises
+    ------
+    DataError
+        If cells are no such dates, or have years of two digits and there is no pivot.
+    """
+    return _read_texts(cells, DateForm(order, pivot), others)
+
+
+def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Series:
+    """Return plain numbers or ISO dates for the texts of a column; each distinct text is read once."""
+    import pandas as pd
+
+    is_serial = isinstance(form, DateForm) and form.is_serial
+    plain_type = pd.api.types.is_numeric_dtype(cells.dtype) and not is_serial
+    if plain_type or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return cells
+    try:
+        at, distinct = pd.factorize(cells)
+    except TypeError:
+        raise DataError(
+            f"column {cells.name!r}: has lists or other values that are no single value"
+        ) from None
+    values = np.array(list(distinct), object)
+    counts = np.bincount(at[at >= 0], minlength=len(values))
+    known = {_cell_text(other) for other in others}
+    texts = np.array([_cell_text(value) for value in values.tolist()], object)
+    written = np.array(
+        [
+            (is_serial or isinstance(value, str)) and text not in known
+            for value, text in zip(values.tolist(), texts.tolist(), strict=True)
+        ],
+        bool,
+    )
+    result = texts.copy()
+    if written.any():
+        reading = form.read(texts[written].tolist())
+        problem = reading.problem(counts[written])
+        bad = ~reading.good
+        if bad.any():
+            problem = (
+                f"{int(counts[written][bad].sum()):,} values are not {form.kind} with {form.words}; "
+                + (other_form(texts[written].tolist(), counts[written]) or _ADVICE)
+            )
+        if problem is not None:
+            raise DataError(f"column {cells.name!r}: {problem}")
+        result[written] = reading.plain
+    table = np.array([*result, None], object)
+    return pd.Series(table[at], index=cells.index, name=cells.name, dtype=text_type())
+
+
+def _partial_dates(cells: pd.Series) -> np.ndarray:
+    """Return which cells are a year, or a year and a month, beside dates, shape (n,), bool."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return np.zeros(len(cells), bool)
+    at, distinct = pd.factorize(cells)
+    texts = list(distinct)
+    partial = [isinstance(text, str) and is_partial(text) for text in texts]
+    return (
+        np.zeros(len(cells), bool)
+        if all(partial) and not _has_month(texts)
+        else np.array([*partial, False])[at]
+    )
+
+
+def _has_month(texts: Sequence[Any]) -> bool:
+    return any(len(str(text)) == 7 for text in texts)
+
+
+def _part_of_partial(
+    cells: pd.Series, partial: np.ndarray, part: Any, on: Any, unknown_day: str
+) -> pd.Series:
+    """Return the parts of dates of which the day, or the month, of some is not known: those of their first and last day, if equal."""
+    ends = []
+    for place in (0, 1):
+        whole = cells.astype(object).copy()
+        whole[partial] = [partial_ends(text)[place] for text in cells[partial]]
+        ends.append(date_part(whole, part=part, on=on))
+    first, last = ends
+    open_ = ((first != last) & first.notna()).to_numpy(dtype=bool)
+    if not open_.any() or (part == "age" and unknown_day == "oldest"):
+        return first
+    if part == "age" and unknown_day == "youngest":
+        return last
+    if part == "age" and unknown_day == "missing":
+        return first.mask(open_)
+    raise DataError(
+        f"column {cells.name!r}: {int(open_.sum())} dates are a month or a year alone and do not say the {part}; "
+        + (
+            "say unknown-day: youngest, oldest or missing"
+            if part == "age"
+            else "take a longer part, such as year"
+        )
+    )
 
 
 def normalize_text(
@@ -353,6 +531,8 @@ def rename(cells: pd.Series, *, to: Annotated[str, Option("New name")]) -> pd.Se
 
 
 STEPS: dict[str, Callable[..., pd.Series]] = {
+    "numbers": numbers,
+    "dates": dates,
     "top-code": top_code,
     "bottom-code": bottom_code,
     "round": round_to,
@@ -381,12 +561,15 @@ class Step:
         As the step's function takes them.
     file : str or None
         The table file that the options' values were read from.
+    declared : bool
+        Whether it is among the steps; otherwise it follows from the keys of a column (``decimal``, ``dates`` ...).
     """
 
     name: str
     column: str
     options: dict[str, Any]
     file: str | None = None
+    declared: bool = True
 
     @property
     def written(self) -> dict[str, Any]:
@@ -466,6 +649,11 @@ class Preparation:
         """The table files, as they are named."""
         return tuple(step.file for step in self.steps if step.file is not None)
 
+    @property
+    def forms(self) -> bool:
+        """Whether some steps follow from the keys of columns."""
+        return not all(step.declared for step in self.steps)
+
     def __bool__(self) -> bool:
         return bool(self.steps)
 
@@ -482,7 +670,31 @@ class Preparation:
                 }
             }
             for step in self.steps
+            if step.declared
         ]
+
+    def with_forms(self, forms: Mapping[str, Form], others: Mapping[str, Sequence[str]]) -> Preparation:
+        """Return the same steps after those that read columns in some forms.
+
+        Parameters
+        ----------
+        forms : mapping
+            Column, by its name after all steps, -> how its cells are written.
+        others : mapping
+            Column -> texts that stay.
+        """
+        declared = tuple(step for step in self.steps if step.declared)
+        before: dict[str, str] = {}
+        for step in declared:
+            if step.name == "rename":
+                before[step.options["to"]] = before.pop(step.column, step.column)
+        first = []
+        for name, form in forms.items():
+            options = form.options | ({"others": list(others[name])} if others.get(name) else {})
+            first.append(Step(form.kind, before.get(name, name), options, declared=False))
+        other = Preparation()
+        other.steps = (*first, *declared)
+        return other
 
     def renamed(self, names: Iterable[str]) -> dict[str, str]:
         """Return column -> its name after all steps, for those that have another one then.
@@ -516,7 +728,7 @@ class Preparation:
         """
         for step in self.steps:
             if step.column not in frame.columns:
-                if partial:
+                if partial or not step.declared:  # the schema's check says which column is not there
                     continue
                 raise _absent(step, frame)
             frame = step.apply(frame)
@@ -679,6 +891,10 @@ def _own_problem(step: str, option: str, value: Any) -> str | None:
             return "must be a list of values"
         if not all(_is_cell(each) for each in value):
             return "must be a list of texts and numbers"
+    if option == "others" and step in ("numbers", "dates") and not _are_texts(value):
+        return "must be a list of texts"
+    if (step, option) == ("dates", "order") and value not in DATES:
+        return f"must be one of {', '.join(DATES)}"
     if (step, option) == ("rename", "to") and not value.strip():
         return "must not be empty"
     if (step, option) == ("date-part", "on") and value is not None:
@@ -699,10 +915,16 @@ def _together(step: str, options: Mapping[str, Any]) -> str | None:
         key for key, value in options.items() if value is not None
     }:
         return "needs at-least, at-most, values or without"
+    if step == "numbers":
+        return NumberForm(**{key: value for key, value in options.items() if key != "others"}).problem
     low, high = options.get("at_least"), options.get("at_most")
     if low is not None and high is not None and low > high:
         return "at-least is above at-most; no row would stay"
     return None
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
 def _is_cell(value: Any) -> bool:

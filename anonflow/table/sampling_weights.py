@@ -10,6 +10,7 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.schema import Schema
+from anonflow.table.text_forms import other_form, texts_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +65,14 @@ class WeightSummary:
         """Whether all are equal, as models of simple random samples need."""
         return self.most - self.least <= 1e-9 * abs(self.most)
 
-    def check(self, name: str | None) -> None:
+    def check(self, name: str | None, cells: pd.Series | None = None) -> None:
         """Refuse weights of a column that cannot be used.
+
+        Parameters
+        ----------
+        name : str or None
+        cells : pandas.Series, optional
+            The column, for the form of its numbers in the message.
 
         Raises
         ------
@@ -75,9 +82,10 @@ class WeightSummary:
         for count, problem in zip(self.wrong, _WRONG, strict=True):
             if count:
                 weights = "1 weight is" if count == 1 else f"{count:,} weights are"
-                raise DataError(
-                    f"column {name!r}: {weights} {problem}; a weight is the number of people that the record stands for: correct it"
-                )
+                distinct = None if cells is None or problem != _WRONG[0] else texts_of(cells)
+                form = None if distinct is None else other_form(*distinct)
+                advice = form or "a weight is the number of people that the record stands for: correct it"
+                raise DataError(f"column {name!r}: {weights} {problem}; " + advice)
 
 
 def weights_of(cells: pd.Series) -> np.ndarray:
@@ -99,7 +107,7 @@ def checked_weights(schema: Schema, frame: pd.DataFrame) -> np.ndarray | None:
     if name is None or name not in frame.columns:
         return None
     weights = weights_of(frame[name])
-    WeightSummary.of(weights).check(name)
+    WeightSummary.of(weights).check(name, frame[name])
     return weights
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,13 @@ from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.option import is_finite
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
+from anonflow.table.date_forms import DATES, PIVOT, DateForm
 from anonflow.table.domain import day_number, reads_as_number
 from anonflow.table.named_settings import MISSING_VALUE, UNDER_PREPARE, say_missing
 from anonflow.table.notation import RANGES, Notation
+from anonflow.table.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.prepare import Preparation
+from anonflow.table.text_forms import Form, keys_text
 from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ __all__ = [
     "AGGREGATES",
     "CODE_WEIGHT",
     "COLUMN_KEYS",
+    "FORM_KEYS",
     "KINDS",
     "MISSING_RULES",
     "ROLES",
@@ -34,6 +38,7 @@ __all__ = [
     "Column",
     "Schema",
     "check_names",
+    "form_of",
     "short_form",
 ]
 
@@ -71,11 +76,32 @@ COLUMN_KEYS = {
     "aggregate": "What is published of a class instead of its range of numbers.",
     "notation": "How another tool wrote the column of a release that is checked.",
     "domain": "What everybody may know about the possible values; it is published.",
+    "decimal": "What stands before the fraction of its numbers: a point, or a comma as in 1,25.",
+    "thousands": "What may stand between thousands in its numbers: a comma, a point, a space (also a no-break one) or an apostrophe.",
+    "percent": "Whether its numbers are percents, of 100 at most: 12.5% is read as 12.5.",
+    "dates": "How its dates are written: the order of day, month and year, such as d.m.y, whatever stands between them; or excel for serial numbers.",
+    "pivot": "The first year that two digits can mean in its dates: `1930` takes 30 for `1930` and 29 for `2029`.",
+    "write": "How the release writes its numbers or dates: plain (1.25, 2014-12-31), or source, in the form that the source has.",
     "scope": "Of an identifier or a unit: where its values name the same person, such as survey-2025; those of other scopes name others.",
 }
-"""The keys of a column, each in a sentence; all but the role go with quasi-identifiers alone, but for the hierarchy of a sensitive column and the scope."""
+"""The keys of a column, each in a sentence; all but the role and the form of cells go with quasi-identifiers alone, but for the hierarchy
+of a sensitive column and the scope."""
 
-_OF_ROLES = {"sensitive": ("hierarchy",), "identifier": ("scope",), "unit": ("scope",)}
+_FORM_PARTS = ("decimal", "thousands", "percent", "dates", "pivot")
+FORM_KEYS = (*_FORM_PARTS, "write")
+"""The keys that say how the cells of a published column are written."""
+
+PLAINLY = "plain"
+WRITING = (PLAINLY, "source")
+"""How a release may write numbers and dates that are not plain in the source; the first is the default."""
+
+_OF_ROLES = {
+    "sensitive": ("hierarchy", *FORM_KEYS),
+    "insensitive": FORM_KEYS,
+    "weight": FORM_KEYS,
+    "identifier": ("scope",),
+    "unit": ("scope",),
+}
 """Role other than quasi-identifier -> the keys that go with it."""
 
 CODE_WEIGHT = 0.5
@@ -128,6 +154,10 @@ class Column:
     scope : str or None
         Of an identifier or a unit: where its values name the same person. Serial numbers of two years have two scopes, and a
         number that both have is no person who was released before. Without it values name the same person everywhere.
+    form : NumberForm, DateForm or None
+        How the cells are written, if not as plain numbers or ISO dates; they are read before any preparation step.
+    release_form : NumberForm, DateForm or None
+        How files of the release have them; None is plain.
     """
 
     name: str
@@ -145,6 +175,8 @@ class Column:
     code_weight: float = CODE_WEIGHT
     domain: tuple[str | None, ...] | str | None = None
     scope: str | None = None
+    form: Form | None = None
+    release_form: Form | None = None
 
     @property
     def has_codes(self) -> bool:
@@ -191,6 +223,8 @@ class Column:
             parts.append(f"code-weight {number_text(self.code_weight)}")
         if self.weight != 1.0:
             parts.append(f"weight {number_text(self.weight)}")
+        if self.form is not None:
+            parts.append(keys_text(self.form) + ("" if self.release_form is None else ", write: source"))
         return "; ".join(parts)
 
     def to_mapping(self) -> dict[str, Any]:
@@ -215,6 +249,10 @@ class Column:
             entry["hierarchy"] = self.hierarchy if isinstance(self.hierarchy, str) else dict(self.hierarchy)
         if self.scope is not None:
             entry["scope"] = self.scope
+        if self.form is not None:
+            entry |= self.form.to_mapping()
+            if self.release_form is not None:
+                entry["write"] = "source"
         if self.kind is None:
             return entry
         if isinstance(self.boundary, tuple):
@@ -249,7 +287,7 @@ class Schema(Mapping[str, Column]):
     ----------
     columns : mapping
         Column name -> ``{role, kind, weight, hierarchy, boundary, missing, codes, code-weight, max-width, max-set,
-        at-least, aggregate, notation, domain}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
+        at-least, aggregate, notation, domain, decimal, thousands, percent, dates, pivot, write}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
     prepare : list of mapping, or Preparation, optional
@@ -259,6 +297,7 @@ class Schema(Mapping[str, Column]):
     ----------
     folder : pathlib.Path
     preparation : Preparation
+        The steps, after those that read columns in their forms.
 
     Raises
     ------
@@ -308,6 +347,10 @@ class Schema(Mapping[str, Column]):
                 )
         if problems:
             raise SchemaError.collected("the schema cannot be used", [text for _, text in problems], problems)
+        forms = {name: column.form for name, column in self._columns.items() if column.form is not None}
+        if forms or self.preparation.forms:
+            codes = {name: self._columns[name].codes for name in forms}
+            self.preparation = self.preparation.with_forms(forms, codes)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Schema:
@@ -441,8 +484,32 @@ class Schema(Mapping[str, Column]):
         return frozenset(self._columns).union(step.column for step in self.preparation.steps)
 
     def prepared(self) -> Schema:
-        """Return the same columns without preparation steps."""
-        return Schema(self._columns, self.folder) if self.preparation else self
+        """Return the same columns without preparation steps, as they are after them: with plain numbers and ISO dates."""
+        if not self.preparation:
+            return self
+        plain = {name: replace(column, form=None) for name, column in self._columns.items()}
+        return Schema(plain, self.folder)
+
+    def with_separators(self, decimal: str | None, thousands: str | None) -> Schema:
+        """Return the same schema with the separators of a source in the columns of numbers that do not declare theirs.
+
+        These are the columns of kind numeric without dates, and the weights.
+
+        Parameters
+        ----------
+        decimal, thousands : str or None
+            As :class:`NumberForm` has them; None is undeclared.
+        """
+        if decimal is None and thousands is None:
+            return self
+        columns = {}
+        for name, column in self._columns.items():
+            form = column.form or NumberForm()
+            numbers = column.kind == "numeric" or column.role == "weight"
+            if numbers and isinstance(form, NumberForm) and form.decimal is None and form.thousands is None:
+                column = replace(column, form=replace(form, decimal=decimal, thousands=thousands))
+            columns[name] = column
+        return Schema(columns, self.folder, self.preparation)
 
     def without(self, names: Collection[str]) -> Schema:
         """Return the same schema without some of its columns.
@@ -528,12 +595,16 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         extra = [str(key) for key in entry if key not in own]
         if extra:
             noted.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
+        form = _form(noted, entry)
+        release_form = _release_form(noted, entry, form)
         scope = entry.get("scope")
         if scope is not None and (not isinstance(scope, str) or not scope.strip()):
             noted.add("scope is a text such as survey-2025", "scope")
         if entry.get("hierarchy") is None or noted.problems:
-            return Column(name, role, scope=scope)
-        return Column(name, role, hierarchy=_given_hierarchy(noted, entry))
+            return Column(name, role, scope=scope, form=form, release_form=release_form)
+        return Column(
+            name, role, hierarchy=_given_hierarchy(noted, entry), form=form, release_form=release_form
+        )
     if "scope" in entry:
         noted.add("scope is for the roles identifier and unit", "scope")
     for key in entry:
@@ -548,6 +619,7 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
             "kind",
         )
         return None
+    form = _form(noted, entry)
     column = Column(
         name,
         role,
@@ -563,6 +635,8 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         codes=_codes(noted, kind, entry),
         code_weight=_code_weight(noted, kind, entry),
         domain=_domain(noted, kind, entry),
+        form=form,
+        release_form=_release_form(noted, entry, form),
     )
     if column.has_codes and (column.boundary is not None or column.limit is not None):
         noted.add(
@@ -589,6 +663,64 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
             "missing",
         )
     return None if noted.problems else column
+
+
+def form_of(keys: Any) -> Form | str | None:
+    """Return the form that the keys of a column declare, or what is wrong with them; None if they declare nothing."""
+    noted = _ColumnProblems("")
+    form = _form(noted, keys) if isinstance(keys, Mapping) else None
+    if noted.problems:
+        return noted.problems[0].text
+    return form
+
+
+def _release_form(noted: _ColumnProblems, entry: Mapping[str, Any], form: Form | None) -> Form | None:
+    """Return the form in which the release writes a column; None is plain."""
+    write = entry.get("write", PLAINLY)
+    if write not in WRITING:
+        noted.add(f"write is one of {', '.join(WRITING)}", "write")
+    elif write == PLAINLY:
+        return None
+    elif form is None:
+        noted.add(
+            "write: source goes with decimal, thousands, percent or dates, which say how the source writes it",
+            "write",
+        )
+    elif isinstance(form, DateForm) and form.is_serial:
+        noted.add("serial numbers are published as dates; leave out write", "write")
+    elif entry.get("kind") not in (None, "numeric"):
+        noted.add(f"write: source goes with kind numeric, not {entry.get('kind')}", "write")
+    return form
+
+
+def _form(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Form | None:
+    """Return how the cells of a column are written; None if nothing is said."""
+    declared = {key: entry[key] for key in _FORM_PARTS if entry.get(key) is not None}
+    for key, known in (("decimal", DECIMALS), ("thousands", THOUSANDS), ("dates", DATES)):
+        if key in declared and declared[key] not in known:
+            words = ", ".join(known if key == "dates" else map(repr, known))
+            noted.add(f"{key} is one of {words}", key)
+            return None
+    if not isinstance(declared.get("percent", False), bool):
+        noted.add("percent is true or false", "percent")
+        return None
+    pivot, dates = declared.pop("pivot", None), declared.pop("dates", None)
+    if dates is not None and declared:
+        noted.add("dates do not go with decimal, thousands or percent; leave one of them out", "dates")
+    elif pivot is not None and dates is None:
+        noted.add("pivot goes with dates", "pivot")
+    elif pivot is not None and not (
+        isinstance(pivot, int) and not isinstance(pivot, bool) and 0 <= pivot <= 9900
+    ):
+        noted.add(f"pivot is a year, such as {PIVOT}: the first that two digits can mean", "pivot")
+    elif dates is not None:
+        return DateForm(dates, pivot)
+    elif declared:
+        form = NumberForm(**declared)
+        if form.problem is None:
+            return form
+        noted.add(form.problem, "thousands")
+    return None
 
 
 def _weight(noted: _ColumnProblems, entry: Mapping[str, Any]) -> float:
@@ -619,7 +751,7 @@ def _given_hierarchy(
     if isinstance(declared, Hierarchy | str) or (isinstance(declared, Mapping) and declared):
         return declared
     needs = "kind hierarchy needs 'hierarchy'" if "kind" in entry else "hierarchy must be"
-    noted.add(f"{needs}: a CSV file, or nested, intervals, positions or prefixes", "hierarchy")
+    noted.add(f"{needs}: a CSV file, or nested, intervals, positions, prefixes or calendar", "hierarchy")
     return None
 
 

@@ -358,7 +358,7 @@ def test_a_schema_is_guessed_once(
     (tmp_path / "people.csv").write_text("age,name\n" + "".join(f"{i % 9},n{i}\n" for i in range(40)))
     looked_at: list[str] = []
     look = infer._advice
-    monkeypatch.setattr(infer, "_advice", lambda name, cells: looked_at.append(name) or look(name, cells))
+    monkeypatch.setattr(infer, "_advice", lambda name, *cells: looked_at.append(name) or look(name, *cells))
     status, out, _ = shell(capsys, "schema", tmp_path / "people.csv")
     assert status == 0
     assert "# age: " in out

@@ -156,3 +156,106 @@ def test_what_is_left_out_by_guess_is_said(capsys: pytest.CaptureFixture[str]) -
     release = pd.read_csv("out/sparse.csv", dtype=str)
     assert "Mark" not in release.to_csv()
     assert not (release["died"] == "x").any()
+
+
+FORMS = "born;weight;city\n" + "".join(
+    f"{day}.{day % 12 + 1}.1984;{60 + day},5;{city}\n" for day in range(1, 29) for city in ("Ulm", "Bonn")
+)
+
+
+def test_the_forms_of_numbers_and_dates_are_in_the_flow(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "forms.csv").write_text(FORMS)
+    assert shell(capsys, "init", "forms.csv", "--yes", "--k", 3, "--algorithm", "mondrian")[0] == 0
+    text = (folder / "forms.flow.yaml").read_text()
+    assert (
+        "# weight: its numbers are written with a decimal comma (61,5 is 61.5; 62,5 is 62.5; 63,5 is 63.5)"
+        in text
+    )
+    flow = load_flow("forms.flow.yaml")
+    assert flow.schema.to_mapping()["weight"] == {
+        "role": "quasi-identifier",
+        "kind": "numeric",
+        "decimal": ",",
+    }
+    assert flow.schema.to_mapping()["born"]["dates"] == "d.m.y"
+    assert shell(capsys, "run", "forms.flow.yaml", "--quiet")[0] == 0
+    status, out, _ = shell(capsys, "schema", "forms.csv")
+    assert status == 0
+    assert 'decimal: ","' in out.replace("'", '"')
+    status, out, _ = shell(capsys, "prepare", "forms.csv", "--schema", "forms.flow.yaml")
+    assert status == 0
+    assert "numbers weight: decimal ," in out
+
+
+def test_another_role_keeps_the_form(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "forms.csv").write_text(FORMS)
+    arguments = ("--yes", "--k", 3, "--role", "weight=sensitive", "--role", "born=identifier")
+    assert shell(capsys, "init", "forms.csv", *arguments)[0] == 0
+    columns = load_flow("forms.flow.yaml").schema.to_mapping()
+    assert columns["weight"] == {"role": "sensitive", "decimal": ","}
+    assert columns["born"] == {"role": "identifier"}
+
+
+def test_a_source_says_which_of_two_readings_is_meant(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "two.csv").write_text(
+        "pay;city\n" + "".join(f"{n}.{n}00;Ulm\n{n}.234;Bonn\n" for n in range(1, 10))
+    )
+    status, out, _ = shell(capsys, "schema", "two.csv")
+    assert status == 0
+    assert "can be read in 2 ways" in out
+    assert "kind: categorical" in out
+    assert shell(capsys, "init", "two.csv", "--yes", "--source", "thousands=.", "--k", 3)[0] == 0
+    flow = load_flow("two.flow.yaml")
+    assert flow.schema.to_mapping()["pay"] == {
+        "role": "quasi-identifier",
+        "kind": "numeric",
+        "thousands": ".",
+    }
+    assert "--source takes" in shell(capsys, "schema", "two.csv", "--source", "decimal=;")[2]
+
+
+def test_decimal_commas_without_quotes_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "commas.csv").write_text("sex,age,w\nF,30,1,25\nM,31,2\nF,32,3,5\nM,30,4\nF,31,5\n")
+    status, _, err = shell(capsys, "schema", "commas.csv")
+    assert status == 2
+    assert (
+        "2 rows have more or fewer than 3 cells (lines 2, 4), as decimal commas without quotes make them; put"
+        in err
+    )
+
+
+def test_a_release_in_the_form_of_its_source_is_verified(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "forms.csv").write_text(FORMS)
+    assert shell(capsys, "init", "forms.csv", "--yes", "--k", 3, "--algorithm", "mondrian")[0] == 0
+    flow = folder / "forms.flow.yaml"
+    text = flow.read_text()
+    flow.write_text(text.replace("dates: d.m.y", "dates: d.m.y, write: source"))
+    assert shell(capsys, "run", flow, "--quiet")[0] == 0
+    released = pd.read_csv(folder / "out" / "forms.csv", dtype=str)
+    assert released["born"].str.fullmatch(r"\d\d\.\d\d\.1984(/\d\d\.\d\d\.1984)?|\*").all()
+    arguments = ("--release", "out/forms.csv", "--schema", flow, "--k", 3)
+    status, out, err = shell(capsys, "verify", "--original", "forms.csv", *arguments)
+    assert status == 0, out + err
+    assert shell(capsys, "describe", "out/forms.csv")[0] == 0
+
+
+def test_verify_takes_the_separators_of_the_flows_source(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "forms.csv").write_text(FORMS)
+    (folder / "wages.yaml").write_text(
+        'flow: wages\nversion: 1\ntable:\n  source: {csv: forms.csv, delimiter: ";", decimal: ","}\n'
+        "  columns:\n    weight: {role: quasi-identifier, kind: numeric}\n    city: {role: sensitive}\n"
+        "steps:\n  - anonymize: {algorithm: mondrian, k: 3}\npublish: {table: out/wages.csv}\n"
+    )
+    assert shell(capsys, "run", "wages.yaml", "--quiet")[0] == 0
+    arguments = ("--release", "out/wages.csv", "--schema", "wages.yaml", "--k", 3)
+    status, out, err = shell(capsys, "verify", "--original", "forms.csv", *arguments)
+    assert status == 0, out + err
+    assert shell(capsys, "verify", *arguments)[0] == 0

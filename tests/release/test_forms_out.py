@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import anonflow as af
 from anonflow.errors import DataError, FlowError
 from anonflow.release import tables
 from anonflow.table.files import statistics_writing
-from anonflow.table.files.read import read_frame
 from anonflow.table.files.statistics_writing import write_statistics, writing_problems
 from tests.cases.runs import shell
 
@@ -90,13 +88,6 @@ def test_texts_are_codes_with_labels_for_other_programs(tmp_path: Path) -> None:
         assert about.variable_value_labels == {"sex": {1: "F", 2: "M"}}
         assert cells["sex"].fillna(0).tolist() == [2, 0, 1]
         assert cells["far"].tolist() == ["x" * 200, "y", ""]
-
-
-def test_rows_in_parts_are_written_as_the_same_codes(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"sex": ["M", "F", "F", "X"]})
-    parts = [pa.Table.from_pandas(frame.iloc[:2]), pa.Table.from_pandas(frame.iloc[2:])]
-    tables.write_parts(tmp_path / "parts.sav", parts)
-    assert read_frame(tmp_path / "parts.sav")["sex"].tolist() == ["M", "F", "F", "X"]
 
 
 def test_what_such_files_do_not_hold_is_refused(tmp_path: Path) -> None:

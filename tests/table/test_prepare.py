@@ -208,6 +208,14 @@ BAD: list[tuple[Any, str]] = [
     ([{"suffix": {"column": "zip", "length": 0}}], "length must be"),
     ([{"prefix": {"column": "zip", "length": 2.5}}], "length must be"),
     ([{"prefix": {"column": "zip", "length": 2, "shorter": "pad"}}], "one of refuse, keep, missing"),
+    ([{"numbers": {"column": "age", "decimal": ";"}}], "one of ., ,"),
+    (
+        [{"numbers": {"column": "age", "decimal": ".", "thousands": "."}}],
+        "decimal and thousands are the same",
+    ),
+    ([{"numbers": {"column": "age", "others": "N"}}], "must be a list of texts"),
+    ([{"dates": {"column": "born"}}], "dates needs order"),
+    ([{"dates": {"column": "born", "order": "d.y.m"}}], "must be one of d.m.y"),
     ([{"filter": {"column": "age"}}], "needs at-least"),
     ([{"filter": {"column": "age", "at-least": 5, "at-most": 4}}], "no row would stay"),
     ([{"filter": {"column": "age", "values": "a"}}], "must be a list"),
@@ -316,3 +324,66 @@ def test_bad_table_files_are_a_sentence(tmp_path: Path, content: bytes, words: s
     with pytest.raises(SchemaError, match=words) as refused:
         Preparation([{"recode": {"column": "c", "file": "codes.csv"}}], tmp_path)
     assert "\xff" not in str(refused.value)
+
+
+@loop(
+    ("part", "expected"),
+    [
+        ("day", ["2021-02-15", "2020-12-31"]),
+        ("quarter", ["2021-Q1", "2020-Q4"]),
+        ("half", ["2021-H1", "2020-H2"]),
+        ("5-years", ["2020-2024", "2020-2024"]),
+        ("10-years", ["2020-2029", "2020-2029"]),
+        ("week", ["2021-W07", "2020-W53"]),
+        ("weekday", ["1", "4"]),
+        ("year", ["2021", "2020"]),
+        ("year-month", ["2021-02", "2020-12"]),
+    ],
+)
+def test_parts_of_the_calendar(part: str, expected: list[str]) -> None:
+    frame = pd.DataFrame({"day": ["2021-02-15", "2020-12-31", None]})
+    steps = Preparation([{"date-part": {"column": "day", "part": part}}])
+    cells = steps.apply(frame)["day"]
+    assert cells.tolist()[:2] == expected
+    assert cells.isna().tolist() == [False, False, True]
+
+
+@loop(
+    ("unknown", "ages"),
+    [
+        ("youngest", ["35", "35", "36", "30", None]),
+        ("oldest", ["36", "36", "36", "30", None]),
+        ("missing", [None, None, "36", "30", None]),
+    ],
+)
+def test_ages_of_people_whose_day_of_birth_is_not_known(unknown: str, ages: list[str | None]) -> None:
+    frame = pd.DataFrame({"born": ["1984", "1984-07", "1984-06", "1990-01-02", None]})
+    option = {"column": "born", "part": "age", "on": "2020-07-15"}
+    cells = Preparation([{"date-part": option | {"unknown-day": unknown}}]).apply(frame)["born"]
+    assert [None if pd.isna(cell) else cell for cell in cells] == ages
+    with pytest.raises(
+        DataError, match="2 dates are a month or a year alone and do not say the age; say unknown-day"
+    ):
+        Preparation([{"date-part": option}]).apply(frame)
+
+
+def test_parts_that_a_partial_date_has() -> None:
+    frame = pd.DataFrame({"born": ["1984", "1984-07", "1990-01-02"]})
+    years = Preparation([{"date-part": {"column": "born", "part": "year"}}]).apply(frame)["born"]
+    assert years.tolist() == ["1984", "1984", "1990"]
+    with pytest.raises(
+        DataError, match="1 dates are a month or a year alone and do not say the month; take a longer"
+    ):
+        Preparation([{"date-part": {"column": "born", "part": "month"}}]).apply(frame)
+
+
+def test_steps_that_read_numbers_and_dates() -> None:
+    steps = [
+        {"numbers": {"column": "pay", "decimal": ",", "others": ["N"]}},
+        {"dates": {"column": "born", "order": "d.m.y", "pivot": 1930}},
+        {"date-part": {"column": "born", "part": "age", "on": "2020-07-15"}},
+    ]
+    frame = pd.DataFrame({"pay": ["1,5", "N", None], "born": ["1.2.84", "2. März 1990", None]})
+    after = Preparation(steps).apply(frame)
+    assert after["pay"].tolist()[:2] == ["1.5", "N"]
+    assert after["born"].tolist()[:2] == ["36", "30"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow import datasets
+from anonflow import datasets, strict_yaml
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.data import texts
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
@@ -20,16 +20,17 @@ from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.identification.uniqueness import unique_as_added
-from anonflow.table.infer import infer_columns, kind_of
+from anonflow.table.infer import infer_columns, kind_of, read_cells
 from anonflow.table.numbers import numbers_of
-from anonflow.table.schema import KINDS, MISSING_RULES, ROLES, Schema
+from anonflow.table.schema import FORM_KEYS, KINDS, MISSING_RULES, ROLES, UNPUBLISHED, Schema, form_of
+from anonflow.table.text_forms import keys_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "ColumnChoice", "about_datasets", "type_of"]
 
-COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value", "codes")
+COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value", "codes", "form")
 """Columns of the table of columns."""
 
 NO_KIND = ""
@@ -82,7 +83,8 @@ class ColumnChoice(DraftForm):
                 rule = MISSING_RULES[kind][0]
             role = texts.NOT_PUBLISHED if entry is None else str(entry.get("role", texts.NOT_PUBLISHED))
             codes = _written((entry or {}).get("codes"))
-            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes))
+            form = _form_text(entry or {})
+            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes, form))
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def unique(self) -> list[int]:
@@ -124,7 +126,7 @@ class ColumnChoice(DraftForm):
         column : str
             A column of the user's table.
         field : str
-            ``role``, ``kind``, ``no value`` or ``codes``.
+            ``role``, ``kind``, ``no value``, ``codes`` or ``form``.
         value : object
             What was chosen, as the browser sent it.
 
@@ -143,6 +145,8 @@ class ColumnChoice(DraftForm):
                 self._choose_rule(column, value)
             elif field == "codes":
                 self._choose_codes(column, value)
+            elif field == "form":
+                self._choose_form(column, value)
             else:
                 raise ParameterError(texts.NO_SUCH_FIELD)
         except AnonflowError as error:
@@ -211,8 +215,9 @@ class ColumnChoice(DraftForm):
             values = column_values(self.workspace.named[column], column)[0]
             declared["hierarchy"] = known or suggested_hierarchy([value for value in values if value], column)
         if kind == "numeric":  # texts beside its numbers, which would keep it from being one
-            guess = kind_of(self.workspace.named[column])
-            declared |= {
+            cells, form = read_cells(self.workspace.named[column])
+            guess = kind_of(cells)
+            declared |= form | {
                 key: guess[key] for key in ("codes", "missing") if guess.get("codes") and key in guess
             }
         return declared
@@ -234,6 +239,22 @@ class ColumnChoice(DraftForm):
         if codes:
             Schema({column: entry | {"codes": codes}})  # refuses a code that is a number
         self.workspace.set_column(column, codes=codes or None)
+
+    def _choose_form(self, column: str, text: Any) -> None:
+        """Take the form of numbers or dates as it was typed, `decimal: ","`; nothing for a plain one."""
+        entry = self.workspace.draft.get(("table", "columns", column), {})
+        try:
+            keys = strict_yaml.loads(texts.form_file(text), error=ParameterError).data["form"]
+        except ParameterError:
+            keys = None
+        if not isinstance(keys, dict) or any(key not in FORM_KEYS for key in keys):
+            raise ParameterError(texts.NO_SUCH_FORM)
+        known = {key: value for key, value in entry.items() if key not in FORM_KEYS}
+        if keys:
+            Schema({column: {"role": "quasi-identifier", "kind": "numeric"} | keys})
+            if known.get("role", UNPUBLISHED[0]) in UNPUBLISHED:
+                raise ParameterError(texts.FORM_NEEDS_PUBLISHED)
+        self.workspace.set_column(column, **(dict.fromkeys(FORM_KEYS) | keys))
 
     def _given_hierarchy(self, column: str) -> Any:
         name = self.workspace.source.get("dataset")
@@ -312,6 +333,14 @@ class ColumnChoice(DraftForm):
 def _written(codes: Any) -> str:
     """Return codes as they are typed; of a draft that was edited by hand, whatever there is."""
     return ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else str(codes or "")
+
+
+def _form_text(entry: Mapping[str, Any]) -> str:
+    """Return the form of a column as it is typed; of a draft that was edited by hand, nothing if it is none."""
+    form = form_of(entry)
+    if form is None or isinstance(form, str):
+        return ""
+    return texts.form_text(keys_text(form), entry.get("write") == "source")
 
 
 def about_datasets() -> dict[str, str]:

@@ -418,6 +418,7 @@ class DataScreen(pn.viewable.Viewer):
                 "values": sorted({rule for all in MISSING_RULES.values() for rule in all}),
             },
             "codes": {"type": "input"},
+            "form": {"type": "input"},
         }
         self.columns = pn.widgets.Tabulator(
             pd.DataFrame(columns=list(COLUMNS)),
@@ -534,7 +535,7 @@ class DataScreen(pn.viewable.Viewer):
             changes = {
                 name: [(at, new) for at, (old, new) in enumerate(zip(before[name], shown[name], strict=True))
                        if old != new]
-                for name in ("role", "kind", "no value", "codes")
+                for name in ("role", "kind", "no value", "codes", "form")
             }  # fmt: skip
             changes = {name: cells for name, cells in changes.items() if cells}
             if changes:

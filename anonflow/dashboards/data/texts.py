@@ -132,6 +132,7 @@ TITLES = {
     "kind": "Kind ▾",
     "no value": "Without a value ▾",
     "codes": "Codes ✎",
+    "form": "Form ✎",
 }
 """The heading of each column of the table of columns."""
 RULES = {
@@ -147,6 +148,7 @@ TOOLTIPS = {
     "kind": "how a quasi-identifier may be generalized",
     "no value": " · ".join(f"{rule}: {words}" for rule, words in RULES.items()),
     "codes": "texts that stand in place of a number, such as N, R: of kind numeric",
+    "form": 'how its numbers or dates are written, such as decimal: "," or dates: d.m.y; with write: source the release has them so, too',
 }
 """What a heading says under the pointer."""
 EMPTY, NUMBER, DATE, TRUTH_VALUE, TEXT = "empty", "number", "date", "truth value", "text"
@@ -160,10 +162,22 @@ CANNOT_BE_USED = "The columns cannot be used like this."
 
 # Choices that are refused
 
-NO_SUCH_FIELD = "only role, kind, codes and the rule for missing values are chosen here"
+NO_SUCH_FIELD = "only role, kind, codes, form and the rule for missing values are chosen here"
 TICK_FIRST = "choose some columns first: tick them in the table"
 RULE_NEEDS_QUASI_IDENTIFIER = "a rule for missing values is for quasi-identifiers only"
+NO_SUCH_FORM = "the form of cells has the words decimal, thousands, percent, dates, pivot and write"
+FORM_NEEDS_PUBLISHED = "a form is for columns that are published: choose another role first"
 CODES_NEED_NUMBERS = "codes stand in place of numbers: choose the kind numeric first, then type them"
+
+
+def form_text(keys: str, in_release: bool) -> str:
+    """Return the form of a column as it is typed."""
+    return keys + ", write: source" * in_release
+
+
+def form_file(typed: object) -> str:
+    """Return what was typed for a form as a line of YAML."""
+    return f"form: {{{typed or ''}}}"
 
 
 def no_such_role(roles: Sequence[str]) -> str:

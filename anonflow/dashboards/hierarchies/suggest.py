@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.errors import HierarchyError
+from anonflow.hierarchy import Hierarchy
 from anonflow.table.identification.code_signs import code_entry, code_name, code_values
 
 __all__ = ["NESTED", "is_number", "plain_number", "steps_over", "suggested_hierarchy"]
+
+CALENDAR = ("month", "quarter", "year")
+"""The levels of dates to start from."""
 
 NESTED = 5_000
 """Nodes of a tree that is written into the flow."""
@@ -35,6 +40,10 @@ def suggested_hierarchy(values: list[str], column: str = "") -> dict[str, Any]:
         coded = code_entry(column, values, missing=False)
         if coded["kind"] in ("hierarchy", "positions"):
             return dict(coded.get("hierarchy", {"positions": {"hide": "right"}}))
+    if any(len(value) >= len("2020-01-31") for value in values):
+        with suppress(HierarchyError):
+            Hierarchy.from_calendar(values, CALENDAR)
+            return {"calendar": list(CALENDAR)}
     if values and all(map(is_number, values)):
         numbers = [float(value) for value in values]
         step, levels = steps_over(min(numbers), max(numbers))

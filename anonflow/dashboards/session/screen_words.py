@@ -11,12 +11,14 @@ NO_TABLE = "No table yet: go to Data and open one."
 OPEN_FIRST = "no table is open; open one first"
 
 WORDS = {
+    "calendar": ", with kind hierarchy",
     "comment": "remove the lines that are comments",
     "delimiter": "check the delimiter, under How the CSV file is written",
     "diversify": "diversity",
     "encoding": "type its encoding under How the CSV file is written, such as latin-1, and read the file again",
     "exact": "do not ask for the best start of all",
     "footer": "remove that row",
+    "form": "type {} under Form, on the screen Data",
     "header": "add a line with the names of the columns",
     "index": "name it in the file, or remove it",
     "levels": "on the screen Protect, under Hierarchies, or choose the kind suppression on the screen Data",

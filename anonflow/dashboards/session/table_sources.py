@@ -24,6 +24,7 @@ from anonflow.table.files.read import csv_form, must_fit, read_frame
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
 from anonflow.table.files.workbooks import read_workbook
 from anonflow.table.infer import infer_columns
+from anonflow.table.schema import FORM_KEYS, UNPUBLISHED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,11 +123,13 @@ def edited_column(
         column = {"role": role} if role == entry.get("role") else {}
     elif "kind" in declared and declared["kind"] != entry.get("kind"):
         column = {key: value for key, value in entry.items() if key in ("role", "weight")}
+    if role not in UNPUBLISHED:
+        column = {key: entry[key] for key in FORM_KEYS if key in entry} | column
     column = {key: value for key, value in (column | dict(declared)).items() if value is not None}
     if column.get("role") == "quasi-identifier" and "kind" not in column:
         guess = infer_columns(cells)[str(cells.columns[0])]
         column["kind"] = guess.get("kind", "categorical")
-        for key in ("missing", "codes", "hierarchy"):
+        for key in ("missing", "codes", "hierarchy", *FORM_KEYS):
             if key in guess:
                 column.setdefault(key, guess[key])
     return column

@@ -50,11 +50,12 @@ class Judgement:
 
 
 def code(
-    frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path, prepare: Any = None
+    frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path, prepare: Any, source: Mapping[str, Any]
 ) -> tuple[Table | None, tuple[str, ...]]:
     """Return the table under these columns, after the preparation steps; or their problems."""
     try:
-        return Table(frame, Schema(columns, folder=folder, prepare=prepare)), ()
+        schema = Schema(columns, folder=folder, prepare=prepare)
+        return Table(frame, schema.with_separators(source.get("decimal"), source.get("thousands"))), ()
     except AnonflowError as error:
         return None, tuple(map(on_screen, error.problems))
 

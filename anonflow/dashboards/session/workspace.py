@@ -774,6 +774,7 @@ class Workspace(param.Parameterized):
             self._judge(self.table)
             return
         frame, folder, before = self.frame, self.draft.folder, self.table if self._coded else None
+        source = dict(self.source)
         self._coded = columns, steps
 
         def keep(coded: tuple[Table | None, tuple[str, ...]]) -> None:
@@ -781,12 +782,14 @@ class Workspace(param.Parameterized):
             self._judge(table)
 
         if self._coder is None or len(frame) <= screen_work.FEW:
-            keep(code(frame, columns, folder, steps))
+            keep(code(frame, columns, folder, steps, source))
             return
         self._column_problems = (CODING,)
         self._judge(before)
         self._coder.start(
-            lambda: code(frame, columns, folder, steps), keep, lambda problem: keep((None, (problem,)))
+            lambda: code(frame, columns, folder, steps, source),
+            keep,
+            lambda problem: keep((None, (problem,))),
         )
 
     def _judge(self, table: Table | None) -> None:

@@ -261,7 +261,7 @@ def refuse_early(flow: Flow, table: Table) -> tuple[Targets, np.ndarray] | None:
     DataError
         As :func:`_check_weights`.
     """
-    _check_weights(flow, None if table.weights is None else WeightSummary.of(table.weights))
+    _check_weights(flow, table)
     more = flow.spec.steps.diversify
     if more is None:
         return None
@@ -307,14 +307,13 @@ def refuse_large_partitions(plan: FlowPlan, domains: Sequence[Domain], memory: i
         )
 
 
-def _check_weights(flow: Flow, weights: WeightSummary | None) -> None:
+def _check_weights(flow: Flow, table: Table) -> None:
     """Refuse weights that cannot be used, or that the flow's criteria do not accept.
 
     Parameters
     ----------
     flow : Flow
-    weights : WeightSummary or None
-        None without a column of the role ``weight``.
+    table : Table
 
     Raises
     ------
@@ -323,8 +322,10 @@ def _check_weights(flow: Flow, weights: WeightSummary | None) -> None:
     ParameterError
         If the criterion uniqueness has neither a sampling fraction nor a weight, or both, or weights are unequal.
     """
+    name = flow.schema.weight_column
+    weights = None if table.weights is None else WeightSummary.of(table.weights)
     if weights is not None:
-        weights.check(flow.schema.weight_column)
+        weights.check(name, table.frame[name])
     for criterion in read_criteria(flow.criteria, "covers"):
         if criterion.name == UNIQUENESS.name:
             check_uniqueness(criterion.parameters.get("fraction"), weights)

@@ -17,9 +17,19 @@ from anonflow.engine.flows import spec
 from anonflow.engine.flows.matrix import DIVERSITIES
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
+from anonflow.table.date_forms import DATES
 from anonflow.table.notation import RANGES
+from anonflow.table.number_forms import DECIMALS, THOUSANDS
 from anonflow.table.prepare import STEPS
-from anonflow.table.schema import AGGREGATES, COLUMN_KEYS, KINDS, MISSING_RULES, PUBLIC_HIERARCHY, ROLES
+from anonflow.table.schema import (
+    AGGREGATES,
+    COLUMN_KEYS,
+    KINDS,
+    MISSING_RULES,
+    PUBLIC_HIERARCHY,
+    ROLES,
+    WRITING,
+)
 
 __all__ = ["flow_schema", "words_of"]
 
@@ -245,6 +255,12 @@ def _columns() -> dict[str, Any]:
                 {"type": "array", "minItems": 1, "items": {"type": ["string", "null"]}},
             ]
         },
+        "decimal": {"enum": list(DECIMALS)},
+        "thousands": {"enum": list(THOUSANDS)},
+        "percent": {"type": "boolean"},
+        "dates": {"enum": list(DATES)},
+        "pivot": {"type": "integer", "minimum": 0, "maximum": 9900},
+        "write": {"enum": list(WRITING)},
         "scope": {"type": "string", "pattern": "\\S"},
     }
     return {

@@ -17,6 +17,7 @@ from anonflow.errors import AnonflowError, Problem
 from anonflow.table.files.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.files.statistics_files import READERS
 from anonflow.table.files.workbooks import ENDINGS
+from anonflow.table.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.prepare import Preparation
 from anonflow.table.schema import Schema
 
@@ -101,6 +102,11 @@ class Sections:
             for path, text in error.found or [Problem((), text) for text in error.problems]:
                 self.problems.add(("table", "columns", *path), text)
             return None
+        source = data.get("source") if isinstance(data, dict) else None
+        if isinstance(source, dict):
+            separators = [source.get(key) for key in ("decimal", "thousands")]
+            if all(sign is None or isinstance(sign, str) for sign in separators):
+                schema = self._separated(schema, *separators)
         for name, column in schema.columns.items():
             if isinstance(column.hierarchy, str | Mapping):
                 try:
@@ -117,6 +123,16 @@ class Sections:
             self.problems.add(path, "'units' needs a cap of rows, or recipes for one row per unit")
         if units.rows is not None and units.recipes is None:
             self.problems.add((*path, "rows"), "'rows' goes with recipes: one row per unit")
+
+    def _separated(self, schema: Schema, decimal: str | None, thousands: str | None) -> Schema:
+        """Return the schema with the separators of the source."""
+        if decimal not in (None, *DECIMALS) or thousands not in (None, *THOUSANDS):
+            return schema  # the check of the source says so
+        problem = NumberForm(decimal, thousands).problem
+        if problem is not None:
+            self.problems.add(("table", "source", "thousands"), problem, value=True)
+            return schema
+        return schema.with_separators(decimal, thousands)
 
     def _preparation(self, table: Any) -> Preparation:
         """Return the preparation steps; their problems are noted."""
@@ -156,6 +172,8 @@ class Sections:
                 "comment",
                 "index",
                 "footer",
+                "decimal",
+                "thousands",
             },
             "parquet": {"parquet", "pieces"},
             "stats": {"stats", "labels", "codes", "pieces"},

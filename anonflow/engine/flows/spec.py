@@ -150,6 +150,12 @@ class SourceSpec(_Spec):
     footer: Annotated[StrictInt, Field(ge=0)] | None = None
     """Of a CSV file: the number of rows at its end that are not read. Without it, a last row that looks like a total is refused."""
 
+    decimal: Literal[".", ","] | None = None
+    """Of a CSV file: what stands before the fraction in columns of kind numeric and weights that do not say so themselves."""
+
+    thousands: Literal[",", ".", " ", "'"] | None = None
+    """Of a CSV file: what may stand between thousands in these columns; a space is also a no-break one."""
+
     part: StrictStr | None = None
     """Of a data set that has parts (adult: train, test, all)."""
 

@@ -60,7 +60,7 @@ def _steps_of(steps: Preparation, name: str) -> list[Step]:
     for step in steps.steps:
         if step.column == name and step.name == "rename":
             name = step.options["to"]
-        elif step.column == name and step.name != "filter":
+        elif step.column == name and step.name != "filter" and step.declared:  # a release has plain cells
             own.append(step)
     return own
 

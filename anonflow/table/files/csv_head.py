@@ -77,6 +77,8 @@ class CsvShape:
     footer : int or None
         Rows at the end that are not read, such as totals; None if nobody has said so: then a last row that looks like a total
         is refused.
+    decimal, thousands : str or None
+        What stands before the fraction of its numbers, and between thousands, where a column does not say so itself.
     """
 
     header: bool | None = None
@@ -85,6 +87,8 @@ class CsvShape:
     index: str | None = None
     names: tuple[str, ...] = ()
     footer: int | None = None
+    decimal: str | None = None
+    thousands: str | None = None
 
     @classmethod
     def of(cls, source: Mapping[str, Any]) -> CsvShape:

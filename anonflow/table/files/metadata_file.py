@@ -31,7 +31,7 @@ from anonflow.table.metadata import (
     ReleaseMetadata,
     range_ends,
 )
-from anonflow.table.schema import ROLES, UNPUBLISHED, short_form
+from anonflow.table.schema import ROLES, UNPUBLISHED, form_of, short_form
 from anonflow.table.spreadsheets import guarded_text
 
 __all__ = [
@@ -163,6 +163,8 @@ def _own_column(column: ColumnMetadata) -> dict[str, Any]:
     own: dict[str, Any] = {"role": column.role, "notation": column.notation}
     if column.type is not None:
         own["type"] = column.type
+    if column.form is not None:
+        own["form"] = column.form.to_mapping()
     if not column.is_generalized:
         return own | ({"withheld": True} if column.withheld else {})
     own["domain"] = "published" if column.has_domain else "not published"
@@ -203,6 +205,8 @@ def _csvw_column(column: ColumnMetadata) -> dict[str, Any]:
     datatype: Any = base if column.notation == EXACT else "string"
     if datatype == "boolean":
         datatype = {"base": "boolean", "format": "True|False"}
+    if column.form is not None:
+        datatype = "string"
     if pattern is not None:
         datatype = {"base": "string", "format": pattern}
     return {
@@ -249,7 +253,9 @@ def _field(column: ColumnMetadata) -> dict[str, Any]:
     pattern = column.pattern
     return {
         "name": column.name,
-        "type": types.get(column.type or "", "string") if column.notation == EXACT else "string",
+        "type": types.get(column.type or "", "string")
+        if column.notation == EXACT and column.form is None
+        else "string",
         "description": column.sentences,
         **({"missingValues": ["", WHOLE]} if column.withheld else {}),
         **({} if pattern is None else {"constraints": {"pattern": pattern}}),
@@ -482,7 +488,10 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
             raise _WrongError(f"column {name!r}: values must be a list of texts")
         values = (*([None] if missing else []), *listed)
         missing = False
-    return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld)
+    form = form_of(own["form"]) if "form" in own else None
+    if isinstance(form, str) or (form is None and "form" in own):
+        raise _WrongError(f"column {name!r}: this program does not know its form; use a newer one")
+    return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld, form)
 
 
 def _tree(name: str, own: Mapping[str, Any]) -> Hierarchy:

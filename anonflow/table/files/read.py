@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
+from itertools import pairwise
 from os import PathLike, fsdecode, fsencode, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -608,10 +609,15 @@ def csv_batches(
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
     if ragged:
-        lines = _ragged_lines(path, encoding, opener, head, shape)
+        lines, halves = _ragged_lines(path, encoding, opener, head, shape)
+        look = ", as decimal commas without quotes make them" if halves else ""
         raise DataError(
-            f"{name}: {ragged} rows have more or fewer than {len(places)} cells ({some(lines, 10)}); "
-            + setting("delimiter", "check the delimiter and quotes")
+            f"{name}: {ragged} rows have more or fewer than {len(places)} cells ({some(lines, 10)}){look}; "
+            + (
+                "put these numbers in quotes, or save the file with another delimiter"
+                if halves
+                else setting("delimiter", "check the delimiter and quotes")
+            )
         )
 
 
@@ -688,9 +694,10 @@ def _without_footer(
 
 def _ragged_lines(
     path: str | PathLike[str], encoding: str, opener: Opener | None, head: CsvHead, shape: CsvShape
-) -> list[int]:
-    """Return the first lines of rows that do not have a cell for each column."""
+) -> tuple[list[int], bool]:
+    """Return the lines of rows that do not have a cell for each column, and whether halves of numbers explain all of them."""
     lines: list[int] = []
+    halves = head.delimiter == ","
     with (
         _unpacked(path, opener) as stream,
         io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
@@ -702,8 +709,13 @@ def _ragged_lines(
             comment = shape.comment and row and row[0].startswith(shape.comment)
             if row and len(row) != len(head.names) and not comment and (at or not head.header):
                 lines.append(line)
+                both = sum(_WHOLE.fullmatch(a) is not None and b.isdigit() for a, b in pairwise(row))
+                halves = halves and 0 < len(row) - len(head.names) <= both
             line = head.lines + reader.line_num + 1
-    return lines
+    return lines, halves
+
+
+_WHOLE = re.compile(r" *[+-]?[0-9]{1,15}")
 
 
 def _not_encoded(name: str, encoding: str) -> DataError:

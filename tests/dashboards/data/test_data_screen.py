@@ -11,6 +11,7 @@ import pytest
 
 from anonflow import datasets
 from anonflow.errors import DataError
+from anonflow.table.files.csv_head import CsvShape
 from tests.naive.uniqueness import unique_on
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
@@ -486,6 +487,72 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     assert [run.result.ok for run in workspace.runs] == [True]
     assert choice.choose("income", "codes", "")
     assert workspace.draft.get(("table", "columns", "income", "codes")) is None
+
+
+def written_by_people(workspace: Workspace, tmp_path: Path) -> ColumnChoice:
+    """Amounts with decimal commas, days before months."""
+    rows = "".join(f"{100 + n},5;{n + 1}.{n % 12 + 1}.2013\n" for n in range(28))
+    (tmp_path / "wages").write_text(f"income;hired\n{rows}", encoding="utf-8")
+    choice = ColumnChoice(workspace)
+    workspace.open_file("wages.csv", tmp_path / "wages")
+    return choice
+
+
+def test_the_form_of_numbers_and_dates_is_guessed_shown_and_typed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    choice = written_by_people(workspace, tmp_path)
+    assert choice.rows.set_index("column")["form"].to_dict() == {
+        "income": 'decimal: ","',
+        "hired": "dates: d.m.y",
+    }
+    assert choice.choose("hired", "role", "sensitive")
+    assert workspace.draft.get(("table", "columns", "hired")) == {"role": "sensitive", "dates": "d.m.y"}
+    assert choice.choose("hired", "role", "identifier")
+    assert workspace.draft.get(("table", "columns", "hired")) == {"role": "identifier"}
+    assert choice.choose("income", "role", "quasi-identifier")
+    assert choice.choose("income", "kind", "categorical")
+    assert choice.choose("income", "kind", "numeric")
+    assert choice.rows.set_index("column").loc["income", "form"] == 'decimal: ","'
+    assert workspace.table.domains[0].labels[0] == "100.5"
+    assert choice.choose("income", "form", "")
+    assert workspace.table is None
+    assert any(
+        'type decimal: "," under Form, on the screen Data' in problem for problem in workspace.problems
+    )
+    assert choice.choose("income", "form", ' decimal: ",", write: source')
+    assert workspace.draft.get(("table", "columns", "income", "write")) == "source"
+    assert workspace.table is not None
+
+
+def test_the_separators_of_the_source_are_those_of_its_numbers(workspace: Workspace, tmp_path: Path) -> None:
+    rows = "".join(f"{n}.{n}00;Ulm\n{n}.234;Bonn\n" for n in range(1, 10))
+    (tmp_path / "two").write_text(f"pay;city\n{rows}", encoding="utf-8")
+    workspace.open_file("two.csv", tmp_path / "two", shape=CsvShape(thousands="."))
+    workspace.set_column("pay", role="quasi-identifier", kind="numeric")
+    assert workspace.problems == ()
+    assert workspace.table.domains[0].labels[0] == "1100"
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "says"),
+    [
+        ("income", "a comma", "has the words decimal"),
+        ("income", "decimal: ;", "decimal is one of"),
+        ("income", "decimal: x", "decimal is one of"),
+        ("income", "kind: numeric", "has the words decimal"),
+        ("hired", "dates: d.m.y", "for columns that are published"),
+    ],
+)
+def test_a_form_that_cannot_be_is_one_sentence(
+    workspace: Workspace, tmp_path: Path, column: str, text: str, says: str
+) -> None:
+    choice = written_by_people(workspace, tmp_path)
+    choice.choose("hired", "role", "identifier")
+    before = workspace.draft.document
+    assert not choice.choose(column, "form", text)
+    assert says in choice.refusal
+    assert workspace.draft.document == before
 
 
 @pytest.mark.parametrize(

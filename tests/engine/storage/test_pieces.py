@@ -201,6 +201,85 @@ def test_every_kind_of_method(tmp_path: Path, algorithm: str) -> None:
     compared(*written(tmp_path, anonymize=f"{{algorithm: {algorithm}, k: 3}}", publish=PARQUET))
 
 
+FORMS = """\
+    weight: {role: quasi-identifier, kind: numeric, decimal: ",", codes: [N], missing: value, write: source}
+    hired: {role: quasi-identifier, kind: numeric, dates: d.m.y, pivot: 1930, missing: suppress}
+    pay: {role: sensitive, decimal: ",", thousands: "."}
+    w: {role: weight, decimal: ","}
+"""
+
+
+def as_written(n: int) -> pd.DataFrame:
+    """Numbers and dates as people write them."""
+    rng = random.Random(3)
+    return pd.DataFrame(
+        {
+            "weight": [rng.choice([None, "N", *(f"{kilos},5" for kilos in range(50, 80))]) for _ in range(n)],
+            "hired": [
+                rng.choice([None, f"{rng.randint(1, 28)}. März 9{i % 8}", f"5.{i % 12 + 1}.29"])
+                for i in range(n)
+            ],
+            "pay": [rng.choice(["1.234,50 €", "12,00 €", None]) for _ in range(n)],
+            "w": [f"{rng.randint(1, 9)},25" for _ in range(n)],
+        }
+    )
+
+
+def test_numbers_and_dates_as_people_write_them_in_pieces(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "columns": FORMS,
+        "anonymize": "{algorithm: mondrian, k: 3}",
+        "publish": PARQUET,
+    }
+    two = compared(*written(tmp_path, form="csv", frame=as_written(180), **settings))
+    frame = read_release(tmp_path / "pieces" / "out" / "release.parquet").frame
+    assert set(frame["pay"].dropna()) <= {"1234.5", "12", "*"}
+    assert frame["w"].str.endswith(".25").all()
+    assert two.ok
+
+
+def test_partial_dates_and_periods_in_pieces(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    days = [
+        rng.choice(["1984", f"0{rng.randint(7, 9)}/1984", f"{rng.randint(1, 28)}.8.1984"]) for _ in range(180)
+    ]
+    frame = pd.DataFrame(
+        {"born": days, "seen": [f"{rng.randint(1, 28)}/{rng.randint(1, 12)}/2020" for _ in days]}
+    )
+    columns = """\
+    born: {role: quasi-identifier, kind: hierarchy, hierarchy: {calendar: [month, year]}, dates: d.m.y}
+    seen: {role: quasi-identifier, kind: numeric, dates: d/m/y, write: source}
+"""
+    settings: dict[str, Any] = {
+        "columns": columns,
+        "anonymize": "{algorithm: mondrian, k: 3}",
+        "publish": PARQUET,
+    }
+    compared(*written(tmp_path, form="csv", frame=frame, **settings))
+
+
+def test_separators_of_a_source_are_those_of_its_numbers(tmp_path: Path) -> None:
+    frame = as_written(180)[["weight", "pay", "w"]].assign(
+        weight=lambda rows: rows["weight"].fillna("50,5").replace("N", "51")
+    )
+    columns = "    weight: {role: quasi-identifier, kind: numeric}\n    pay: {role: sensitive}\n    w: {role: weight}\n"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for pieces in ("false", "60"):
+        (tmp_path / pieces).mkdir()
+        flow = write_flow(
+            tmp_path / pieces,
+            source=f'{{csv: ../t.csv, pieces: {pieces}, decimal: ",", thousands: "."}}',
+            columns=columns,
+            anonymize="{algorithm: mondrian, k: 3}",
+        )
+        assert engine.run(flow, seed=SEED).ok
+    first, second = ((tmp_path / pieces / "out" / "release.csv").read_bytes() for pieces in ("false", "60"))
+    assert first == second
+    release = read_release(tmp_path / "60" / "out" / "release.csv").frame
+    assert release["w"].str.endswith(".25").all()
+    assert set(release["pay"].dropna()) <= {"1.234,50 €", "12,00 €"}, "texts stay as they are"
+
+
 BY_CLASS = [
     "usefulness", "row-types", "average-class-size", "min-class-size", "max-class-size", "c-avg", "lm", "stars",
     "discernibility",

@@ -1,0 +1,128 @@
+"""The cells of a release in the form of the source: 1,25-2,5 for 1.25-2.5; written so, and read back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.table.date_forms import DateForm
+from anonflow.table.domain import MOMENT, NUMBER, WHOLE
+from anonflow.table.files.metadata_file import read_metadata
+from anonflow.table.spreadsheets import read_published
+from anonflow.table.text_columns import text_type
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.table.metadata import ReleaseMetadata
+    from anonflow.table.text_forms import Form
+
+__all__ = ["forms_of", "in_source_forms", "plain_release"]
+
+_NUMBERS = re.compile(rf"({NUMBER})(?:-({NUMBER}))?")
+_DATES = re.compile(rf"({MOMENT})(?:/({MOMENT}))?")
+
+
+def forms_of(about: ReleaseMetadata | None) -> dict[str, Form]:
+    """Return column -> the form in which a release writes it, of those that are not written plainly."""
+    return {} if about is None else {c.name: c.form for c in about.columns if c.form is not None}
+
+
+def in_source_forms(frame: pd.DataFrame, forms: Mapping[str, Form]) -> pd.DataFrame:
+    """Return a published frame with the cells of some columns in the form of the source.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Of plain cells; columns of numbers stay.
+    forms : mapping
+        Column -> form.
+    """
+    changed = {name: _each(frame[name], partial(_written, form=form)) for name, form in forms.items()}
+    return frame.assign(**changed) if changed else frame
+
+
+def plain_release(
+    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8"
+) -> pd.DataFrame:
+    """Return the cells of a published file as :func:`read_published` does, plain where its description names a form.
+
+    Parameters
+    ----------
+    path : path
+    delimiter, encoding : str
+        Of a CSV file that another tool wrote.
+
+    Raises
+    ------
+    DataError
+        If the file or the description cannot be read, or cells are not written as the description says.
+    """
+    frame = read_published(path, delimiter=delimiter, encoding=encoding)
+    forms = forms_of(read_metadata(path, ignore_others=True))
+    changed, problems = {}, []
+    for name, form in forms.items():
+        if name not in frame.columns:
+            continue
+        plain = _each(frame[name], partial(_read, form=form))
+        wrong = int((plain.isna() & frame[name].notna()).sum())
+        if wrong:
+            problems.append(
+                f"column {name!r}: {wrong:,} cells are not written with {form.words}, as the description says"
+            )
+        changed[name] = plain
+    if problems:
+        raise DataError.collected(f"{fspath(path)}: does not match its description", problems)
+    return frame.assign(**changed) if changed else frame
+
+
+def _each(cells: pd.Series, change: Callable[[str], str | None]) -> pd.Series:
+    """Return the cells with another text for each distinct one; what is no text stays."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        return cells
+    at, distinct = pd.factorize(cells)
+    texts = [change(value) if isinstance(value, str) else value for value in list(distinct)]
+    return pd.Series(
+        np.array([*texts, None], object)[at], index=cells.index, name=cells.name, dtype=text_type()
+    )
+
+
+def _written(text: str, form: Form) -> str:
+    """Return a published cell in a form; ``*``, codes and sets of codes stay."""
+    run, bar, codes = text.partition("|")
+    dates = isinstance(form, DateForm)
+    match = (_DATES if dates else _NUMBERS).fullmatch(run)
+    if match is None:
+        return text
+    between = "/" if dates else "-"
+    return between.join(form.cell(end) for end in match.groups() if end is not None) + bar + codes
+
+
+def _read(text: str, form: Form) -> str | None:
+    """Return a cell of a form as a plain one; None for a number or date that is written otherwise."""
+    if text in ("", WHOLE) or text[0] == "{":
+        return text
+    run, bar, codes = text.partition("|")
+    for at in _cuts(run, "/" if isinstance(form, DateForm) else "-"):
+        ends = [run] if at is None else [run[:at], run[at + 1 :]]
+        plain = form.read(ends).plain.tolist()
+        if None not in plain and all(
+            form.cell(number) == end for number, end in zip(plain, ends, strict=True)
+        ):
+            between = "/" if isinstance(form, DateForm) else "-"
+            return between.join(plain) + bar + codes
+    is_plain = (_DATES if isinstance(form, DateForm) else _NUMBERS).fullmatch(run) is not None
+    return None if is_plain or bar else text
+
+
+def _cuts(run: str, between: str) -> list[int | None]:
+    """Return where a run may be cut into two ends; None is the run as a single value."""
+    return [None, *(at for at, sign in enumerate(run) if sign == between and 0 < at < len(run) - 1)]
