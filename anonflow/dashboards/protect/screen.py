@@ -10,7 +10,7 @@ import pandas as pd
 import panel as pn
 import param
 
-from anonflow.algorithms.diversity.target import PARAMETERS
+from anonflow.algorithms.diversity.target import PARAMETERS, PRICE
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import card, labelled
 from anonflow.dashboards.components.markup import methods_list, risk
@@ -253,7 +253,8 @@ class ProtectScreen(pn.viewable.Viewer):
             widget.visible = name in choice.needed
         for widget in (self.sensitive, self.chance, self.way):
             widget.visible = is_diverse
-        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)}</p>"
+        price = PRICE if is_diverse else ""
+        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)} {price}</p>"
         if choice.problem:
             self.feasible.css_classes = ["af-bad"]
             self.feasible.object = f"<p><b>{texts.CANNOT_WORK}</b> {escape(choice.problem)}</p>"

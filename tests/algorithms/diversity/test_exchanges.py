@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,8 @@ import pytest
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.diversity.minimality import minimality_excess, minimality_shares
-from anonflow.algorithms.diversity.target import targets_of
+from anonflow.algorithms.diversity.target import PRICE, targets_of
+from anonflow.engine.flows.json_schema import flow_schema
 
 
 def people(ill: str) -> af.Table:
@@ -92,3 +96,22 @@ def test_a_partition_without_diversity_refuses_the_whole_table(method: str) -> N
     assert len(anon.partitions) == 2
     with pytest.raises(af.errors.InfeasibleError, match="has less diversity than is asked for"):
         af.diversify(anon, "p-sensitivity", p=2, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_price_of_diversity_is_as_it_is_said_where_diversity_is_offered(data_folder: Path) -> None:
+    """Unions cost freeform methods what they cost diverse `k-member`."""
+    frame = datasets.adult(complete=True).iloc[:600].reset_index(drop=True)
+    records = af.Table(frame, datasets.schema("adult"))
+    losses = []
+    for method in ("greedy", "k-member"):
+        anon = af.anonymize(records, method, 5, seed=1)
+        requests: list[tuple[str, dict[str, float]]] = [
+            ("p-sensitivity", {"p": 2}), ("entropy-l-diversity", {"l": 1.5}), ("t-closeness", {"t": 0.15}),
+        ]  # fmt: skip
+        diverse = [af.diversify(anon, criterion, seed=1, **numbers) for criterion, numbers in requests]
+        losses.append([f"{each.loss():.3f}" for each in (anon, *diverse)])
+    assert re.findall(r"0\.\d{3}", PRICE) == losses[0]
+    assert losses[0][1:] == losses[1][1:]
+    assert PRICE in json.dumps(flow_schema())

@@ -21,6 +21,7 @@ from tests.naive.uniqueness import at_risk
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import panel as pn
 
+from anonflow.algorithms.diversity.target import PRICE
 from anonflow.dashboards.components.markup import methods_list
 from anonflow.dashboards.protect.column_limits import LimitChoice
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
@@ -400,6 +401,9 @@ def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
     assert "largest feasible" in screen.verdict.object
     tabs.active = 4
     assert "cannot work" in screen.feasible.object
+    assert PRICE in screen.meaning.object
+    screen.diversity.criterion = NONE
+    assert PRICE not in screen.meaning.object
     tabs.active = 5
     screen._limited(SimpleNamespace(row=0, column="weight", value=3))
     assert workspace.draft.get(("table", "columns", "age", "weight")) == 3
