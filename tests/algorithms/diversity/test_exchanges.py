@@ -60,6 +60,44 @@ def test_it_does_not_matter_who_has_the_first_value() -> None:
     assert (codes[0] == 1 - codes[1]).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("criterion", "numbers"),
+    [
+        ("p-sensitivity", {"p": 2}),
+        ("l-diversity", {"l": 1.5}),
+        ("entropy-l-diversity", {"l": 1.5}),
+        ("recursive-l-diversity", {"c": 2, "l": 2}),
+        ("t-closeness", {"t": 0.25}),
+        ("beta-likeness", {"beta": 1}),
+        ("enhanced-beta-likeness", {"beta": 1}),
+        ("delta-disclosure", {"delta": 1}),
+        ("alpha-k-anonymity", {"alpha": 0.6}),
+    ],
+)
+def test_unions_of_different_sizes_tell_little_and_make_nobody_certain(
+    criterion: str, numbers: dict[str, float]
+) -> None:
+    """Three classes of two people and one of three, whatever the criterion; by t-closeness most, up to 0.171."""
+    rng = np.random.default_rng(1)
+    rng.integers(3)
+    frame = pd.DataFrame(
+        {"age": rng.integers(0, 9, 9), "sex": rng.choice(list("mf"), 9), "ill": rng.choice(list("aab"), 9)}
+    )
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "sex": {"role": "quasi-identifier", "kind": "suppression"},
+        "ill": {"role": "sensitive"},
+    }
+    anon = af.anonymize(af.Table(frame, columns), "k-member", 2, seed=1)
+    assert sorted(np.bincount(anon.classes)) == [2, 2, 2, 3]
+    assert minimality_excess(anon, criterion, seed=1, **numbers) <= (
+        0.172 if criterion == "t-closeness" else 0.1
+    )
+    shares = minimality_shares(anon, criterion, seed=1, **numbers)
+    assert not ((shares["probability"] > 1 - 1e-9) & (shares["share"] < 1)).any()
+
+
 def tables() -> list[Any]:
     return ["census", pytest.param("adult", marks=pytest.mark.data)]
 
