@@ -208,6 +208,42 @@ def test_an_option_of_a_loaded_flow_is_seen_and_overruled(workspace: Workspace) 
     assert workspace.draft.flow().runs[0].anonymize.options["reciprocal"] is False
 
 
+def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
+    """Mappings of columns, as a flow has them; what cannot be is said where all problems are."""
+    for column in ("city", "job"):
+        workspace.set_column(column, kind="suppression")
+    workspace.set_algorithms(["full-domain"])
+    screen = ProtectScreen(workspace=workspace)
+    screen.__panel__()
+    levels, widths = (screen._fields["full-domain", name] for name in ("levels", "widths"))
+    assert (levels.value, widths.value) == ("", "")
+    levels.value, widths.value = "city: *, job: values", "age: [5, 20]"
+    place = ("steps", "anonymize", "options")
+    mine = {"levels": {"city": "*", "job": "values"}, "widths": {"age": [5, 20]}}
+    assert workspace.draft.get(place) == {"full-domain": mine}
+    assert workspace.problems == ()
+    assert levels.value == 'city: "*", job: values'
+    workspace.start()
+    workspace.wait(300)
+    (run,) = workspace.runs
+    found = run.result.anonymization.facts["levels"]
+    assert (found["city"], found["job"]) == ("*", "values")
+    assert found["age"] in ("values", "width 5", "width 20", "*")
+    for text, words in (
+        ("job: level 7", "has no level 'level 7'"),
+        ("job", "no level"),
+        ("job: [", "is a mapping of columns"),
+        ("jib: values", "names 'jib'"),
+    ):
+        levels.value = text
+        assert any(words in problem for problem in workspace.problems), (text, workspace.problems)
+    levels.value = ""
+    widths.value = "age: [5, 7]"
+    assert any("widths" in problem or "multiple" in problem for problem in workspace.problems)
+    widths.value = ""
+    assert workspace.draft.get(place) is None
+
+
 def test_fields_of_options_follow_the_draft(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     field = screen._fields["greedy", "reciprocal"]
