@@ -88,6 +88,8 @@ class Option:
         Whether the form of the method shows it. False for options that have a page of their own, or concern the machine.
     time_limit : bool
         Whether the option is a number of seconds after which the method stops and keeps its best result.
+    mapping : bool
+        Whether a value maps columns to what the option says of them; forms take it as text, such as ``age: width 10, town: level 1``.
     words : tuple of str
         Words that a value of a nested type may contain, such as the names of predicates.
     symmetric : bool
@@ -117,6 +119,7 @@ class Option:
     whole: bool = False
     in_form: bool = True
     time_limit: bool = False
+    mapping: bool = False
     words: tuple[str, ...] = ()
     symmetric: bool = False
     name: str = ""

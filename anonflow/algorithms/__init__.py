@@ -11,6 +11,7 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.minimality import minimality_excess, minimality_shares
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import pattern_grid
+from anonflow.algorithms.recoding.minimal_levels import minimal_levels
 from anonflow.algorithms.registry import REGISTRY, algorithms
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "algorithms",
     "anonymize",
     "diversify",
+    "minimal_levels",
     "minimality_excess",
     "minimality_shares",
     "pattern_grid",

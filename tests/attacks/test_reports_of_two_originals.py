@@ -17,6 +17,7 @@ are compared below, every published file to the byte.
 from __future__ import annotations
 
 import re
+import shutil
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,6 +34,7 @@ from anonflow.dashboards.components.figure_files import figures_of_run, zipped
 from anonflow.engine import publish as publishing
 from anonflow.engine.compare import compared
 from anonflow.engine.execution.result import RunResult
+from anonflow.engine.report import pdf
 from anonflow.engine.report.attacks import publishable
 from anonflow.engine.report.card import cards_of
 from anonflow.engine.report.report import page
@@ -163,7 +165,15 @@ def files_of(folder: Path, frame: pd.DataFrame, steps: str, publish: str, *colum
     return {name: re.sub(rb"\d+\.\d s<", b"<", content) for name, content in files.items()}
 
 
-EMA = "{template: ema, file: out/report.html}"
+EMA = "{template: ema, file: out/report.html, pdf: out/report.pdf}"
+
+
+@pytest.fixture(autouse=True)
+def pages_as_printed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PDF has the page that a browser would print: the last test prints one."""
+    if request.node.get_closest_marker("browser") is None:
+        monkeypatch.setattr(pdf, "browser", str)
+        monkeypatch.setattr(pdf, "printed", str.encode)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +235,8 @@ def test_every_published_file_is_the_same(
     first = files_of(
         tmp_path / "first", frame, steps, publish, aggregate, *(UNITS if who == "unit" else NONE)
     )
-    assert sorted(first) == ["release.csv", "release.csv-metadata.json", "report.html"]
+    pages = ["report.html"] if publish != EMA else ["report.html", "report.pdf"]
+    assert sorted(first) == ["release.csv", "release.csv-metadata.json", *pages]
     for other, pair in others_alike(frame, *kept[0], 2):
         swap.append(pair)
         assert (
@@ -281,7 +292,7 @@ steps:
   - anonymize: {{{method}}}
   - verify: [covers, guarantee{criteria}]
   - measure: [gcp, usefulness, lower-bound, sse, variance-kept]
-publish: {{table: out/release.csv, report: {publish}}}
+publish: {{table: out/{table}, report: {publish}}}
 """
 PLAIN = "out/report.html"
 OF_TWO = f"{PLAIN}, run: {{anonymize.k: 5}}}}\nmatrix: {{anonymize.k: [5, 2]"
@@ -308,17 +319,21 @@ def published_of(
 ) -> tuple[dict[str, bytes], engine.RunReport]:
     """Run a flow, and return every file that it publishes, but for seconds, the zip file of figures, and the owner's report.
 
-    A PDF is the report, printed; the zip file of all that may be published has these files.
+    The zip file of all that may be published has these files.
     """
     folder.mkdir()
     frame.to_csv(folder / "people.csv", index=False)
+    settings = {"table": "release.csv", **settings}
     (folder / "flow.yaml").write_text(HIDDEN.format(**settings), encoding="utf-8")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         report = engine.run(folder / "flow.yaml", seed=SEED)
-    files = {path.name: path.read_bytes() for path in sorted(folder.glob("out/*")) if path.is_file()}
+    files = {path.name: path.read_bytes() for path in sorted(folder.glob("out/**/*")) if path.is_file()}
     files["figures.zip"] = zipped(figures_of_run(report.results[0]))
-    return {name: re.sub(rb"\d+\.\d s<", b"<", content) for name, content in files.items()}, report
+    files = {name: re.sub(rb"\d+\.\d s<", b"<", content) for name, content in files.items()}
+    # SPSS and Stata files say when they were written
+    times = rb"\d\d [A-Z][a-z]{2} (\d{4} \d\d:\d\d|\d\d\d\d:\d\d:\d\d)"
+    return {name: re.sub(times, b"", content) for name, content in files.items()}, report
 
 
 @pytest.mark.parametrize(
@@ -389,3 +404,46 @@ def test_every_published_file_is_the_same_whatever_the_cells_hide(
         if tried == 2:
             break
     assert tried
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_page_that_is_printed_twice_is_the_same_file(tmp_path: Path) -> None:
+    """But for the second in which it was printed; it names no place of this machine."""
+    if not any(shutil.which(name) for name in pdf.BROWSERS):
+        pytest.skip("no browser that prints")
+    settings = {"criteria": "", "method": "algorithm: mondrian, k: 5", "age": WIDE, "work": "categorical"}
+    files, _ = published_of(tmp_path / "run", people_with_outliers(), publish=EMA, **settings)
+    page = files["report.html"].decode()
+    first, second = (re.sub(rb"\(D:\d{14}[^)]*\)", b"", pdf.printed(page)) for _ in range(2))
+    assert first.startswith(b"%PDF-")
+    assert first == second
+    assert b"anonflow-pdf" not in first
+    assert b"file:" not in first
+    assert pdf.printed(page.replace("two", "other")) != first
+
+
+@pytest.mark.parametrize(
+    "table", ["release.parquet", "release.parquet/", pytest.param("release.dta", marks=pytest.mark.slow), pytest.param("release.sav", marks=pytest.mark.slow)]
+)  # fmt: skip
+def test_every_form_of_the_table_is_the_same_whatever_the_cells_hide(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two originals that differ in all values of one suppressed person: short texts, and long ones that nobody else has."""
+    kept: list[Release] = []
+    own = publishing.publish
+
+    def draw(anonymization: Any, seed: int | None = None) -> Release:
+        kept.append(own(anonymization, seed=seed))
+        return kept[0]
+
+    monkeypatch.setattr(publishing, "publish", draw)
+    settings = {"criteria": "", "method": "algorithm: mondrian, k: 5", "age": NUMBERS, "work": "categorical"}
+    files = []
+    for age, word in ((81, "u"), (97, "a much longer word")):
+        frame = people_with_outliers()
+        frame.loc[1, ["age", "work", "ill", "pay"]] = age, f"{word} of work", f"{word} of illness", age
+        folder = tmp_path / str(age)
+        files.append(published_of(folder, frame, publish=PLAIN, table=table, **settings)[0])
+    assert files[0] == files[1]
+    assert len(files[0]) == 4

@@ -16,14 +16,19 @@ from anonflow import datasets
 from anonflow.algorithms.method import Outcome
 from tests.cases.patterns import (
     ADULT_NUMBERS,
+    CMC_NUMBERS,
     MEASURES,
     TABLE_1,
     TABLE_3,
     TABLE_6,
     adult_to_suppress,
+    cmc_to_suppress,
     nursery_to_suppress,
+    scenario,
 )
 from tests.naive import patterns
+from tests.papers import Workbook
+from tests.papers.figures import Key
 from tests.strategies import loop
 
 
@@ -91,3 +96,31 @@ def test_theorem_4s_family(m: int) -> None:
     for row in range(m * m):
         best[row, row if row < m else (row - m) // (m - 1)] = -1
     assert np.unique(best, axis=0, return_counts=True)[1].min() >= m
+
+
+DEPARTURES = (Path(__file__).parents[2] / "docs" / "reference" / "departures.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("k", "as_words", "as_printed"), [(2, "3.09", "3.18"), (8, "3.58", "3.95")])
+def test_the_usefulness_of_table_7_is_of_two_numbers(
+    k: int, as_words: str, as_printed: str, data_folder: Path
+) -> None:
+    free = cmc_to_suppress()
+    anon = af.anonymize(free, "pattern-guided", k=k, patterns=scenario("cmc")[1])
+    words = af.measure(free, anon, ["usefulness"])
+    numbers = af.measure(free, anon, ["usefulness"], numeric=CMC_NUMBERS)
+    assert [f"{each['usefulness']:.2f}" for each in (words, numbers)] == [as_words, as_printed]
+    assert as_words in DEPARTURES
+    assert as_printed in DEPARTURES
+
+
+def test_the_optima_of_table_8_are_below_the_printed_ones() -> None:
+    """The stored full run, each optimum proved: what the departures say of it."""
+    book = Workbook(5)
+    for k, ours, theirs in ((25, "125,231", "125,233"), (50, "161,081", "161,083")):
+        key = Key("Table 8", "Adult-2", k, "integer program", "suppressions")
+        assert f"{float(book.printed[key]):,.0f}" == theirs
+        assert f"{book.full.by_key[key].value:,.0f}" == ours
+        assert ours in DEPARTURES
+        assert theirs in DEPARTURES

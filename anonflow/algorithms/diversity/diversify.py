@@ -117,7 +117,8 @@ def diversify(
     tells them apart. Classes are united along a tree that quasi-identifiers determine
     (:func:`anonflow.algorithms.diversity.merge_classes.united`), so that the reason for a union names nobody; graphs become
     classes or get more rows (:func:`anonflow.algorithms.diversity.within_partition.diverse_partition`). This loses more
-    than steps that choose by values, whose reasons name people: see *What diversity promises*.
+    than steps that choose by values, whose reasons name people: :data:`anonflow.algorithms.diversity.target.PRICE` has figures,
+    *What diversity promises* more of them.
     t-closeness measures against the whole table's distribution in every partition.
 
     Full-domain generalization and local recoding choose their levels again, among those that keep the criterion

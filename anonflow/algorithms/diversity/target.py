@@ -23,6 +23,7 @@ from anonflow.table.schema import did_you_mean
 __all__ = [
     "DIVERSITIES",
     "PARAMETERS",
+    "PRICE",
     "SensitiveValues",
     "Target",
     "Targets",
@@ -41,6 +42,14 @@ DIVERSITIES = {
     name: criterion for name, criterion in CRITERIA.items() if isinstance(criterion, DiversityCriterion)
 }
 """The criteria that a result can be diversified for."""
+
+PRICE = (
+    "It costs loss: on 600 people of Adult (greedy, k = 5, salary class) the GCP of 0.070 becomes 0.191 with p-sensitivity "
+    "(p = 2), 0.586 with entropy l-diversity (l = 1.5) and 0.595 with t-closeness (t = 0.15). Freeform methods lose as much "
+    "as diverse k-member then. full-domain, local-recoding, methods with patterns and distinct_first choose by sensitive values: "
+    "an attacker who runs them again may know values for certain."
+)
+"""What a step for diversity costs, and which methods tell values by it, for whoever is about to ask for it."""
 
 PARAMETERS: dict[str, Option] = {}
 """The parameters of all of them; one that several have as the first declares it."""

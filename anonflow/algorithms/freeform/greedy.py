@@ -15,7 +15,7 @@ from anonflow.partition import lexicographic_order
 
 __all__ = ["GREEDY", "greedy", "greedy_matches", "spread"]
 
-Visit = Annotated[Literal["spread", "lexicographic"], Option("Who chooses first")]
+Visit = Annotated[Literal["spread", "lexicographic", "input"], Option("Who chooses first")]
 
 
 def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Visit = "spread") -> Outcome:
@@ -37,10 +37,11 @@ def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Vi
         Record j covers original i wherever record i covers original j (Doka 2015, section 2.2), for more
         loss: 2.5 to 12% as measured. See :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`; one partition of an odd size
         may use k + 1.
-    visit : {"spread", "lexicographic"}, optional
-        Spread: records far apart take turns, and less is lost. Lexicographic: as in the paper.
+    visit : {"spread", "lexicographic", "input"}, optional
+        Spread: records far apart take turns, and least is lost as a rule. Lexicographic: neighbours follow each other. Input: as records come in their partition.
 
-        Reciprocal graphs are chosen in lexicographic order.
+        With the partition order ``input`` or ``random``, records come in the table's order or in a random one; with the
+        order ``lexicographic``, input is the same as lexicographic. Reciprocal graphs are chosen in lexicographic order.
 
     Returns
     -------
@@ -53,7 +54,8 @@ def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Vi
     Doka 2015, Algorithm 1, but for the order in which originals choose. In lexicographic order a record's
     neighbours choose right before it, so near records are already taken, and the last originals take the records left
     at the other end. Visited with halves, quarters, eighths, ... of the order between them (:func:`spread`) records
-    lose 8 to 11% less on Adult and census-like tables (k = 5 and 10, partitions of 250), for the same time.
+    lose 8 to 11% less on Adult and census-like tables (k = 5 and 10, partitions of 250), for the same time. On a whole table
+    ``input`` with the partition order ``input`` is as good (docs/reference/departures.md, Greedy).
 
     O(k P^2 q) time, O(P (q + k)) memory: costs are computed, never kept.
 
@@ -63,7 +65,7 @@ def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Vi
     partitions are beyond that bound: if there is no such predecessor, an augmenting path over unused edges completes
     the assignment, up to k = n.
 
-    Ties: the generalized record of lowest position. The order of visiting is a lexicographic one also inside
+    Ties: the generalized record of lowest position. But for ``input``, the order of visiting is a lexicographic one also inside
     partitions cut along another order.
     """
     if reciprocal:
@@ -123,7 +125,7 @@ def greedy_matches(
     matches = np.empty((part.n, k), np.int32)
     assigned = np.empty((part.n, k), np.int32)
     facts = np.zeros(2, np.int64)
-    order = lexicographic_order(part.records)
+    order = np.arange(part.n) if visit == "input" else lexicographic_order(part.records)
     if visit == "spread":
         order = order[spread(part.n)]
     (greedy_rounds_jit if compiled else greedy_rounds)(

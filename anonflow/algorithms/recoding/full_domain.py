@@ -28,12 +28,12 @@ __all__ = [
 ]
 
 Limit = Annotated[float, Option("Suppression limit", least=0, most=1, step=0.01)]
-Levels = Annotated[Any, Option("Levels that are fixed", in_form=False)]
+Levels = Annotated[Any, Option("Levels that are fixed", mapping=True)]
 Widths = Annotated[
     Any,
     Option(
         "Widths of numeric columns",
-        in_form=False,
+        mapping=True,
         sentence="Numeric column -> widths of its intervals, each a multiple of the one before.",
     ),
 ]

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import panel as pn
 
+from anonflow import strict_yaml
+from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option
 
-__all__ = ["option_field"]
+__all__ = ["field_value", "option_field", "option_value"]
+
+
+def field_value(option: Option, value: Any) -> Any:
+    """Return what a field shows of an option's value: a mapping as text on one line, anything else as it is."""
+    if not option.mapping:
+        return value
+    return (
+        value
+        if isinstance(value, str)
+        else ", ".join(strict_yaml.dumps(value or {}).splitlines()).strip("{}")
+    )
+
+
+def option_value(option: Option, shown: Any) -> Any:
+    """Return the option's value for what a field shows; text that is no mapping stays text, which the option refuses."""
+    if not option.mapping:
+        return shown
+    # the highest level is written without quotes, too
+    text = re.sub(r":\s*\*\s*(?=,|$)", ': "*"', shown.strip("{} "))
+    try:
+        return strict_yaml.loads(f"{{{text}}}").data or None
+    except AnonflowError:
+        return shown
 
 
 def option_field(option: Option, value: Any, width: int) -> Any:
@@ -39,4 +65,6 @@ def option_field(option: Option, value: Any, width: int) -> Any:
     if option.kind is int:
         least = None if option.least is None else int(option.least)
         return pn.widgets.IntInput(label=option.label, value=value, start=least, width=width)
+    if option.mapping:
+        return pn.widgets.TextInput(label=option.label, value=field_value(option, value), width=width)
     return pn.widgets.TextInput(label=option.label, value=str(value), width=width)

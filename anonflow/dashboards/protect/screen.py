@@ -10,11 +10,11 @@ import pandas as pd
 import panel as pn
 import param
 
-from anonflow.algorithms.diversity.target import PARAMETERS
+from anonflow.algorithms.diversity.target import PARAMETERS, PRICE
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import card, labelled
 from anonflow.dashboards.components.markup import methods_list, risk
-from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.components.option_field import field_value, option_field, option_value
 from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
@@ -173,7 +173,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self._busy = True
         for method, options in chosen.items():
             for option in options:
-                self._fields[method, option.name].value = self._shown(method, option)
+                self._fields[method, option.name].value = field_value(option, self._shown(method, option))
         self._busy = False
 
     def _shown(self, method: str, option: Option) -> Any:
@@ -186,7 +186,7 @@ class ProtectScreen(pn.viewable.Viewer):
 
         def changed(event: Any, option: Option = option) -> None:
             if not self._busy and (event.new is not None or option.default is None):
-                self.protection.set_option(method, option.name, event.new)
+                self.protection.set_option(method, option.name, option_value(option, event.new))
 
         widget.param.watch(changed, "value")
         hint = pn.pane.HTML(
@@ -253,7 +253,8 @@ class ProtectScreen(pn.viewable.Viewer):
             widget.visible = name in choice.needed
         for widget in (self.sensitive, self.chance, self.way):
             widget.visible = is_diverse
-        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)}</p>"
+        price = PRICE if is_diverse else ""
+        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)} {price}</p>"
         if choice.problem:
             self.feasible.css_classes = ["af-bad"]
             self.feasible.object = f"<p><b>{texts.CANNOT_WORK}</b> {escape(choice.problem)}</p>"

@@ -23,7 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.budget_choice import first_method
-from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS
+from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, PRICE
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
@@ -342,7 +342,7 @@ _Parameters: Any = create_model("_Parameters", __base__=_Spec, **_fields)
 class DiversifySpec(_Parameters):
     """Making the values on the rows that may be a person's diverse, before the draw and inside partitions."""
 
-    criterion: StrictStr = Field(description=f"One of {', '.join(DIVERSITIES)}.")
+    criterion: StrictStr = Field(description=f"One of {', '.join(DIVERSITIES)}. {PRICE}")
 
     column: StrictStr | None = None
     """The sensitive column; the only one without it."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,8 @@ import pytest
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.diversity.minimality import minimality_excess, minimality_shares
-from anonflow.algorithms.diversity.target import targets_of
+from anonflow.algorithms.diversity.target import PRICE, targets_of
+from anonflow.engine.flows.json_schema import flow_schema
 
 
 def people(ill: str) -> af.Table:
@@ -56,6 +60,44 @@ def test_it_does_not_matter_who_has_the_first_value() -> None:
     assert (codes[0] == 1 - codes[1]).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("criterion", "numbers"),
+    [
+        ("p-sensitivity", {"p": 2}),
+        ("l-diversity", {"l": 1.5}),
+        ("entropy-l-diversity", {"l": 1.5}),
+        ("recursive-l-diversity", {"c": 2, "l": 2}),
+        ("t-closeness", {"t": 0.25}),
+        ("beta-likeness", {"beta": 1}),
+        ("enhanced-beta-likeness", {"beta": 1}),
+        ("delta-disclosure", {"delta": 1}),
+        ("alpha-k-anonymity", {"alpha": 0.6}),
+    ],
+)
+def test_unions_of_different_sizes_tell_little_and_make_nobody_certain(
+    criterion: str, numbers: dict[str, float]
+) -> None:
+    """Three classes of two people and one of three, whatever the criterion; by t-closeness most, up to 0.171."""
+    rng = np.random.default_rng(1)
+    rng.integers(3)
+    frame = pd.DataFrame(
+        {"age": rng.integers(0, 9, 9), "sex": rng.choice(list("mf"), 9), "ill": rng.choice(list("aab"), 9)}
+    )
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "sex": {"role": "quasi-identifier", "kind": "suppression"},
+        "ill": {"role": "sensitive"},
+    }
+    anon = af.anonymize(af.Table(frame, columns), "k-member", 2, seed=1)
+    assert sorted(np.bincount(anon.classes)) == [2, 2, 2, 3]
+    assert minimality_excess(anon, criterion, seed=1, **numbers) <= (
+        0.172 if criterion == "t-closeness" else 0.1
+    )
+    shares = minimality_shares(anon, criterion, seed=1, **numbers)
+    assert not ((shares["probability"] > 1 - 1e-9) & (shares["share"] < 1)).any()
+
+
 def tables() -> list[Any]:
     return ["census", pytest.param("adult", marks=pytest.mark.data)]
 
@@ -92,3 +134,22 @@ def test_a_partition_without_diversity_refuses_the_whole_table(method: str) -> N
     assert len(anon.partitions) == 2
     with pytest.raises(af.errors.InfeasibleError, match="has less diversity than is asked for"):
         af.diversify(anon, "p-sensitivity", p=2, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_price_of_diversity_is_as_it_is_said_where_diversity_is_offered(data_folder: Path) -> None:
+    """Unions cost freeform methods what they cost diverse `k-member`."""
+    frame = datasets.adult(complete=True).iloc[:600].reset_index(drop=True)
+    records = af.Table(frame, datasets.schema("adult"))
+    losses = []
+    for method in ("greedy", "k-member"):
+        anon = af.anonymize(records, method, 5, seed=1)
+        requests: list[tuple[str, dict[str, float]]] = [
+            ("p-sensitivity", {"p": 2}), ("entropy-l-diversity", {"l": 1.5}), ("t-closeness", {"t": 0.15}),
+        ]  # fmt: skip
+        diverse = [af.diversify(anon, criterion, seed=1, **numbers) for criterion, numbers in requests]
+        losses.append([f"{each.loss():.3f}" for each in (anon, *diverse)])
+    assert re.findall(r"0\.\d{3}", PRICE) == losses[0]
+    assert losses[0][1:] == losses[1][1:]
+    assert PRICE in json.dumps(flow_schema())

@@ -66,7 +66,8 @@ def test_it_agrees_with_a_plain_implementation(seed: int, q: int, n: int, uneven
         return Fraction(naive_loss.join_cost(plain, records.codes, sorted(rows), "ncp"))
 
     order = lexicographic_order(records).tolist()
-    for visit, visited in (("lexicographic", order), ("spread", [order[at] for at in halves(n)])):
+    visits = {"lexicographic": order, "spread": [order[at] for at in halves(n)], "input": list(range(n))}
+    for visit, visited in visits.items():
         expected, dead = naive_greedy.greedy(cost, visited, k)
         matches, facts = greedy_matches(partition(records), k, visit=visit)
         assert matches.tolist() == expected
@@ -107,8 +108,21 @@ def test_spread_visits_lose_less(data_folder: Path) -> None:
         assert spread_out < 0.93 * in_line
 
 
+def test_records_come_in_the_order_of_their_partition() -> None:
+    """The table's order, or lexicographic: then it is the visit of this name."""
+    frame = pd.DataFrame({"a": np.random.default_rng(3).permutation(60)})
+    table = af.Table(frame, {"a": {"role": "quasi-identifier", "kind": "numeric"}})
+    cells = {
+        (order, visit): af.anonymize(table, "greedy", k=4, order=order, visit=visit).frame()["a"].tolist()
+        for order in ("lexicographic", "input")
+        for visit in ("lexicographic", "input")
+    }
+    assert cells["lexicographic", "input"] == cells["lexicographic", "lexicographic"]
+    assert cells["input", "input"] != cells["input", "lexicographic"]
+
+
 def test_an_unknown_order_of_visits_is_refused() -> None:
-    with pytest.raises(ParameterError, match="greedy: visit must be one of spread, lexicographic"):
+    with pytest.raises(ParameterError, match="greedy: visit must be one of spread, lexicographic, input"):
         GREEDY.check_options({"visit": "random"})
 
 

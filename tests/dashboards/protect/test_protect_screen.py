@@ -21,6 +21,7 @@ from tests.naive.uniqueness import at_risk
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import panel as pn
 
+from anonflow.algorithms.diversity.target import PRICE
 from anonflow.dashboards.components.markup import methods_list
 from anonflow.dashboards.protect.column_limits import LimitChoice
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
@@ -205,6 +206,42 @@ def test_an_option_of_a_loaded_flow_is_seen_and_overruled(workspace: Workspace) 
     choice.set_option("greedy", "reciprocal", False)
     assert choice.value_of("greedy", option) is False
     assert workspace.draft.flow().runs[0].anonymize.options["reciprocal"] is False
+
+
+def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
+    """Mappings of columns, as a flow has them; what cannot be is said where all problems are."""
+    for column in ("city", "job"):
+        workspace.set_column(column, kind="suppression")
+    workspace.set_algorithms(["full-domain"])
+    screen = ProtectScreen(workspace=workspace)
+    screen.__panel__()
+    levels, widths = (screen._fields["full-domain", name] for name in ("levels", "widths"))
+    assert (levels.value, widths.value) == ("", "")
+    levels.value, widths.value = "city: *, job: values", "age: [5, 20]"
+    place = ("steps", "anonymize", "options")
+    mine = {"levels": {"city": "*", "job": "values"}, "widths": {"age": [5, 20]}}
+    assert workspace.draft.get(place) == {"full-domain": mine}
+    assert workspace.problems == ()
+    assert levels.value == 'city: "*", job: values'
+    workspace.start()
+    workspace.wait(300)
+    (run,) = workspace.runs
+    found = run.result.anonymization.facts["levels"]
+    assert (found["city"], found["job"]) == ("*", "values")
+    assert found["age"] in ("values", "width 5", "width 20", "*")
+    for text, words in (
+        ("job: level 7", "has no level 'level 7'"),
+        ("job", "no level"),
+        ("job: [", "is a mapping of columns"),
+        ("jib: values", "names 'jib'"),
+    ):
+        levels.value = text
+        assert any(words in problem for problem in workspace.problems), (text, workspace.problems)
+    levels.value = ""
+    widths.value = "age: [5, 7]"
+    assert any("widths" in problem or "multiple" in problem for problem in workspace.problems)
+    widths.value = ""
+    assert workspace.draft.get(place) is None
 
 
 def test_fields_of_options_follow_the_draft(workspace: Workspace) -> None:
@@ -400,6 +437,9 @@ def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
     assert "largest feasible" in screen.verdict.object
     tabs.active = 4
     assert "cannot work" in screen.feasible.object
+    assert PRICE in screen.meaning.object
+    screen.diversity.criterion = NONE
+    assert PRICE not in screen.meaning.object
     tabs.active = 5
     screen._limited(SimpleNamespace(row=0, column="weight", value=3))
     assert workspace.draft.get(("table", "columns", "age", "weight")) == 3
