@@ -98,10 +98,10 @@ class Listing:
 
     def any(self, test: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """Return rows of which an entry passes a test of rows and originals, shape (rows,), bool."""
-        found = np.zeros(self.rows, bool)
+        failing = np.zeros(self.rows, bool)
         for row, end in self.entries():
-            found[row[test(row, end)]] = True
-        return found
+            failing[row[test(row, end)]] = True
+        return failing
 
     def counts(self, n: int) -> np.ndarray:
         """Return how many rows list each of n originals, shape (n,), int64."""

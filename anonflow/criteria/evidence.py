@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.graph import Bipartite, consistency_graph
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table import Column, Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.domain import WHOLE

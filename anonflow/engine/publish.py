@@ -6,14 +6,13 @@ import functools
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.criteria.request import read_criteria, with_patterns
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
@@ -24,8 +23,9 @@ from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.errors import ParameterError
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
-from anonflow.release.tables import write_described
+from anonflow.release.tables import write_described, write_table
 from anonflow.risk.attackers.people import chances_of_lists, people_named
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.engine.report.card import ReleaseCard
-    from anonflow.engine.storage.storage import DrawnRelease
     from anonflow.risk import Answer
+    from anonflow.table.metadata import ReleaseMetadata
 
 __all__ = [
+    "DrawnRelease",
     "attack",
     "cards_of_result",
     "listed_sizes",
@@ -49,6 +50,43 @@ __all__ = [
     "with_card",
     "write_all",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnRelease:
+    """A drawn and verified release that is not yet written.
+
+    Attributes
+    ----------
+    session : Session
+    table : Table
+    release : Release
+    result : RunResult
+    """
+
+    session: Session
+    table: Table
+    release: Release
+    result: RunResult
+
+    def attack(self) -> pd.DataFrame | None:
+        """Return how often attackers win against it."""
+        return attack(self.session, self.table, self.release, self.result)
+
+    def remember(self) -> Path | None:
+        """Store marks of the released people in the owner's folder."""
+        assert self.session.owner is not None
+        return Earlier(self.session.owner.path.parent).keep(self.table, self.release)
+
+    def write_release(self, path: Path) -> ReleaseMetadata | None:
+        """Write the published table and its description."""
+        write_table(self.release.frame, path, self.release.about)
+        return self.release.about
+
+    def write_certificate(self, path: Path) -> None:
+        """Write the owner's certificate."""
+        if self.release.certificate is not None:
+            self.release.certificate.save(path)
 
 
 def release_of(

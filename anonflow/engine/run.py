@@ -34,9 +34,10 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
+from anonflow.engine.publish import DrawnRelease
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
-from anonflow.engine.storage.storage import DrawnRelease, Storage
+from anonflow.engine.storage.storage import Storage
 from anonflow.engine.targets import check_targets
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.kernels import jit

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from anonflow.arrays import IN_MEMORY, Arrays
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_permutation

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate
 from anonflow.release.published_column import PublishedColumn
 from anonflow.release.summary import ReleaseSummary, summary_of

@@ -161,16 +161,16 @@ def taken(chunk: dict[str, Any], at: np.ndarray) -> dict[str, Any]:
     if "spread" in chunk:
         return {"keys": keys, "spread": chunk["spread"][at]}
     place = np.cumsum(at) - 1
-    found: list[Any] = []
+    covered: list[Any] = []
     for part in chunk["found"]:
         if isinstance(part, np.ndarray):
-            found.append(part[:, at])
+            covered.append(part[:, at])
         elif part[0].dtype.kind == "f":
-            found.append((part[0][at], part[1][at]))
+            covered.append((part[0][at], part[1][at]))
         else:
             pairs = at[part[0]]
-            found.append((place[part[0][pairs]], part[1][pairs]))
-    return {"keys": keys, "found": found}
+            covered.append((place[part[0][pairs]], part[1][pairs]))
+    return {"keys": keys, "found": covered}
 
 
 def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tuple[float, int]:

@@ -433,7 +433,7 @@ def test_every_form_of_the_table_is_the_same_whatever_the_cells_hide(
     kept: list[Release] = []
     own = publishing.publish
 
-    def draw(anonymization: Any, seed: int | None = None) -> Release:
+    def draw(anonymization: Any, seed: int | None = None, **_: Any) -> Release:
         kept.append(own(anonymization, seed=seed))
         return kept[0]
 

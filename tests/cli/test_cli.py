@@ -342,7 +342,7 @@ def test_a_full_disk_is_status_3(
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sys.modules["anonflow.engine.storage.storage"], "write_table", full)
+    monkeypatch.setattr(sys.modules["anonflow.engine.publish"], "write_table", full)
     status, _, err = shell(capsys, "run", write_flow(tmp_path), "--quiet")
     assert status == 3
     assert "No space left" in err

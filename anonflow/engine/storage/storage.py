@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from anonflow.algorithms.diversity.diversify import DiverseParts, with_diverse_p
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.arrays import IN_MEMORY, Arrays
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
@@ -39,19 +37,16 @@ from anonflow.engine.storage.arrays import TableOrder, write_array
 from anonflow.engine.storage.load import load_of
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import InfeasibleError
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.loss import measure_named
-from anonflow.release import Earlier, Release
 from anonflow.release.draw import bucket_count
-from anonflow.release.tables import write_table
 from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-    from anonflow.table.metadata import ReleaseMetadata
-
-__all__ = ["DrawnRelease", "Storage"]
+__all__ = ["Storage"]
 
 
 class Storage:
@@ -295,7 +290,7 @@ class Storage:
             self.table, algorithm_named(spec.algorithm), spec.k, _index(run_plan), whole, parameters
         )
 
-    def draw(self, result: RunResult) -> tuple[tuple[Finding, ...], DrawnRelease]:
+    def draw(self, result: RunResult) -> tuple[tuple[Finding, ...], publish.DrawnRelease]:
         """Draw the release of a run, and verify all of it.
 
         Raises
@@ -308,44 +303,7 @@ class Storage:
             If something cannot be drawn, or written.
         """
         release, findings = publish.release_of(self._session, self.table, result, self._arrays)
-        return findings, DrawnRelease(self._session, self.table, release, result)
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnRelease:
-    """A drawn and verified release that is not yet written.
-
-    Attributes
-    ----------
-    session : Session
-    table : Table
-    release : Release
-    result : RunResult
-    """
-
-    session: Session
-    table: Table
-    release: Release
-    result: RunResult
-
-    def attack(self) -> pd.DataFrame | None:
-        """Return how often attackers win against it."""
-        return publish.attack(self.session, self.table, self.release, self.result)
-
-    def remember(self) -> Path | None:
-        """Store marks of the released people in the owner's folder."""
-        assert self.session.owner is not None
-        return Earlier(self.session.owner.path.parent).keep(self.table, self.release)
-
-    def write_release(self, path: Path) -> ReleaseMetadata | None:
-        """Write the published table and its description."""
-        write_table(self.release.frame, path, self.release.about)
-        return self.release.about
-
-    def write_certificate(self, path: Path) -> None:
-        """Write the owner's certificate."""
-        if self.release.certificate is not None:
-            self.release.certificate.save(path)
+        return findings, publish.DrawnRelease(self._session, self.table, release, result)
 
 
 def _index(run_plan: RunPlan) -> list[np.ndarray]:

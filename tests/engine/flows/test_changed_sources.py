@@ -23,8 +23,8 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.publish import DrawnRelease
 from anonflow.engine.storage import load
-from anonflow.engine.storage.storage import DrawnRelease
 from anonflow.errors import DataError, FlowError
 from anonflow.table.files.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
