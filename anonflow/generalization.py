@@ -118,7 +118,18 @@ class Generalization:
     @classmethod
     def of(cls, records: Records) -> Generalization:
         """Return each record as its own generalized record, O(nq)."""
-        return cls.join_of(records, np.arange(records.n, dtype=np.int64)[:, None])
+        layout = Layout.of(records.domains)
+        lo = np.empty((len(layout.ranges), records.n), np.int32)
+        hi = np.empty_like(lo)
+        bits = np.zeros((int(layout.offset[-1]), records.n), np.uint64)
+        for t, a in enumerate(layout.ranges):
+            lo[t], hi[t] = records.ends(int(a))
+        every = np.arange(records.n)
+        for t, a in enumerate(layout.sets):
+            codes = records.codes[:, a]
+            words = bits[layout.offset[t] : layout.offset[t + 1]]
+            words[codes >> 6, every] = _ONE << (codes & 63).astype(np.uint64)
+        return cls(records.domains, lo, hi, bits).closure()
 
     @classmethod
     def join_of(cls, records: Records, matches: np.ndarray) -> Generalization:
@@ -258,9 +269,11 @@ class Generalization:
 
     def closure(self) -> Generalization:
         """Return the runs of hierarchy QIs widened to the run of the lowest node that covers them."""
+        trees = [(t, self.domains[a].hierarchy) for t, a in enumerate(self.layout.ranges)]
+        if all(tree is None for _, tree in trees):
+            return self
         lo, hi = self.lo.copy(), self.hi.copy()
-        for t, a in enumerate(self.layout.ranges):
-            tree = self.domains[a].hierarchy
+        for t, tree in trees:
             if tree is not None:
                 lo[t], hi[t] = tree.closure(lo[t], hi[t])
         return replace(self, lo=lo, hi=hi)

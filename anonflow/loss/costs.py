@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -195,9 +196,15 @@ def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
     Notes
     -----
     The weights are rounded first, so that records whose costs are equal in exact arithmetic have equal costs here
-    (:func:`even_shares`): 4/7 - 3/7 and 5/7 - 4/7 differ in floating point.
+    (:func:`even_shares`): 4/7 - 3/7 and 5/7 - 4/7 differ in floating point. The last plans are remembered: all partitions of a table
+    have the same domains.
     """
-    loss = LOSSES[measure_named(measure)]
+    return _plan(tuple(domains), measure_named(measure))
+
+
+@lru_cache(maxsize=4)
+def _plan(domains: tuple[Domain, ...], measure: str) -> Plan:
+    loss = LOSSES[measure]
     layout = Layout.of(domains)
     shares = even_shares(domains, loss)
     pools = Pools()

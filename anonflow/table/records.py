@@ -56,7 +56,7 @@ class Records:
         """Return a hash of the values in their order, independent of other records: 64 hexadecimal digits, O(n q)."""
         total = hashlib.sha256()
         for domain, codes in zip(self.domains, self.codes.T, strict=True):
-            used, places = np.unique(codes, return_inverse=True)
+            used, places = _ranked(codes, domain.size)
             texts = [domain.labels[code] if code >= 0 else "" for code in used.tolist()]
             content = repr((domain.name, self.n, texts)).encode()
             total.update(len(content).to_bytes(8, "big") + content + places.astype("<i4").tobytes())
@@ -100,6 +100,15 @@ class Records:
     def classes(self) -> np.ndarray:
         """Return labels of equal records, shape (n,), int64, O(q n log n)."""
         return equal_columns(self.codes.T, self.n)
+
+
+def _ranked(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct codes, ascending, and the place of each code among them, as :func:`numpy.unique` does."""
+    if size > 4 * len(codes):
+        return np.unique(codes, return_inverse=True)
+    there = np.zeros(size + 1, bool)  # -1, no value, is the first
+    there[codes + 1] = True
+    return np.flatnonzero(there) - 1, (np.cumsum(there) - 1)[codes + 1]
 
 
 def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray:
