@@ -391,13 +391,11 @@ def classes_of_bucket(chunk: Any, bucket: int, buckets: int) -> Any:
         As the measure's ``chunk`` gives it.
     bucket, buckets : int
     """
-    cells = chunk["keys"] if isinstance(chunk, dict) else chunk[0]
-    factors = np.random.default_rng(0).integers(1, 1 << 62, len(cells), dtype=np.uint64) * np.uint64(2)
-    mixed = (cells.view(np.uint64) * (factors + np.uint64(1))[:, None]).sum(axis=0, dtype=np.uint64)
-    at = (mixed >> np.uint64(32)) % np.uint64(buckets) == np.uint64(bucket)
+    keys = chunk["keys"] if isinstance(chunk, dict) else chunk[0]
+    at = keys[0].view(np.uint64) % np.uint64(buckets) == np.uint64(bucket)
     if isinstance(chunk, dict):
         return usefulness.taken(chunk, at)
-    return (cells[:, at], chunk[1][at], *chunk[2:])
+    return (keys[:, at], chunk[1][at], *chunk[2:])
 
 
 def finish_sums(

@@ -117,7 +117,7 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``keys`` (rows, m) identifies m classes; ``found`` has for each attribute ``(least, greatest)``
+        ``keys`` (2, m) identifies m classes; ``found`` has for each attribute ``(least, greatest)``
         (m,) if it is numeric, else the bits (words, m) of its values, or, where there are many values,
         ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only what is covered is known.
         O(E q) for E matches, O(E q log E) with many values.
