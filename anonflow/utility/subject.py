@@ -91,7 +91,7 @@ class Part:
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """Return words in which each bit depends on all bits of the given ones, as SplitMix64 does (Steele and others 2014)."""
+    """Return words in which each bit depends on all bits of the given ones, by the finalizer of SplitMix64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: np.ndarray = words ^ (words >> np.uint64(31))
