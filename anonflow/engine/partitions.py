@@ -132,7 +132,7 @@ class Partitions:
         for run_plan in plan.runs:
             if run_plan.run.number not in self._results:  # a partition has no solution
                 self._finish(run_plan)
-        session.seconds["anonymize"], session.seconds["combine"] = seconds, combining
+        session.seconds["anonymize"], session.seconds["combine"] = seconds - combining, combining
         session.seconds |= dict.fromkeys(STEPS, 0.0)
         for totals in self.totals.values():
             for step, step_seconds in totals.steps.items():
