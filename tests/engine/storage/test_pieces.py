@@ -1450,6 +1450,15 @@ def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
         engine.run(flow, seed=SEED)
 
 
+def test_a_column_whose_first_rows_are_missing_has_the_others(tmp_path: Path) -> None:
+    """pandas before its third version has texts as objects: a block without any text does not say that it is of texts."""
+    blocks = [pd.DataFrame({"seen": np.array(cells, object)}) for cells in ([None, None], ["Volos", None])]
+    with Spill(tmp_path) as spill:
+        whole = spill.frame(iter(blocks))
+    assert whole["seen"].isna().tolist() == [True, True, False, True]
+    assert whole["seen"][2] == "Volos"
+
+
 def test_pieces_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     gone = 2**22 + 1  # no process has so high a number
     with Spill(tmp_path) as own:
