@@ -181,7 +181,9 @@ class Storage:
         """Store the results that a task returned."""
         number = run_plan.run.number
         key = number, batch.number
-        if isinstance(done, BatchDone):
+        if isinstance(done, BatchFailed):
+            self.forget(run_plan)
+        elif number in self._outcomes:
             classes = done.summary.classes
             self._classes[number][batch.number] = (
                 classes if self._spill is None else self._spill.copy(classes)
@@ -194,6 +196,11 @@ class Storage:
         names = self._names.pop(key, ())
         if self._session.resume_store is not None:
             self._session.resume_store.add(batch, names, done.new, self._session.seed)
+
+    def forget(self, run_plan: RunPlan) -> None:
+        """Free the arrays of a run that will have no result."""
+        for results in (self._outcomes, self._diverse, self._classes):
+            results.pop(run_plan.run.number, None)
 
     def class_sums(
         self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import pickle
@@ -25,15 +26,18 @@ from hypothesis import strategies as st
 from anonflow import engine, utility
 from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
+from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import arrays, load
+from anonflow.engine.storage import spill as spill_module
 from anonflow.engine.storage.choice import pieces_of
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.engine.storage.spill import Spill
+from anonflow.engine.storage.storage import Storage
 from anonflow.errors import (
     AnonflowError,
     DataError,
@@ -1381,6 +1385,52 @@ def test_a_matrix_shares_the_order_and_publishes_one(tmp_path: Path) -> None:
     report = engine.run(flow, seed=SEED)
     assert report.ok
     assert (flow.parent / "out" / "release.parquet").exists()
+
+
+@pytest.mark.parametrize("of_all_rows", [False, True])
+def test_a_run_without_a_result_has_no_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_all_rows: bool
+) -> None:
+    """Whether a partition has no solution, or the sums of all partitions are refused."""
+    match, sentences, end = tasks.match, DiverseSums.sentences, Storage.__exit__
+    nothing = InfeasibleError("nothing goes", subject="anonymize")
+
+    def refused(settings: tasks.TaskSettings, records: Any, partition: int) -> Any:
+        if settings.k == 4 and partition == 1 and not of_all_rows:
+            return tasks.Failed(nothing, nothing.message)
+        return match(settings, records, partition)
+
+    def refused_sums(sums: DiverseSums, request: Any, *rest: Any) -> Any:
+        if request.k == 4 and of_all_rows:
+            raise nothing
+        return sentences(sums, request, *rest)
+
+    left: list[int] = []
+
+    def ended(storage: Storage, *rest: Any) -> None:
+        left.extend((len(storage._outcomes), len(storage._diverse), len(storage._classes)))
+        end(storage, *rest)
+
+    monkeypatch.setattr(tasks, "match", refused)
+    monkeypatch.setattr(DiverseSums, "sentences", refused_sums)
+    monkeypatch.setattr(Storage, "__exit__", ended)
+    steps = "  - diversify: {criterion: p-sensitivity, p: 2, column: income}\n  - draw: {}\n  - measure: [lm]\n"
+    more = "matrix: {anonymize.k: [3, 4]}\n"
+    for flow in written(tmp_path, publish="", more=more, steps=steps, partition="{size: 30}"):
+        report = engine.run(flow, seed=SEED, workers=1)
+        assert [result.problem is None for result in report.results] == [True, False]
+    assert left == [0] * 6
+
+
+def test_too_many_open_files_are_not_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(spill_module, "new_array", refused)
+    _, flow = written(tmp_path, publish=PARQUET)
+    with pytest.raises(AnonflowError, match="Too many open files; allow more open files and run again"):
+        engine.run(flow, seed=SEED)
+    assert not list((flow.parent / "owner" / "test").glob("pieces-*"))
 
 
 def test_a_cancelled_run_keeps_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
