@@ -116,7 +116,9 @@ class Call:
             )
         except OSError as error:
             why = f"pieces of the table cannot be written to disk: {error.strerror or type(error).__name__}"
-            room = "allow more open files" if error.errno in _OPEN_FILES else "make room in the owner's folder"
+            room = (
+                "allow more open files" if error.errno in _OPEN_FILES else "make room in the owner's folder"
+            )
             return Failed(AnonflowError(f"{why}; {room} and run again"), why)
         except (
             Exception

@@ -1414,12 +1414,34 @@ def test_a_run_without_a_result_has_no_arrays(
     monkeypatch.setattr(tasks, "match", refused)
     monkeypatch.setattr(DiverseSums, "sentences", refused_sums)
     monkeypatch.setattr(Storage, "__exit__", ended)
-    steps = "  - diversify: {criterion: p-sensitivity, p: 2, column: income}\n  - draw: {}\n  - measure: [lm]\n"
+    steps = (
+        "  - diversify: {criterion: p-sensitivity, p: 2, column: income}\n  - draw: {}\n  - measure: [lm]\n"
+    )
     more = "matrix: {anonymize.k: [3, 4]}\n"
     for flow in written(tmp_path, publish="", more=more, steps=steps, partition="{size: 30}"):
         report = engine.run(flow, seed=SEED, workers=1)
         assert [result.problem is None for result in report.results] == [True, False]
     assert left == [0] * 6
+
+
+def test_copies_share_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system allows a process about a thousand open files, and a large table has more batches."""
+    files: list[str] = []
+    new_array = spill_module.new_array
+
+    def counted(file: str, *rest: Any) -> np.ndarray:
+        files.append(file)
+        return new_array(file, *rest)
+
+    monkeypatch.setattr(spill_module, "new_array", counted)
+    monkeypatch.setattr(spill_module, "_ROOM", 1000)
+    contents = [{"keys": [np.arange(size), np.zeros(0), "text"]} for size in (3, 20, 0, 40, 5, 300)]
+    with Spill(tmp_path) as spill:
+        copies = [spill.copy(content) for content in contents]
+    assert len(files) == 2
+    for content, copied in zip(contents, copies, strict=True):
+        for cells, again in zip(content["keys"], copied["keys"], strict=True):
+            np.testing.assert_array_equal(cells, again)
 
 
 def test_too_many_open_files_are_not_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
