@@ -48,6 +48,7 @@ from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.files.read import exact_frame
+from anonflow.table.identification import linkage
 from tests.cases.flow_files import write_flow
 
 SLOW = pytest.mark.slow
@@ -119,10 +120,12 @@ def written(
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of a few partitions, and several buckets."""
+    """Batches of a few partitions, several buckets, and a release of several blocks."""
     monkeypatch.setattr(batches, "ROWS", 90)
     monkeypatch.setattr(batches, "SHARE", 1.0)
     monkeypatch.setattr(draw, "BUCKET", 100)
+    monkeypatch.setattr(Spill, "rows", 70)
+    monkeypatch.setattr(linkage, "_ROWS", 50)
 
 
 def compared(
