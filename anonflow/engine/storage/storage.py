@@ -166,7 +166,8 @@ class Storage:
         session, order = self._session, run_plan.order
         if session.resume_store is None:
             return {}
-        _, records, values = order.rows(batch.start, batch.stop).load(self.table.domains)
+        rows = order.rows(batch.start, batch.stop)
+        _, records, values = Call(rows.load, (self.table.domains,), "resume").done()
         settings = settings_of(session.flow, run_plan, session.seed)
         parts = [records.take(at) for at in batch.parts]
         part_values = values_of_parts(settings, batch, values)

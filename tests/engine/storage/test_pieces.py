@@ -1390,6 +1390,18 @@ def test_a_matrix_shares_the_order_and_publishes_one(tmp_path: Path) -> None:
     assert (flow.parent / "out" / "release.parquet").exists()
 
 
+def test_rows_that_cannot_be_read_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the client reads them, to look for what an earlier run left."""
+
+    def refused(*args: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(arrays.OrderedRows, "load", refused)
+    _, flow = written(tmp_path, publish=PARQUET)
+    with pytest.raises(AnonflowError, match="Too many open files; allow more"):
+        engine.run(flow, seed=SEED)
+
+
 @pytest.mark.parametrize("of_all_rows", [False, True])
 def test_a_run_without_a_result_has_no_arrays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_all_rows: bool
