@@ -182,10 +182,14 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
 
 def _is_matching(evidence: Evidence, listing: Listing) -> bool:
     """Return whether the drawn originals, where they are said, are a perfect matching along the lists: then none is searched."""
-    truth = evidence.truth
-    if truth is None or len(truth) != evidence.n or truth.min(initial=0) < 0:
+    truth, n = np.asarray(evidence.truth), evidence.n
+    if truth.dtype.kind not in "iu" or truth.shape != (n,) or evidence.rows != n:
         return False
-    if not (np.bincount(truth, minlength=evidence.n) == 1).all():
+    if truth.min(initial=0) < 0 or truth.max(initial=0) >= n:
+        return False
+    drawn = np.zeros(n, bool)
+    drawn[truth] = True
+    if not drawn.all():
         return False
     fit = listing.any(lambda row, end: end == truth[row])
     if evidence.rest is not None:

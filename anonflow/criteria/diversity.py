@@ -36,7 +36,6 @@ __all__ = [
     "earth_mover",
     "judged",
     "leaves_of",
-    "of_one_class",
     "spread",
 ]
 
@@ -268,39 +267,6 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     per_box = _table(graph.published.label[seen], shown[seen], (v, values))
     counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
     return Spread(counts, graph.originals.label, "original", *known, "covers")
-
-
-def of_one_class(
-    criterion: DiversityCriterion,
-    parameters: Mapping[str, Any],
-    column: str,
-    shown: Mapping[str, int],
-    overall: Mapping[str, int],
-) -> Finding:
-    """Return a diversity criterion for one class of which only the numbers of its values are at hand.
-
-    Parameters
-    ----------
-    criterion : DiversityCriterion
-    parameters : mapping
-        As :func:`diversity` takes them.
-    column : str
-    shown, overall : mapping
-        How often each text occurs in the class, and in the whole table.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As :func:`earth_mover`.
-    """
-    texts = tuple(dict.fromkeys((*overall, *shown)))
-    counts = np.array([[shown.get(text, 0) for text in texts]], np.int64)
-    everywhere = np.array([overall.get(text, 0) for text in texts], np.int64)
-    rows = int(counts.sum())
-    spread = Spread(csr_array(counts), np.zeros(rows, np.int64), "published", texts, everywhere)
-    good, detail = judged(spread, criterion, parameters)
-    failing = np.full(rows, not good.all())
-    return Finding.of(criterion.name, failing, "published", detail, {**parameters, "column": column})
 
 
 def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:

@@ -237,6 +237,7 @@ class Partitions:
         try:
             sentences = totals.of_diversity(run_plan.diversity, self._table.domains)
         except InfeasibleError as error:
+            self._storage.forget(run_plan)
             self._tell(infeasible(run_plan.run, error.message, self._plan.n))
             return
         sums = self._storage.class_sums(run_plan, self._by_class, totals.ready)

@@ -105,7 +105,12 @@ def table_of_frame(frame: pd.DataFrame) -> pa.Table:
     Parameters
     ----------
     frame : pandas.DataFrame
+        A column of objects has texts, also where none is there: other rows of its table may have some.
     """
     import pyarrow as pa
 
-    return plain_table(pa.Table.from_pandas(frame, preserve_index=False))
+    table = plain_table(pa.Table.from_pandas(frame, preserve_index=False))
+    fields = [
+        field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

@@ -58,6 +58,27 @@ def originals_of(release: Release, row: int) -> int:
     return int(release.truth[row])
 
 
+def test_drawn_originals_are_a_claim_that_is_checked() -> None:
+    """Whatever a release says of them, the verdict is the same."""
+    table = people()
+    release = publish(af.anonymize(table, "greedy", k=K), SEED, rehearsal=True)
+    truth = release.truth
+    assert truth is not None
+    spoiled, _ = swap(release.frame, table, release, np.random.default_rng(1))
+    far = truth.copy()
+    far[0] = 2**50
+    claims: list[Any] = [
+        None, truth[::-1], truth[:-1], np.append(truth, N), -truth, far, np.zeros(N, int), truth.astype(float),
+        truth.astype(np.uint64), truth.astype(str), truth[:, None], truth.tolist(), 7,
+    ]  # fmt: skip
+    for claim in claims:
+        claimed = replace(release, truth=claim)
+        assert af.verify(table, claimed, "covers", certificate=release.certificate)
+        assert not af.verify(
+            table, replace(claimed, frame=spoiled), "covers", certificate=release.certificate
+        )
+
+
 def wide_rows(frame: pd.DataFrame) -> list[int]:
     """Rows whose age is a range."""
     return [i for i, text in enumerate(frame["age"].astype(str)) if "-" in text or text == "*"]

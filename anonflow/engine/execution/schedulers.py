@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import pickle
@@ -51,6 +52,9 @@ TOGETHER_MOST = 64
 
 NEVER = "365d"
 """Longer than any flow runs."""
+
+_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
+"""The errors of a process, and of a system, with too many of them: every array in a file has one open."""
 
 LOST = 1
 """The number of local workers that may end during a task; after one more, the task runs alone."""
@@ -112,7 +116,10 @@ class Call:
             )
         except OSError as error:
             why = f"pieces of the table cannot be written to disk: {error.strerror or type(error).__name__}"
-            return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
+            room = (
+                "allow more open files" if error.errno in _OPEN_FILES else "make room in the owner's folder"
+            )
+            return Failed(AnonflowError(f"{why}; {room} and run again"), why)
         except (
             Exception
         ) as error:  # any bug of a method: its message may contain a cell, so only its type is reported

@@ -32,6 +32,9 @@ PREFIX = "pieces-"
 _ALIGNED = 64
 """Bytes that the place of an array in a file is a multiple of."""
 
+_ROOM = 1 << 24
+"""The least bytes of a file for copies: every file that is mapped counts as an open one."""
+
 
 class Spill:
     """A folder of one run, 0700, in the owner's folder; always removed at the run's end.
@@ -49,6 +52,7 @@ class Spill:
     rows: int | None = 1 << 18
 
     def __init__(self, home: Path | None) -> None:
+        self._room = np.empty(0, np.uint8)
         self._elsewhere = TemporaryDirectory(prefix="anonflow-") if home is None else None
         self._home = home = Path(self._elsewhere.name) if self._elsewhere is not None else Path(home or "")
         self.path = home / f"{PREFIX}{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -132,7 +136,7 @@ class Spill:
         return whole
 
     def copy(self, content: Any) -> Any:
-        """Return a copy of something whose arrays are in a file.
+        """Return a copy of something whose arrays are in a file, which several copies share.
 
         Raises
         ------
@@ -143,7 +147,9 @@ class Spill:
         rest = pickle.dumps(content, protocol=5, buffer_callback=buffers.append)
         views = [np.frombuffer(buffer.raw(), np.uint8) for buffer in buffers]
         ends = np.cumsum([0, *(-(-len(view) // _ALIGNED) * _ALIGNED for view in views)]).tolist()
-        room = self.empty((ends[-1],), np.uint8)
+        if len(self._room) < ends[-1]:
+            self._room = self.empty((max(ends[-1], _ROOM),), np.uint8)
+        room, self._room = np.split(self._room, [ends[-1]])
         for view, start in zip(views, ends, strict=False):
             room[start : start + len(view)] = view
         places = [room[start : start + len(view)] for view, start in zip(views, ends, strict=False)]

@@ -161,7 +161,8 @@ class Storage:
         session, order = self._session, run_plan.order
         if session.resume_store is None:
             return {}
-        _, records, values = order.rows(batch.start, batch.stop).load(self.table.domains)
+        rows = order.rows(batch.start, batch.stop)
+        _, records, values = Call(rows.load, (self.table.domains,), "resume").done()
         settings = settings_of(session.flow, run_plan, session.seed)
         parts = [records.take(at) for at in batch.parts]
         part_values = values_of_parts(settings, batch, values)
@@ -176,7 +177,9 @@ class Storage:
         """Store the results that a task returned."""
         number = run_plan.run.number
         key = number, batch.number
-        if isinstance(done, BatchDone):
+        if isinstance(done, BatchFailed):
+            self.forget(run_plan)
+        elif number in self._outcomes:
             classes = done.summary.classes
             self._classes[number][batch.number] = (
                 classes if self._spill is None else self._spill.copy(classes)
@@ -189,6 +192,11 @@ class Storage:
         names = self._names.pop(key, ())
         if self._session.resume_store is not None:
             self._session.resume_store.add(batch, names, done.new, self._session.seed)
+
+    def forget(self, run_plan: RunPlan) -> None:
+        """Free the arrays of a run that will have no result."""
+        for results in (self._outcomes, self._diverse, self._classes):
+            results.pop(run_plan.run.number, None)
 
     def class_sums(
         self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest

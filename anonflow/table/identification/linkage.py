@@ -115,16 +115,6 @@ class Candidates:
         """Return m rows without candidates."""
         return cls(np.zeros(m, np.int64), np.zeros(2, np.int64), np.empty(0, np.int64))
 
-    @classmethod
-    def joined(cls, parts: Sequence[Candidates], starts: Sequence[int]) -> Candidates:
-        """Return those of several parts, one after the other; each part's originals are counted from its start."""
-        lists = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
-        return cls(
-            np.concatenate([part.row_list + used for part, used in zip(parts, lists.tolist())]),
-            _ends(np.concatenate([np.diff(part.offsets) for part in parts])),
-            np.concatenate([part.originals + start for part, start in zip(parts, starts, strict=True)]),
-        )
-
     def with_class(self, rows: np.ndarray, originals: np.ndarray) -> Candidates:
         """Return the same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
         if not len(originals):

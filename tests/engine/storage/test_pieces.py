@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import pickle
@@ -25,15 +26,18 @@ from hypothesis import strategies as st
 from anonflow import engine, utility
 from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
+from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import arrays, load
+from anonflow.engine.storage import spill as spill_module
 from anonflow.engine.storage.choice import pieces_of
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.engine.storage.spill import Spill
+from anonflow.engine.storage.storage import Storage
 from anonflow.errors import (
     AnonflowError,
     DataError,
@@ -44,6 +48,7 @@ from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.files.read import exact_frame
+from anonflow.table.identification import linkage
 from tests.cases.flow_files import write_flow
 
 SLOW = pytest.mark.slow
@@ -115,10 +120,12 @@ def written(
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of a few partitions, and several buckets."""
+    """Batches of a few partitions, several buckets, and a release of several blocks."""
     monkeypatch.setattr(batches, "ROWS", 90)
     monkeypatch.setattr(batches, "SHARE", 1.0)
     monkeypatch.setattr(draw, "BUCKET", 100)
+    monkeypatch.setattr(Spill, "rows", 70)
+    monkeypatch.setattr(linkage, "_ROWS", 50)
 
 
 def compared(
@@ -1383,6 +1390,86 @@ def test_a_matrix_shares_the_order_and_publishes_one(tmp_path: Path) -> None:
     assert (flow.parent / "out" / "release.parquet").exists()
 
 
+def test_rows_that_cannot_be_read_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the client reads them, to look for what an earlier run left."""
+
+    def refused(*args: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(arrays.OrderedRows, "load", refused)
+    _, flow = written(tmp_path, publish=PARQUET)
+    with pytest.raises(AnonflowError, match="Too many open files; allow more"):
+        engine.run(flow, seed=SEED)
+
+
+@pytest.mark.parametrize("of_all_rows", [False, True])
+def test_a_run_without_a_result_has_no_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_all_rows: bool
+) -> None:
+    """Whether a partition has no solution, or the sums of all partitions are refused."""
+    match, sentences, end = tasks.match, DiverseSums.sentences, Storage.__exit__
+    nothing = InfeasibleError("nothing goes", subject="anonymize")
+
+    def refused(settings: tasks.TaskSettings, records: Any, partition: int) -> Any:
+        if settings.k == 4 and partition == 1 and not of_all_rows:
+            return tasks.Failed(nothing, nothing.message)
+        return match(settings, records, partition)
+
+    def refused_sums(sums: DiverseSums, request: Any, *rest: Any) -> Any:
+        if request.k == 4 and of_all_rows:
+            raise nothing
+        return sentences(sums, request, *rest)
+
+    left: list[int] = []
+
+    def ended(storage: Storage, *rest: Any) -> None:
+        left.extend((len(storage._outcomes), len(storage._diverse), len(storage._classes)))
+        end(storage, *rest)
+
+    monkeypatch.setattr(tasks, "match", refused)
+    monkeypatch.setattr(DiverseSums, "sentences", refused_sums)
+    monkeypatch.setattr(Storage, "__exit__", ended)
+    steps = (
+        "  - diversify: {criterion: p-sensitivity, p: 2, column: income}\n  - draw: {}\n  - measure: [lm]\n"
+    )
+    more = "matrix: {anonymize.k: [3, 4]}\n"
+    for flow in written(tmp_path, publish="", more=more, steps=steps, partition="{size: 30}"):
+        report = engine.run(flow, seed=SEED, workers=1)
+        assert [result.problem is None for result in report.results] == [True, False]
+    assert left == [0] * 6
+
+
+def test_copies_share_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system allows a process about a thousand open files, and a large table has more batches."""
+    files: list[str] = []
+    new_array = spill_module.new_array
+
+    def counted(file: str, *rest: Any) -> np.ndarray:
+        files.append(file)
+        return new_array(file, *rest)
+
+    monkeypatch.setattr(spill_module, "new_array", counted)
+    monkeypatch.setattr(spill_module, "_ROOM", 1000)
+    contents = [{"keys": [np.arange(size), np.zeros(0), "text"]} for size in (3, 20, 0, 40, 5, 300)]
+    with Spill(tmp_path) as spill:
+        copies = [spill.copy(content) for content in contents]
+    assert len(files) == 2
+    for content, copied in zip(contents, copies, strict=True):
+        for cells, again in zip(content["keys"], copied["keys"], strict=True):
+            np.testing.assert_array_equal(cells, again)
+
+
+def test_too_many_open_files_are_not_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(spill_module, "new_array", refused)
+    _, flow = written(tmp_path, publish=PARQUET)
+    with pytest.raises(AnonflowError, match="Too many open files; allow more open files and run again"):
+        engine.run(flow, seed=SEED)
+    assert not list((flow.parent / "owner" / "test").glob("pieces-*"))
+
+
 def test_a_cancelled_run_keeps_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     memory, flow = written(tmp_path, publish=PARQUET)
@@ -1448,6 +1535,15 @@ def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
     pq.write_table(table, file)
     with pytest.raises(DataError, match=r"\.parquet: is not a readable Parquet file \(ArrowInvalid\)"):
         engine.run(flow, seed=SEED)
+
+
+def test_a_column_whose_first_rows_are_missing_has_the_others(tmp_path: Path) -> None:
+    """pandas before its third version has texts as objects: a block without any text does not say that it is of texts."""
+    blocks = [pd.DataFrame({"seen": np.array(cells, object)}) for cells in ([None, None], ["Volos", None])]
+    with Spill(tmp_path) as spill:
+        whole = spill.frame(iter(blocks))
+    assert whole["seen"].isna().tolist() == [True, True, False, True]
+    assert whole["seen"][2] == "Volos"
 
 
 def test_pieces_of_a_killed_process_are_removed(tmp_path: Path) -> None:
