@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from anonflow import datasets
@@ -124,6 +125,17 @@ def test_values_are_judged(subtests: pytest.Subtests) -> None:
             option = options_of(example)[name]
             assert [option.problem(value) for value in good] == [None] * len(good)
             assert [option.problem(value) for value in bad] == [words] * len(bad)
+
+
+def test_a_method_takes_codes_or_refuses_them() -> None:
+    frame = pd.DataFrame({"age": [None, 30, 31, 40, 41, None, 33, 34]})
+    schema = {"age": {"role": "quasi-identifier", "kind": "numeric", "missing": "value"}}
+    for method in REGISTRY.values():
+        if method.takes_codes:
+            anonymize(frame, method.name, k=2, schema=schema)
+        else:
+            with pytest.raises(ParameterError, match="has numbers and codes"):
+                anonymize(frame, method.name, k=2, schema=schema)
 
 
 def test_no_docstring_says_nothing() -> None:
