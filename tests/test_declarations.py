@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from anonflow import datasets
@@ -18,8 +22,12 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.drawing.method_mark import SHAPES
 from anonflow.errors import ParameterError
 from anonflow.option import NEEDED, Option, options_of, paragraphs
+from anonflow.risk import ATTACKERS
 from anonflow.utility import MEASURES
 from tests import ROOT
+from tests.cases.sources import forget_trees, nodes_of
+
+__all__ = ["forget_trees"]
 
 
 def example(
@@ -119,6 +127,17 @@ def test_values_are_judged(subtests: pytest.Subtests) -> None:
             assert [option.problem(value) for value in bad] == [words] * len(bad)
 
 
+def test_a_method_takes_codes_or_refuses_them() -> None:
+    frame = pd.DataFrame({"age": [None, 30, 31, 40, 41, None, 33, 34]})
+    schema = {"age": {"role": "quasi-identifier", "kind": "numeric", "missing": "value"}}
+    for method in REGISTRY.values():
+        if method.takes_codes:
+            anonymize(frame, method.name, k=2, schema=schema)
+        else:
+            with pytest.raises(ParameterError, match="has numbers and codes"):
+                anonymize(frame, method.name, k=2, schema=schema)
+
+
 def test_no_docstring_says_nothing() -> None:
     assert paragraphs(None) == {}
     assert paragraphs("A sentence.") == {}
@@ -140,8 +159,46 @@ def test_every_declaration_is_whole() -> None:
         assert measure.sentence.endswith("."), name
 
 
+def _without_a_test(names: Mapping[str, str], rooms: tuple[str, ...]) -> list[str]:
+    """Names that stand in no test of some rooms, neither as a text nor as the class that is called."""
+    used: set[str] = set()
+    for room in rooms:
+        for path in (ROOT / "tests" / room).rglob("test_*.py"):
+            for node in nodes_of(path):
+                match node:
+                    case ast.Constant(value=str(text)):
+                        used.add(text.split("(")[0] or text)
+                    case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called)):
+                        used.add(called)
+    return [name for name, called in names.items() if not {name, called} & used]
+
+
+def test_every_criterion_and_every_attacker_has_a_test() -> None:
+    """In the rooms that compare them with definitions: who adds one, adds its test."""
+    criteria = {name: name for name in CRITERIA} | {"herd": "herd"}
+    rooms = ("algorithms", "attacks", "criteria", "risk", "table")
+    assert _without_a_test(criteria, rooms) == ["herd"]
+    attackers = {name: kind.__name__ for name, kind in ATTACKERS.items()} | {"owl": "Owl"}
+    assert _without_a_test(attackers, ("attacks", "risk", "table")) == ["owl"]
+
+
+def test_short_examples_of_contributing_are_short() -> None:
+    """Who adds something reads one of these files whole."""
+    examples = re.findall(
+        r"`([\w/]+\.py)` is (?:a|the) short", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    )
+    lines = {
+        name: len((folder / name).read_text(encoding="utf-8").splitlines())
+        for name in examples
+        for folder in (ROOT, ROOT / "anonflow")
+        if (folder / name).is_file()
+    }
+    assert len(lines) == len(examples) >= 4
+    assert {name: many for name, many in lines.items() if many > 130} == {}
+
+
 @pytest.mark.slow
-def test_a_method_a_criterion_and_a_loss_of_ones_own_are_found_everywhere() -> None:
+def test_a_method_a_criterion_a_loss_and_an_attacker_of_ones_own_are_found_everywhere() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "tests.cases.declared_elsewhere"],
         cwd=ROOT,

@@ -256,7 +256,11 @@ def test_texts_of_screens_load_no_panel() -> None:
 
 
 def test_no_riddle_comes_back() -> None:
-    assert [text for text in messages() if _RIDDLE.search(text.text)] == []
+    """A refusal names the file, the phrase and the text."""
+    riddles = [(text, _RIDDLE.search(text.text)) for text in messages()]
+    assert [
+        f"{text.path}:{text.line}: {riddle[0]!r} in {text.text!r}" for text, riddle in riddles if riddle
+    ] == []
 
 
 def test_a_riddle_is_recognized() -> None:

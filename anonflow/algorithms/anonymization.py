@@ -211,6 +211,7 @@ class Anonymization:
                 "this result does not say which method made it; call anonflow.anonymize again"
             )
         settings = {name: value for name, value in self.parameters.items() if name != "budget"}
+        settings.setdefault("partition_size", None)  # who names none cut nothing
         return self.anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
 
     def of_table(self, table: Table) -> Anonymization:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,9 +25,6 @@ from anonflow.cli.streams import say, say_json
 from anonflow.errors import FlowError, ParameterError, printable
 
 __all__: list[str] = []
-
-ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier")
-"""Roles that the command asks for; others are set in the file."""
 
 USUAL_K = 10
 
@@ -52,7 +49,9 @@ def init(
     ] = "auto",
     role: Annotated[
         list[str] | None,
-        typer.Option(help="Of a column, such as age=quasi-identifier; may repeat.", metavar="COLUMN=ROLE"),
+        typer.Option(
+            help="Of some columns, such as age,sex=quasi-identifier; may repeat.", metavar="COLUMNS=ROLE"
+        ),
     ] = None,
     publish: Annotated[
         Path | None, typer.Option(help="Where the release goes; out/NAME.csv without it.", metavar="FILE")
@@ -94,15 +93,21 @@ def init(
     frame = read_frame(file, delimiter=form[0], encoding=form[1], shape=shape)
     advice = advise(frame, shape)
     entries, reasons = entries_of(advice), {str(column): str(why) for column, *_, why in rows_of(advice)}
-    named = _named_roles(role or (), entries)
+    named = {name: chosen for text in role or () for name, chosen in _named_roles(text, entries).items()}
     asks = not yes and sys.stdin is not None and sys.stdin.isatty()
-    for name, entry in entries.items():
-        guess = str(entry["role"])
-        chosen = named.get(name) or (_asked_role(name, guess, reasons.get(name)) if asks else guess)
-        if chosen != guess:
+    if asks:
+        named = _asked_roles(
+            {**{name: str(entry["role"]) for name, entry in entries.items()}, **named}, reasons
+        )
+    for name, chosen in named.items():
+        if chosen != entries[name]["role"]:
             cells, keys = read_cells(frame[name], shape)
             kind = kind_of(cells) if chosen == "quasi-identifier" else {}
             entries[name] = {"role": chosen, **kind, **(keys if chosen not in UNPUBLISHED else {})}
+    if algorithm != AUTO and not algorithm_named(algorithm).takes_codes:
+        for entry in entries.values():
+            if entry.get("missing") == "value" and "codes" not in entry:
+                entry["missing"] = "suppress"
     if k is None:
         k = _asked_k() if asks else USUAL_K
     anonymize: dict[str, Any] = {"algorithm": algorithm, "k": k}
@@ -119,12 +124,16 @@ def init(
         "flow": "".join(c if c.isalnum() or c in "-_" else "-" for c in file.stem) or "table",
         "version": 1,
         "table": {"source": source, "columns": Schema(entries).to_mapping()},
-        "steps": [{"anonymize": anonymize}],
-        "publish": {"table": target.as_posix(), "report": target.with_suffix(".html").as_posix()},
+        "steps": [{"anonymize": anonymize}, {"draw": {}}, {"verify": ["covers", "guarantee"]}],
+        "publish": {
+            "table": target.as_posix(),
+            "report": {"file": target.with_suffix(".html").as_posix(), "threshold": _threshold(k)},
+        },
     }
     text = (
         f"# A flow for {printable(file.name)}. Check every role: a quasi-identifier is what others can know of a person.\n"
         "# Identifiers are not published; sensitive columns are published as they are.\n"
+        "# If a person's row can be named with the probability `threshold`, the run publishes nothing and says what to do.\n"
         + "".join(f"# {printable(name)}: {why}\n" for name, why in reasons.items())
         + strict_yaml.dumps(flow, error=FlowError)
     )
@@ -134,10 +143,10 @@ def init(
     except FlowError:
         output.unlink()
         raise
-    guessed = [name for name, entry in entries.items() if entry["role"] == "identifier" and name not in named]
+    guessed = [name for name, entry in entries.items() if entry["role"] in UNPUBLISHED and name not in named]
     if guessed and not asks:
         columns = ", ".join(printable(name) for name in guessed)
-        say(f"left out of the release by guess: {columns}; to publish one, add --role COLUMN=ROLE", err=True)
+        say(f"left out of the release by guess: {columns}; to publish one, add --role COLUMNS=ROLE", err=True)
     if as_json:
         say_json(json.dumps({"flow": str(output)}, indent=2))
         return 0
@@ -154,32 +163,44 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _named_roles(roles: Sequence[str], columns: Mapping[str, Any]) -> dict[str, str]:
-    """Return the roles that --role names, by column."""
+def _named_roles(text: str, columns: Mapping[str, Any]) -> dict[str, str]:
+    """Return the roles that an answer such as age,sex=sensitive gives, by column; the first letters of a role are enough."""
     from anonflow.strict_yaml import unknown
+    from anonflow.table.schema import ROLES
 
-    named = {}
-    for text in roles:
-        name, equals, value = text.rpartition("=")
-        if not equals:
-            raise ParameterError("--role takes COLUMN=ROLE, such as age=quasi-identifier")
+    names, equals, value = text.rpartition("=")
+    if not equals:
+        raise ParameterError("--role takes COLUMNS=ROLE, such as age,sex=quasi-identifier")
+    several = [names] if names in columns else [name.strip() for name in names.split(",")]
+    for name in several:
         if name not in columns:
             raise ParameterError(f"--role: {unknown(name, tuple(columns), 'column')}")
-        if value not in ROLES:
-            raise ParameterError(f"--role: {unknown(value, ROLES, 'role')}")
-        named[name] = value
-    return named
+    fitting = [role for role in ROLES if role.startswith(value.strip().lower())]
+    if value not in ROLES and len(fitting) != 1:
+        raise ParameterError(f"--role: {unknown(value, ROLES, 'role')}")
+    return dict.fromkeys(several, value if value in ROLES else fitting[0])
 
 
-def _asked_role(name: str, guess: str, why: str | None) -> str:
-    """Return the role that a person gives a column: its first letters are enough."""
-    say(f"{printable(name)}{f': {why}' if why else ''}", err=True)
-    while True:
-        answer = str(typer.prompt(f"  {', '.join(ROLES)}", default=guess, err=True)).strip().lower()
-        fitting = [role for role in ROLES if role.startswith(answer)]
-        if answer == guess or len(fitting) == 1:
-            return guess if answer == guess else fitting[0]
-        say("  answer with one of these, or with its first letters", err=True)
+def _asked_roles(guesses: Mapping[str, str], reasons: Mapping[str, str]) -> dict[str, str]:
+    """Return the roles of all columns: the guesses, but for those that a person changes, many columns with one answer."""
+    roles = dict(guesses)
+    for name, role in roles.items():
+        say(f"{printable(name)}: {role}{f'; {reasons[name]}' if reasons.get(name) else ''}", err=True)
+    question = "Roles to change, such as age,sex=sensitive; Enter when all are right"
+    while answer := str(typer.prompt(question, default="", show_default=False, err=True)).strip():
+        try:
+            changed = _named_roles(answer, roles)
+        except ParameterError as error:
+            say(f"  {error}", err=True)
+        else:
+            roles |= changed
+            say(f"  {', '.join(map(printable, changed))}: {next(iter(changed.values()))}", err=True)
+    return roles
+
+
+def _threshold(k: int) -> float:
+    """Return the smallest whole percentage above 1/k, the largest probability that the method allows."""
+    return (100 // k + 1) / 100
 
 
 def _asked_k() -> int:

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization, Layout
-from anonflow.kernels.state import LINEAR, NODES, OPTIONAL, SLOPE, Plan, on_grid
+from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan, on_grid
 from anonflow.loss.measure import Loss, Pools
 from anonflow.loss.registry import LOSSES, measure_named
 from anonflow.table.domain import Domain
@@ -32,6 +33,9 @@ MOST_PARTS = 2**16
 
 ROUNDED = 2.0**-33
 """Share by which the cost of a record in a plan may differ from its loss."""
+
+_FORMS = {"run": (LINEAR, WHOLE, ENTROPY), "set": (SLOPE, STEP, ENTROPY)}
+"""The forms by which the kernels price a run without a hierarchy, and a set."""
 
 
 def information_loss(generalization: Generalization, measure: str = "ncp") -> float:
@@ -191,7 +195,7 @@ def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
     Raises
     ------
     ParameterError
-        If the measure is unknown.
+        If the measure is unknown, or the kernels lack a form by which it prices.
 
     Notes
     -----
@@ -223,13 +227,16 @@ def _plan(domains: tuple[Domain, ...], measure: str) -> Plan:
             form = (OPTIONAL if domain.has_codes else LINEAR, 0, 0.0)
         else:
             kind, at, unit, points = loss.range_form(domain, share, pools)
+            _check_form(loss, "run", kind)
             form = (OPTIONAL if domain.has_codes and kind == LINEAR else kind, at, unit)
         ranges.append(form)
         pools.points.append(points)
     sets: list[tuple[int, int, float, int]] = []
     for a in layout.sets:
         domain, share = domains[a], float(shares[a])
-        sets.append(loss.set_form(domain, share, pools) if domain.size > 1 else (SLOPE, 0, 0.0, 0))
+        price = loss.set_form(domain, share, pools) if domain.size > 1 else (SLOPE, 0, 0.0, 0)
+        _check_form(loss, "set", price[0])
+        sets.append(price)
     return Plan(
         range_form=np.array([entry[0] for entry in ranges], np.int64),
         range_at=np.array([entry[1] for entry in ranges], np.int64),
@@ -243,3 +250,11 @@ def _plan(domains: tuple[Domain, ...], measure: str) -> Plan:
         word_at=layout.offset.astype(np.int64),
         **pools.named(),
     )
+
+
+def _check_form(loss: Loss, cell: str, form: int) -> None:
+    if form not in _FORMS[cell]:
+        raise ParameterError(
+            f"{loss.name}: the kernels have no form {form} of a {cell}'s price; "
+            "anonflow/kernels/state.py lists those they have, and anonflow/kernels/prices.py computes them"
+        )

@@ -15,7 +15,7 @@ from anonflow.table.date_forms import DateForm
 from anonflow.table.domain import missing_cells, reads_as_number
 from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
-from anonflow.table.identification.column_signs import name_says
+from anonflow.table.identification.column_signs import group_name, name_says
 from anonflow.table.identification.value_signs import (
     CODES,
     filled,
@@ -41,6 +41,9 @@ _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 
 _FEW_CODES, _SMALL_CODES = 5, 9
 """The most distinct whole numbers, each frequent, that are taken for codes of categories; and of small ones, most of which repeat."""
+
+_MOST_ROWS, _FEWEST_GROUPS = 100, 0.1
+"""The most rows of a person or of a household, and the fewest of them, as a share of the rows."""
 
 _BY_VALUES = "its numbers begin with zeros or end with a check digit, as codes do"
 
@@ -108,7 +111,8 @@ def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
 def advise(frame: pd.DataFrame, shape: CsvShape = PLAIN) -> list[Advice]:
     """Guess what each column is, and say why.
 
-    Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes), then what
+    Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes). A number of a person
+    or a household whose values repeat has the role unit or household. Then decides what
     values look like (addresses, numbers with check digits, coordinates, free text, numbers that count up), however few there
     are; then text that is nearly unique, or rare in an almost empty column, is an identifier, numbers and dates are numeric
     QIs, and other text is a categorical QI. One value and blanks are two states of a categorical QI. A column is insensitive
@@ -135,10 +139,11 @@ def advise(frame: pd.DataFrame, shape: CsvShape = PLAIN) -> list[Advice]:
     if not len(frame):
         raise DataError("the table has no rows")
     advice = [_advice(str(name), frame.iloc[:, at], shape) for at, name in enumerate(frame.columns)]
-    weights = [at for at, advised in enumerate(advice) if advised.entry["role"] == "weight"]
-    for at in weights[1:]:
-        reason = f"{advice[at].reasons[0]}, and column {advice[weights[0]].column!r} has this role"
-        advice[at] = replace(advice[at], entry={"role": "identifier"}, reasons=(reason,))
+    for role in ("weight", "unit", "household"):
+        columns = [at for at, advised in enumerate(advice) if advised.entry["role"] == role]
+        for at in columns[1:]:
+            reason = f"{advice[at].reasons[0]}, and column {advice[columns[0]].column!r} has this role"
+            advice[at] = replace(advice[at], entry={"role": "identifier"}, reasons=(reason,))
     return advice
 
 
@@ -230,6 +235,9 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
             reasons = (*remarks, *reasons)
         return Advice(name, entry, (*reasons, *_codes(values, numeric, dates)), distinct)
 
+    group = None if missing.any() else _group_hint(name, values, distinct)
+    if group is not None:
+        return Advice(name, {"role": group[0]}, (group[1],), distinct)
     hint = name_says(name)
     if hint is not None and hint[0] == "weight" and not (numeric and _is_positive(values)):
         hint = None
@@ -269,11 +277,26 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: can others know them?"
     if numeric and kind["kind"] == "categorical":
         reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
+    blanks = f"its {int(missing.sum()):,} blanks are published beside ranges"
+    beside = (blanks,) if kind.get("missing") == "value" else ()
     if dates and not partial:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
     elif kind["kind"] == "numeric" and weight_shape(numbers_in(values), named=False):
         reason += "; of role weight if each says how many people its record stands for"
-    return advice(entry | kind, reason)
+    return advice(entry | kind, reason, *beside)
+
+
+def _group_hint(name: str, values: pd.Series, distinct: int) -> tuple[str, str] | None:
+    """Return the role that a name gives values that repeat, and why."""
+    role = group_name(name)
+    rows = int(values.value_counts().iloc[0])
+    if role is None or rows == 1 or rows > _MOST_ROWS or distinct < _FEWEST_GROUPS * len(values):
+        return None
+    of = "household" if role == "household" else "person"
+    return (
+        role,
+        f"its name is that of a number that stands for one {of}, and up to {rows:,} rows have the same",
+    )
 
 
 def _weight_hint(name: str, values: pd.Series) -> tuple[str, str] | None:
@@ -344,7 +367,7 @@ def _plain_kind(cells: pd.Series) -> dict[str, Any]:
     if is_numeric(values):
         if _are_codes(values):
             return {"kind": "categorical"}
-        return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
+        return {"kind": "numeric"} | ({"missing": "value"} if missing.any() else {})
     if _are_partial_dates(values):
         return {"kind": "hierarchy", "hierarchy": {"calendar": ["month", "year"]}}
     codes = [] if values.dtype == bool else _codes_beside_numbers(values)

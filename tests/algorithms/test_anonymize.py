@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -145,3 +148,31 @@ def test_a_partition_with_more_matches_pads_the_others() -> None:
     anon = assemble(table, REGISTRY["greedy"], 2, parts, whole, {})
     assert anon.matches is not None
     assert anon.matches.tolist() == [[0, 4, -1], [1, 2, 3], [2, 3, 1], [3, 1, 2], [4, 0, -1]]
+
+
+def test_partitions_that_have_not_begun_when_a_run_is_interrupted_never_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate, begun = threading.Event(), []
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            gate.set()
+            super().shutdown(wait=wait)
+
+    def interrupted(*settings: Any, **more: Any) -> None:
+        begun.append(1)
+        if len(begun) > 1:
+            gate.wait(60)
+        raise KeyboardInterrupt
+
+    module = sys.modules[anonymize.__module__]
+    monkeypatch.setattr(module, "solve", interrupted)
+    monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
+    for workers in (1, 2):
+        begun.clear()
+        gate.clear()
+        with pytest.raises(KeyboardInterrupt):
+            anonymize(people(60), "greedy", k=2, partition_size=2, workers=workers)
+        assert len(begun) <= 3  # of 30

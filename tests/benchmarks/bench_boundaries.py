@@ -25,7 +25,13 @@ def run(small: bool) -> list[dict[str, Any]]:
         af.anonymize(af.Table(table.frame.iloc[:60], table.schema), "k-member", k=2, loss="height", seed=1)
         for k in (4,) if small else (2, 4, 6, 8, 10):
             anonymizations: list[af.algorithms.Anonymization] = []
-            settings: dict[str, Any] = {"k": k, "loss": "height", "seed": 1, "workers": 1}
+            settings: dict[str, Any] = {
+                "k": k,
+                "loss": "height",
+                "seed": 1,
+                "workers": 1,
+                "partition_size": None,
+            }
             free = seconds(
                 lambda settings=settings, anonymizations=anonymizations, table=table: anonymizations.append(
                     af.anonymize(table, "k-member", boundaries=False, **settings)

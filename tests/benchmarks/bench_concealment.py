@@ -107,14 +107,16 @@ def _figures(name: str, table: Table, ks: tuple[int, ...], plot: bool) -> list[d
         for k in ks:
             for label, (algorithm, options) in METHODS.items():
                 begin = time.perf_counter()
-                anon = af.anonymize(table, algorithm, k, loss=measure, seed=1, **options)
+                anon = af.anonymize(table, algorithm, k, partition_size=None, loss=measure, seed=1, **options)
                 seconds = time.perf_counter() - begin
                 curves[label][k] = anon.loss(measure)
                 if measure == "lm" and label != "forest":
                     kept[label, k] = anon
                 rows.append(row(f"{name}, {title}, k = {k}, {label}: time", seconds, "s"))
             if "randomized" in curves:
-                anon = af.anonymize(table, "k-concealment", k, loss=measure, seed=1, start="expansion")
+                anon = af.anonymize(
+                    table, "k-concealment", k, partition_size=None, loss=measure, seed=1, start="expansion"
+                )
                 curves["randomized"][k] = anon.loss(measure)
             rows += _compared(f"{name}, {title}, k = {k}", {m: curve[k] for m, curve in curves.items()}, plot)
         panels.append((f"{name}, {title}", curves))

@@ -58,7 +58,7 @@ def first(small: bool) -> list[dict[str, Any]]:
     for n, k, p in ((100, 4, 3),) if small else product((300, 1_000), (5, 10), (3, 5)):
         people = af.Table(datasets.census_like(n, seed=1), datasets.schema("census_like"))
         for name, option in (("classes united afterwards", False), ("different values first", True)):
-            anon = af.anonymize(people, "greedy-cka", k, distinct_first=option, seed=1)
+            anon = af.anonymize(people, "greedy-cka", k, partition_size=None, distinct_first=option, seed=1)
             diverse = af.diversify(anon, "p-sensitivity", column="Salary-class", p=p, seed=1)
             rows.append(
                 row(f"census-like {n:,}, greedy-cka, k = {k}, p = {p}: GCP, {name}", diverse.loss(), "")

@@ -50,7 +50,9 @@ def run(small: bool) -> list[dict[str, object]]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of short seeds and columns that follow
                 try:
-                    release = af.anonymize(table, name, K, seed=1, **SOON.get(name, {})).release(seed=2**127)
+                    release = af.anonymize(
+                        table, name, K, partition_size=None, seed=1, **SOON.get(name, {})
+                    ).release(seed=2**127)
                 except AnonflowError:  # codes without positions, no levels, no assignment in time
                     continue
             for attacker in ATTACKERS:

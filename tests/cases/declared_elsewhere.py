@@ -1,9 +1,10 @@
-"""A method, two criteria and a loss of somebody else, each declared once; run as a program, it finds them everywhere."""
+"""A method, two criteria, a loss and an attacker of somebody else, each declared once; run as a program, it finds them everywhere."""
 
 from __future__ import annotations
 
 # isort: off
-import tests.cases.diversity_elsewhere  # first, as lines of the registries would be
+import tests.cases.attacker_elsewhere  # first, as lines of the registries would be
+import tests.cases.diversity_elsewhere
 import tests.cases.loss_elsewhere  # noqa: F401
 
 # isort: on
@@ -101,6 +102,10 @@ def places() -> list[str]:
     assert np.isclose(af.measure(table, anon, "hlm")["hlm"], anon.loss("hlm"))
     greedy = [af.anonymize(table, "greedy", k=3, loss=name).matches for name in ("half-lm", "lm")]
     assert np.array_equal(*greedy)
+    attacks = af.attack(table, anon, {"owl": {"guesses": 3}})
+    assert attacks["success"].tolist() == [3 / 120]
+    with pytest.raises(ParameterError, match="owl: guesses"):
+        af.attack(table, anon, {"owl": {"guesses": 0}})
     for wrong in ({"stripe": "red"}, {"width": 0}, {"stripes": 1}):
         with pytest.raises(ParameterError, match="zebra"):
             af.anonymize(table, "zebra", k=3, **wrong)
@@ -137,6 +142,7 @@ def places() -> list[str]:
             {"diversify": {"criterion": "small-lead", "column": illness, "lead": 2}},
             {"verify": ["guarantee", {"herd": {"most": 200}}]},
             {"measure": ["gcp", "half-lm"]},
+            {"attack": [{"owl": {"guesses": 2}}]},
         ],
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -145,6 +151,7 @@ def places() -> list[str]:
         report = af.run(path)
         assert report.ok
         assert report.results[0].measures["half-lm"] > 0
+        assert report.results[0].attacks["attacker"].tolist() == ["owl"]
         document["steps"][0]["anonymize"]["stripe"] = "red"
         path.write_text(json.dumps(document), encoding="utf-8")
         with pytest.raises(FlowError, match="'stripe' of zebra must be one of black, white"):
@@ -166,6 +173,8 @@ def places() -> list[str]:
         "most",
         "half-lm",
         "hlm",
+        "owl",
+        "How many people it names for a row.",
     ):
         assert word in text, word
     results.append("JSON Schema")

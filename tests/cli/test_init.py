@@ -53,14 +53,52 @@ def test_without_answers_the_method_is_auto(capsys: pytest.CaptureFixture[str]) 
     assert (run.anonymize.algorithm, run.anonymize.k, run.budget) == ("auto", 10, 10.0)
 
 
+@pytest.mark.parametrize(("k", "threshold"), [(2, 0.51), (5, 0.21), (10, 0.11), (12, 0.09), (200, 0.01)])
+def test_checks_a_report_and_a_threshold_are_in_the_flow(
+    k: int, threshold: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell(capsys, "init", "people.csv", "--yes", "--k", k)[0] == 0
+    spec = load_flow("people.flow.yaml").spec
+    assert spec.steps.draw is not None
+    assert spec.steps.verify == ("covers", "guarantee")
+    assert (spec.publish.report.file, spec.publish.report.threshold) == ("out/people.html", threshold)
+    assert 1 / k < threshold < 1 / k + 0.0101
+
+
+def test_a_method_without_a_place_for_blanks_hides_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.read_csv("people.csv")
+    frame["Age"] = frame["Age"].astype(float).mask(frame.index % 4 == 0)
+    frame.to_csv("blanks.csv", index=False)
+    for algorithm, missing in (("greedy", "value"), ("pattern-guided", "suppress")):
+        output = f"{algorithm}.yaml"
+        arguments = ("blanks.csv", "--yes", "--k", 5, "--algorithm", algorithm, "-o", output)
+        assert shell(capsys, "init", *arguments)[0] == 0
+        assert load_flow(output).schema["Age"].missing == missing
+        assert shell(capsys, "run", output, "--quiet", "--again")[0] == 0
+
+
 def test_it_asks_what_others_can_know(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", Terminal("\ni\nide\nquasi\n1\n4\n"))
+    answers = [
+        "Age=i",
+        "Age,Sex=ide",
+        "Age, Gender=ide",
+        "Salary-class=quasi",
+        "Age=quasi-identifier",
+        "",
+        "1",
+        "4",
+    ]
+    monkeypatch.setattr("sys.stdin", Terminal("".join(f"{answer}\n" for answer in answers)))
     status, _, err = shell(capsys, "init", "people.csv", "-o", "asked.yaml")
     assert status == 0
-    assert "Age: it has" in err
-    assert "answer with one of these" in err  # i may be two roles
+    assert "Age: quasi-identifier; it has" in err
+    assert "unknown role 'i'" in err  # it may be two roles
+    assert "unknown column 'Sex'" in err
+    assert "  Age, Gender: identifier" in err
     assert "at least 2" in err
     flow = load_flow("asked.yaml")
     assert {name: flow.schema[name].role for name in flow.schema} == {
@@ -84,7 +122,7 @@ def test_a_role_that_is_named_is_not_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("\n"))
-    roles = ["--role", "Age=identifier", "--role", "Gender=insensitive"]
+    roles = ["--role", "Age,Gender=identifier", "--role", "Gender=insensitive"]
     assert (
         shell(capsys, "init", "people.csv", *roles, "--role", "Salary-class=quasi-identifier", "--k", 3)[0]
         == 0
@@ -114,7 +152,7 @@ def test_the_form_of_a_file_and_its_place_are_in_the_flow(
     [
         (["nobody.csv"], "nobody.csv"),
         (["people.csv", "-o", "people.csv"], "exists already"),
-        (["people.csv", "--role", "Age"], "--role takes COLUMN=ROLE"),
+        (["people.csv", "--role", "Age"], "--role takes COLUMNS=ROLE"),
         (["people.csv", "--role", "age=sensitive"], "did you mean 'Age'?"),
         (["people.csv", "--role", "Age=sensible"], "did you mean 'sensitive'?"),
         (["people.csv", "--k", "1"], "--k"),
@@ -151,7 +189,7 @@ def test_what_is_left_out_by_guess_is_said(capsys: pytest.CaptureFixture[str]) -
         capsys, "init", "sparse.csv", "--yes", "--k", 5, "--algorithm", "mondrian", "--role", "x8=identifier"
     )
     assert status == 0
-    assert err == "left out of the release by guess: x7; to publish one, add --role COLUMN=ROLE\n"
+    assert err == "left out of the release by guess: x7; to publish one, add --role COLUMNS=ROLE\n"
     assert shell(capsys, "run", "sparse.flow.yaml", "--quiet")[0] == 0
     release = pd.read_csv("out/sparse.csv", dtype=str)
     assert "Mark" not in release.to_csv()

@@ -281,6 +281,30 @@ def test_the_runner_finds_what_is_wrong(
                 reader.read(wrong)
 
 
+def test_anonflow_is_installed_from_a_clone_or_by_an_extra() -> None:
+    """It is in no package index: only an installed anonflow can be named to pip, to add an extra."""
+    bare = re.compile(r"pip install [^`\n]*(?<![\w/.'\-])anonflow(?![\w\[/.-])")
+    assert bare.search("pip install anonflow dask-jobqueue")
+    assert not bare.search("pip install 'anonflow[stats]'")
+    files = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "anonflow").rglob("*.py")]
+    wrong = [f"{file.name}: {line}" for file in files for line in bare.findall(file.read_text("utf-8"))]
+    assert wrong == []
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_package() -> None:
+    page = (ROOT / "docs" / "how-to" / "troubleshooting.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\| `([^`]+)` \|", page, re.M)
+    package = " ".join("\n".join(map(_texts, (ROOT / "anonflow").rglob("*.py"))).split())
+    assert len(quoted) > 8
+    assert [text for text in quoted if text not in package] == []
+
+
+def _texts(path: Path) -> str:
+    """The texts of a module, without its docstrings' quotes and places to fill in."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return "\n".join(str(n.value) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+
 def test_building_the_site_is_left_to_ci() -> None:
     """It takes long and needs the extra `docs`: no part of the quick tests."""
     marks = ast.parse((ROOT / "tests" / "docs" / "test_docs_build.py").read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -15,6 +16,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.costs import load
+from anonflow.loss.registry import LOSSES
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
@@ -199,3 +201,20 @@ def test_entropy_of_large_sets_is_counted_in_chunks(monkeypatch: pytest.MonkeyPa
     whole = loss.record_costs(generalization, "entropy")
     monkeypatch.setattr("anonflow.loss.entropy._CHUNK", 1)
     assert np.array_equal(loss.record_costs(generalization, "entropy"), whole)
+
+
+def test_a_loss_without_a_naive_reference_or_a_price_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who adds a loss reads what else it needs."""
+    attribute = naive.Attribute("set", 3, [0, 1, 2], [1, 1, 1])
+    with pytest.raises(LookupError, match=r"half-lm has no naive reference: .* tests.naive.loss.cell_cost"):
+        naive.cell_cost(attribute, {0, 1}, "half-lm")
+    plain = LOSSES["lm"]
+    for cell, kind in (("run", "numeric"), ("set", "categorical")):
+        odd = replace(
+            plain,
+            range_form=lambda domain, share, pools: (99, 0, 0.0, domain.points),
+            set_form=lambda domain, share, pools: (99, 0, 0.0, 0),
+        )
+        monkeypatch.setitem(LOSSES, "lm", odd)
+        with pytest.raises(ParameterError, match=f"lm: the kernels have no form 99 of a {cell}'s price"):
+            loss.plan((_domain(kind, 3),), "lm")

@@ -64,6 +64,8 @@ def cell_cost(attribute: Attribute, codes: set[int], measure: str) -> float | Fr
         if count == size:
             return Fraction(1)
         return Fraction(min(h for first, last, h in attribute.nodes if (first, last) == (low, high)), top)
+    if measure not in ("ncp", "lm"):
+        raise LookupError(f"{measure} has no naive reference: write its definition into {__name__}.cell_cost")
     return Fraction(count - 1, size - 1)
 
 

@@ -165,6 +165,7 @@ def verdict(number: str, value: float, why_not: str = "") -> str:
 
 def timed_run(table: af.Table, method: str, k: int, **options: Any) -> tuple[Anonymization, float]:
     """A run, and its seconds of processor time."""
+    options = {"partition_size": None, **options}
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeedWarning)  # measured, never published

@@ -704,6 +704,7 @@ def same_way(
             for name in ("loss", "order", "boundaries", "partition_size")
             if name in settings
         }
+    settings.setdefault("partition_size", None)
     result = anonymize(
         table, algorithm or anonymization.algorithm.name, k or anonymization.k, seed=seed, **settings
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from anonflow.table.identification.weight_signs import weight_name
 
-__all__ = ["PATTERNS", "name_says", "name_words", "values_say"]
+__all__ = ["PATTERNS", "group_name", "name_says", "name_words", "values_say"]
 
 _PERSON_THINGS = {
     "account",
@@ -86,6 +86,11 @@ _NUMBERS = {
 _COMPOUND = re.compile(rf"({'|'.join(sorted(_PERSON_THINGS))})(s|n|en)?({'|'.join(sorted(_NUMBERS))})")
 """Both in one word: Fallnummer, Mitgliedsnummer, casenumber."""
 
+_HOUSEHOLDS = (
+    "household|hh|haushalts?|hogar|foyer|ménage|menage|hushåll|huishouden|famiglia|familia|famille|family"
+)
+_HOUSEHOLD = re.compile(rf"({_HOUSEHOLDS})({'|'.join(sorted(_NUMBERS))})?")
+
 _NUMBER_OF_PERSON = "a number or code that stands for one person"
 
 _PHRASES = (
@@ -123,6 +128,14 @@ def name_words(name: str) -> list[str]:
     """Return the words of a column's name in lower case: parted at signs, digits and capitals inside."""
     parted = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
     return [word.lower() for word in re.findall(r"[^\W\d_]+", parted)]
+
+
+def group_name(name: str) -> str | None:
+    """Return the role of a column with this name whose values repeat: household, unit, or None."""
+    if _HOUSEHOLD.fullmatch("".join(name_words(name))):
+        return "household"
+    role, reason = name_says(name) or ("", "")
+    return "unit" if role == "identifier" and "one person" in reason else None
 
 
 def name_says(name: str) -> tuple[str, str] | None:

@@ -57,7 +57,7 @@ def test_the_first_guess_stands_in_the_table(workspace: Workspace, tmp_path: Pat
     assert rows.loc["income", "role"] == "sensitive"
     assert rows.loc["age", "kind"] == "numeric"
     assert rows.loc["age", "missing"] == int(workspace.frame["age"].isna().sum()) > 0
-    assert rows.loc["age", "no value"] == "suppress"
+    assert rows.loc["age", "no value"] == "value"
     assert rows.loc["city", "no value"] == ""  # nothing is missing: nothing to say
     assert rows.loc["city", "distinct"] == 3
     assert workspace.problems == ()
