@@ -36,8 +36,8 @@ class Countdown:
         self.name, self.parts, self.clock = name, parts, clock
         self.show = notebook_cell() if show is None else show
         self.done = 0
-        self.start = clock()
-        self.next = self.start + FIRST
+        self.start = self.first = clock()
+        self.next = self.start
         self.is_shown = False
 
     def step(self) -> None:
@@ -50,10 +50,13 @@ class Countdown:
             if self.is_shown:
                 self.show(f"{self.name}: {now - self.start:,.0f} s")
             return
+        if self.done == 1:  # it may have waited for the compiler, or for another run
+            self.first, self.next = now, now + FIRST
+            return
         self.next = now + APART
-        expected = (now - self.start) / self.done * self.parts
+        expected = (now - self.first) / (self.done - 1) * (self.parts - 1)
         if self.is_shown or expected > LONG:
-            left = max(1, round(expected - (now - self.start)))
+            left = max(1, round(expected - (now - self.first)))
             self.show(
                 f"{self.name}: {self.done:,} of {self.parts:,} partitions, about {left:,} of {expected:,.0f} s are left"
             )
@@ -61,10 +64,11 @@ class Countdown:
 
 
 def notebook_cell() -> Callable[[str], None] | None:
-    """Return what shows a text in the notebook's cell, each over the one before; None outside notebooks."""
+    """Return what shows a text in the notebook's cell, each over the one before; None where nobody reads along."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    if shell is None or not hasattr(shell, "kernel"):
+    # a cell that may ask a question is read by a person; a stored notebook that a program runs keeps the same outputs
+    if not getattr(getattr(shell, "kernel", None), "_allow_stdin", False):
         return None
     handle: Any = None
 

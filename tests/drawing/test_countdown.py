@@ -23,7 +23,7 @@ def texts(parts: int, seconds: float) -> list[str]:
 def test_a_long_call_says_how_long_and_a_short_one_nothing() -> None:
     assert texts(18, 0.5) == []
     shown = texts(100, 0.5)
-    assert shown[0] == "greedy, k = 5: 4 of 100 partitions, about 48 of 50 s are left"
+    assert shown[0] == "greedy, k = 5: 5 of 100 partitions, about 48 of 50 s are left"
     assert shown[-1] == "greedy, k = 5: 50 s"
     assert 40 <= len(shown) <= 51  # once a second
 
@@ -39,7 +39,7 @@ def test_a_notebook_shows_each_text_over_the_one_before(monkeypatch: pytest.Monk
         shown.append((display_id, content["text/plain"], raw))
         return Handle()
 
-    shell = SimpleNamespace(kernel=None)
+    shell = SimpleNamespace(kernel=SimpleNamespace(_allow_stdin=True))
     notebook = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     show = notebook_cell()
@@ -47,6 +47,8 @@ def test_a_notebook_shows_each_text_over_the_one_before(monkeypatch: pytest.Monk
     show("a")
     show("b")
     assert shown == [(True, "a", True), ("again", "b", True)]
+    shell.kernel._allow_stdin = False  # a program runs the notebook
+    assert notebook_cell() is None
     monkeypatch.delattr(shell, "kernel")  # a terminal
     assert notebook_cell() is None
 
