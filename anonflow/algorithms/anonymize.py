@@ -192,20 +192,20 @@ def anonymize(
 
     threads = min(len(index), threads)
     outcomes: list[Outcome] = []
-    with Countdown(f"{method.name}, k = {k}", len(index)) as countdown:
-        if threads == 1:
-            for at in range(len(index)):
-                outcomes.append(solve_part(at))
-                countdown.step()
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                try:
-                    for outcome in pool.map(solve_part, range(len(index))):
-                        outcomes.append(outcome)
-                        countdown.step()
-                except BaseException:  # Ctrl-C, too: partitions that have not begun never begin
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+    countdown = Countdown(f"{method.name}, k = {k}", len(index))
+    if threads == 1:
+        for at in range(len(index)):
+            outcomes.append(solve_part(at))
+            countdown.step()
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for outcome in pool.map(solve_part, range(len(index))):
+                    outcomes.append(outcome)
+                    countdown.step()
+            except BaseException:  # Ctrl-C, too: partitions that have not begun never begin
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     if choice is not None and is_over is not None:
         name = choice.open_effort
         options[name] = outcomes[0].facts.get(name, choice.options[name])  # a tiny table takes no effort

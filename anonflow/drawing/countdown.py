@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
-__all__ = ["Countdown"]
+__all__ = ["Countdown", "notebook_cell"]
 
 LONG, FIRST, APART = 10.0, 2.0, 1.0
 """Seconds: what is expected to take longer says so, after so many, and anew after so many more."""
@@ -35,42 +34,41 @@ class Countdown:
         show: Callable[[str], None] | None = None,
     ) -> None:
         self.name, self.parts, self.clock = name, parts, clock
-        self.show = _cell() if show is None else show
+        self.show = notebook_cell() if show is None else show
         self.done = 0
-        self.start = clock()
-        self.next = self.start + FIRST
+        self.start = self.first = clock()
+        self.next = self.start
         self.is_shown = False
 
     def step(self) -> None:
         """Count a part that is done."""
         self.done += 1
         now = self.clock()
-        if self.show is None or now < self.next:
+        if self.show is None or (now < self.next and self.done < self.parts):
+            return
+        if self.done == self.parts:
+            if self.is_shown:
+                self.show(f"{self.name}: {now - self.start:,.0f} s")
+            return
+        if self.done == 1:  # it may have waited for the compiler, or for another run
+            self.first, self.next = now, now + FIRST
             return
         self.next = now + APART
-        expected = (now - self.start) / self.done * self.parts
+        expected = (now - self.first) / (self.done - 1) * (self.parts - 1)
         if self.is_shown or expected > LONG:
-            left = max(1, round(expected - (now - self.start)))
+            left = max(1, round(expected - (now - self.first)))
             self.show(
                 f"{self.name}: {self.done:,} of {self.parts:,} partitions, about {left:,} of {expected:,.0f} s are left"
             )
             self.is_shown = True
 
-    def __enter__(self) -> Countdown:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.is_shown and self.show is not None:
-            self.show(f"{self.name}: {self.clock() - self.start:,.0f} s")
-
-
-def _cell() -> Callable[[str], None] | None:
-    """Return what shows a text in the notebook's cell, each over the one before; None outside notebooks."""
+def notebook_cell() -> Callable[[str], None] | None:
+    """Return what shows a text in the notebook's cell, each over the one before; None where nobody reads along."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    if shell is None or not hasattr(shell, "kernel"):
+    # a cell that may ask a question is read by a person; a stored notebook that a program runs keeps the same outputs
+    if not getattr(getattr(shell, "kernel", None), "_allow_stdin", False):
         return None
     handle: Any = None
 

@@ -11,6 +11,7 @@ __all__ = [
     "NO_ROW_KEPT",
     "NO_ROW_PREPARED",
     "UNDER_PREPARE",
+    "WITHOUT_CODES",
     "say_missing",
 ]
 
@@ -24,6 +25,12 @@ LEVELS = setting("levels", "under `hierarchy:`, or declare `kind: suppression`")
 MISSING_VALUE = setting("missing", "missing: value", "value")
 NAME_MISSING = setting("missing-texts", "name them under 'missing' of the source")
 UNDER_PREPARE = setting("prepare", "under prepare")
+WITHOUT_CODES = (
+    UNDER_PREPARE
+    + ", "
+    + say_missing("suppress")
+    + " if only its blanks are no numbers, or use another method"
+)
 
 NO_ROW_KEPT = "every record has a missing value that the schema drops; " + say_missing("value or suppress")
 NO_ROW_PREPARED = (

@@ -140,6 +140,7 @@ def places() -> list[str]:
         "steps": [
             {"anonymize": {"algorithm": "zebra", "k": 3, "stripe": "white", "loss": "half-lm"}},
             {"diversify": {"criterion": "small-lead", "column": illness, "lead": 2}},
+            {"draw": {}},
             {"verify": ["guarantee", {"herd": {"most": 200}}]},
             {"measure": ["gcp", "half-lm"]},
             {"attack": [{"owl": {"guesses": 2}}]},
@@ -151,7 +152,7 @@ def places() -> list[str]:
         report = af.run(path)
         assert report.ok
         assert report.results[0].measures["half-lm"] > 0
-        assert report.results[0].attacks["attacker"].tolist() == ["owl"]
+        assert report.attacks["attacker"].tolist() == ["owl"]
         document["steps"][0]["anonymize"]["stripe"] = "red"
         path.write_text(json.dumps(document), encoding="utf-8")
         with pytest.raises(FlowError, match="'stripe' of zebra must be one of black, white"):
@@ -173,8 +174,8 @@ def places() -> list[str]:
         "most",
         "half-lm",
         "hlm",
-        "owl",
-        "How many people it names for a row.",
+        '"owl"',
+        '"guesses"',
     ):
         assert word in text, word
     results.append("JSON Schema")

@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
-from anonflow.drawing.countdown import Countdown
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from anonflow.drawing.countdown import Countdown, notebook_cell
 
 
 def texts(parts: int, seconds: float) -> list[str]:
     """What is shown of so many parts, each of which takes so many seconds."""
     now, shown = [0.0], []
-    with Countdown("greedy, k = 5", parts, clock=lambda: now[0], show=shown.append) as countdown:
-        for _ in range(parts):
-            now[0] += seconds
-            countdown.step()
+    countdown = Countdown("greedy, k = 5", parts, clock=lambda: now[0], show=shown.append)
+    for _ in range(parts):
+        now[0] += seconds
+        countdown.step()
     return shown
 
 
 def test_a_long_call_says_how_long_and_a_short_one_nothing() -> None:
     assert texts(18, 0.5) == []
     shown = texts(100, 0.5)
-    assert shown[0] == "greedy, k = 5: 4 of 100 partitions, about 48 of 50 s are left"
+    assert shown[0] == "greedy, k = 5: 5 of 100 partitions, about 48 of 50 s are left"
     assert shown[-1] == "greedy, k = 5: 50 s"
     assert 40 <= len(shown) <= 51  # once a second
 
 
-def test_outside_a_notebook_nothing_is_shown() -> None:
+def test_a_notebook_shows_each_text_over_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+
+    class Handle:
+        def update(self, content: dict[str, str], raw: bool) -> None:
+            shown.append(("again", content["text/plain"], raw))
+
+    def display(content: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        shown.append((display_id, content["text/plain"], raw))
+        return Handle()
+
+    shell = SimpleNamespace(kernel=SimpleNamespace(_allow_stdin=True))
+    notebook = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    show = notebook_cell()
+    assert show is not None
+    show("a")
+    show("b")
+    assert shown == [(True, "a", True), ("again", "b", True)]
+    shell.kernel._allow_stdin = False  # a program runs the notebook
+    assert notebook_cell() is None
+    monkeypatch.delattr(shell, "kernel")  # a terminal
+    assert notebook_cell() is None
+
+
+def test_outside_a_notebook_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
     countdown = Countdown("greedy, k = 5", 3)
     assert countdown.show is None
     countdown.step()

@@ -18,6 +18,7 @@ import pytest
 import anonflow as af
 from anonflow import datasets, engine
 from anonflow.engine.context import Session
+from anonflow.engine.countdowns import countdowns
 from anonflow.engine.execution import batches, events, plan, tasks
 from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.storage import Storage
@@ -667,3 +668,17 @@ def test_anonymize_and_compare_cut_a_large_table_in_the_same_way() -> None:
     assert whole.parameters["partition_size"] is None
     assert af.compare(small, ["mondrian"], k=10)["gcp"].tolist() == pytest.approx([whole.loss("gcp")])
     assert af.anonymize(table, "mondrian", k=10, partition_size=None).parameters["partition_size"] is None
+
+
+def test_a_comparison_counts_the_partitions_of_its_runs() -> None:
+    started: list[tuple[str, int, list[int]]] = []
+
+    def start(name: str, parts: int) -> Any:
+        steps: list[int] = []
+        started.append((name, parts, steps))
+        return SimpleNamespace(step=lambda: steps.append(1))
+
+    table = af.Table(af.datasets.census_like(100, seed=1), af.datasets.schema("census_like"))
+    engine.compared(table, ["mondrian"], [5, 6], partition_size=25, on_event=countdowns(start))
+    assert len(started) >= 2  # once more where kernels were compiled
+    assert {(parts, len(steps)) for _, parts, steps in started} == {(4, 4)}

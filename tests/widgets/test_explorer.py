@@ -162,7 +162,7 @@ def test_what_cannot_work_is_said_before_the_run(table: af.Table) -> None:
         model.start()
 
 
-def test_blanks_in_numbers_are_suppressed_unless_the_schema_says_more() -> None:
+def test_blanks_beside_numbers_are_values_unless_the_schema_says_more() -> None:
     frame = pd.DataFrame({"age": [1.0, None, 3.0, 4.0], "city": list("aabb")})
     model = Exploration(
         af.Table(
@@ -173,7 +173,7 @@ def test_blanks_in_numbers_are_suppressed_unless_the_schema_says_more() -> None:
     )
     model.set_role("age", "quasi-identifier")
     assert model.problems == ()  # the guess says what is done with them
-    assert model.table.schema["age"].missing == "suppress"
+    assert model.table.schema["age"].missing == "value"
 
 
 def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -> None:

@@ -15,7 +15,7 @@ from anonflow.errors import ParameterError
 from anonflow.table import Table
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import CellsAtLevel, RunsAtLevel, cells_at
-from anonflow.table.named_settings import UNDER_PREPARE
+from anonflow.table.named_settings import WITHOUT_CODES
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
@@ -188,8 +188,7 @@ def pattern_set(
     if coded is not None:
         raise ParameterError(
             f"column {coded!r} has numbers and codes, which cannot be hidden separately; recode it "
-            + UNDER_PREPARE
-            + ", or use another method",
+            + WITHOUT_CODES,
             subject="pattern-guided",
         )
     whole, unit = whole_costs(domains, weights)

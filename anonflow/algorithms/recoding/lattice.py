@@ -18,7 +18,7 @@ from anonflow.kernels.lattice import count_groups, count_groups_jit, small_group
 from anonflow.loss import LOSSES, measure_named
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
-from anonflow.table.named_settings import LEVELS, UNDER_PREPARE
+from anonflow.table.named_settings import LEVELS, WITHOUT_CODES
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
@@ -104,7 +104,7 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
     if coded is not None:
         raise ParameterError(
             f"column {coded!r} has numbers and codes, which have no common levels; give it a hierarchy or recode "
-            "it " + UNDER_PREPARE + ", or use another method",
+            "it " + WITHOUT_CODES,
             subject="full-domain",
         )
     without = [d.column for d in records.domains if d.shape == "set"]

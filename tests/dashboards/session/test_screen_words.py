@@ -188,10 +188,10 @@ ERRORS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     ),
     "codes in patterns": (
         anonymized("pattern-guided", WITH_CODES, {"age": CODES}),
-        "pattern-guided: column 'age' has numbers and codes, which cannot be hidden separately; recode it under prepare, or use "
-        "another method",
-        "pattern-guided: column 'age' has numbers and codes, which cannot be hidden separately; recode it on the screen Prepare, or "
-        "use another method",
+        "pattern-guided: column 'age' has numbers and codes, which cannot be hidden separately; recode it under prepare, say "
+        "missing: suppress if only its blanks are no numbers, or use another method",
+        "pattern-guided: column 'age' has numbers and codes, which cannot be hidden separately; recode it on the screen Prepare, "
+        "choose suppress under Without a value, on the screen Data if only its blanks are no numbers, or use another method",
     ),
     "too many records": (
         anonymized("optimal", NUMBERS, {"age": AGE}),
