@@ -12,9 +12,7 @@ from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
 __all__ = [
-    "MOST_WHOLE",
     "ORDERS",
-    "USUAL",
     "Cuts",
     "boundary_classes",
     "bounded",
@@ -32,17 +30,10 @@ __all__ = [
     "sizes_kept_apart",
     "too_few",
     "unbounded",
-    "usual_size",
 ]
 
 MOST_RECORDS = 1 << 53
 """A partition of so many records is the whole table, and no larger number is needed."""
-
-USUAL = "usual"
-"""The partition size of who names none."""
-
-MOST_WHOLE, _USUAL_SIZE = 4_000, 250
-"""Up to so many records the usual size is the whole table; records in a partition of a larger one."""
 
 ORDERS = ("lexicographic", "input", "random")
 
@@ -52,11 +43,6 @@ def too_few(n: int, k: int) -> InfeasibleError:
     if n < 2:
         return InfeasibleError(f"{n} records cannot hide anybody; take a table of at least k = {k} records")
     return InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
-
-
-def usual_size(n: int, k: int) -> int | None:
-    """Return the partition size of a table of n records where nobody names one; None for the whole table."""
-    return None if n <= MOST_WHOLE else max(_USUAL_SIZE, 5 * k)
 
 
 def lexicographic_order(records: Records) -> np.ndarray:

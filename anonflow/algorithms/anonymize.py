@@ -24,7 +24,7 @@ from anonflow.algorithms.soundness import check_outcome
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
-from anonflow.partition import MOST_RECORDS, USUAL, bounded, divided, limited, too_few, unbounded, usual_size
+from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Domain, Records, Schema, Table
 
@@ -51,7 +51,7 @@ def anonymize(
     algorithm: str = "greedy",
     k: int = 10,
     *,
-    partition_size: int | str | None = USUAL,
+    partition_size: int | str | None = None,
     order: str = "lexicographic",
     loss: str = "ncp",
     seed: int | bytes | str | None = None,
@@ -75,9 +75,8 @@ def anonymize(
         result's ``algorithm`` and ``parameters`` say which, and make the same result again.
     k : int
         At least 2, at most n.
-    partition_size : int, "auto" or None, optional
-        Records in a partition, which is processed alone; None for the whole table. By default the whole of a table of up to
-        4,000 records, of a method that hides cells, or under a `budget`; else 250 (or 5 k, if that is more). ``"auto"`` takes the largest
+    partition_size : int or "auto", optional
+        Records in a partition, which is processed alone; by default the whole table. ``"auto"`` takes the largest
         with which the method is expected to keep the `budget` (Doka 2015, section 8.1); ``parameters`` says which,
         and the same number makes the same result again.
     order : {"lexicographic", "input", "random"}
@@ -131,8 +130,6 @@ def anonymize(
     """
     table = Table.of(table, schema, "anonymize")
     measure = measure_named(loss)
-    if partition_size == USUAL and isinstance(partition_size, str):
-        partition_size = None if budget is not None else _usual(algorithm, k, table.n)
     if algorithm == AUTO and isinstance(algorithm, str):
         for _, problem in check_automatic(guarantee, partition_size, budget, options):
             raise ParameterError(problem)
@@ -380,11 +377,6 @@ def check_k(k: int, n: int) -> int:
     if k > n:
         raise too_few(n, k)
     return int(k)
-
-
-def _usual(algorithm: str, k: Any, n: int) -> int | None:
-    hides = algorithm != AUTO and algorithm_named(algorithm).hides
-    return None if hides else usual_size(n, check_k(k, n))
 
 
 def check_size(size: Any) -> int | None:

@@ -934,10 +934,8 @@ def compare(
     ] = "greedy,hungarian,k-member,mondrian",
     partition_size: Annotated[
         str,
-        typer.Option(
-            help="Records in a partition; 0 is the whole table; auto the largest in the budget; usual cuts tables of more than 4,000."
-        ),
-    ] = "usual",
+        typer.Option(help="Records in a partition; 0 is the whole table; auto the largest in the budget."),
+    ] = "250",
     budget: Annotated[
         float | None,
         typer.Option(help="Seconds for each run: with --partition-size auto, or for the method auto."),
@@ -975,7 +973,6 @@ def compare(
     from anonflow.cli.show import ProgressDisplay
     from anonflow.engine.report.report import comparison
     from anonflow.engine.targets import check_targets
-    from anonflow.partition import USUAL
     from anonflow.whole_file import write_whole
 
     try:
@@ -983,11 +980,9 @@ def compare(
     except ValueError:
         raise ParameterError("--k takes whole numbers, such as 5,10") from None
     size: int | str | None = partition_size
-    if partition_size not in (AUTO, USUAL):
+    if partition_size != AUTO:
         if not partition_size.isascii() or not partition_size.isdigit():
-            raise ParameterError(
-                "--partition-size takes a whole number, 0 for the whole table, auto or usual"
-            )
+            raise ParameterError("--partition-size takes a whole number, 0 for the whole table, or auto")
         size = int(partition_size) or None
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
     for name in names:
@@ -996,7 +991,7 @@ def compare(
                 raise ParameterError(problem)
             check_budget(AUTO, budget)
         else:
-            check_budget(None if size == USUAL else size, budget, algorithm_named(name).effort_under({}))
+            check_budget(size, budget, algorithm_named(name).effort_under({}))
     measures = [_measure(text) for text in measure or ()]
     targets = [target for target in (csv, html) if target is not None]
     if measures and not targets and not as_json:

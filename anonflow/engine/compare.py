@@ -19,7 +19,6 @@ from anonflow.engine.flows.references import measure_problem
 from anonflow.engine.run import run
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
-from anonflow.partition import USUAL, usual_size
 from anonflow.table import Schema, Table
 from anonflow.utility.bounds import lower_bound
 
@@ -34,7 +33,7 @@ def compare(
     algorithms: Sequence[str],
     k: int | Sequence[int] = 10,
     *,
-    partition_size: int | str | None = USUAL,
+    partition_size: int | str | None = 250,
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,
@@ -54,9 +53,8 @@ def compare(
     algorithms : sequence of str
         Names of :func:`anonflow.algorithms`, or ``auto``: the method that loses least in the `budget`.
     k : int or sequence of int
-    partition_size : int, "auto" or None, optional
-        Records in a partition; the whole table with None; the largest that fit the `budget` with ``"auto"``. By default
-        as in :func:`anonflow.anonymize`; methods that hide cells are cut like the others.
+    partition_size : int or "auto", optional
+        Records in a partition; the whole table with None; the largest that fit the `budget` with ``"auto"``.
     loss : str
         The information loss that the methods keep low.
     seed : int, optional
@@ -113,7 +111,7 @@ def compared(
     algorithms: Sequence[str],
     k: int | Sequence[int] = 10,
     *,
-    partition_size: int | str | None = USUAL,
+    partition_size: int | str | None = 250,
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,
@@ -145,8 +143,6 @@ def compared(
         problem = measure_problem(each)
         if problem is not None:
             raise ParameterError(f"compare: {problem}")
-    if partition_size == USUAL and isinstance(partition_size, str):
-        partition_size = None if budget is not None else usual_size(table.n, max(map(int, ks)))
     flow = Flow.for_table(
         table,
         algorithms,

@@ -24,7 +24,6 @@ from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.storage import Storage
 from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
-from anonflow.partition import usual_size
 from anonflow.whole_file import write_whole
 from tests.cases.flow_files import REPORTED, everything_in, people, write_flow
 from tests.cases.workers import Workers
@@ -652,22 +651,6 @@ def test_what_drawn_rows_alone_show_is_refused_where_nothing_is_drawn(tmp_path: 
         anonymize="{algorithm: mondrian, k: 3}",
     )  # fmt: skip
     assert engine.run(classes, seed=SEED).ok
-
-
-def test_anonymize_and_compare_cut_a_large_table_in_the_same_way() -> None:
-    """The whole of a large table takes minutes, and its number of records no answer to Ctrl-C."""
-    assert [usual_size(n, 10) for n in (10, 4_000, 4_001, 10**7)] == [None, None, 250, 250]
-    assert usual_size(5_000, 100) == 500
-    frame, schema = af.datasets.census_like(4_001, seed=1), af.datasets.schema("census_like")
-    table = af.Table(frame, schema)
-    large = af.anonymize(table, "mondrian", k=10)
-    assert large.parameters["partition_size"] == 250
-    assert af.compare(table, ["mondrian"], k=10)["gcp"].tolist() == pytest.approx([large.loss("gcp")])
-    small = table.take(np.arange(4_000))
-    whole = af.anonymize(small, "mondrian", k=10)
-    assert whole.parameters["partition_size"] is None
-    assert af.compare(small, ["mondrian"], k=10)["gcp"].tolist() == pytest.approx([whole.loss("gcp")])
-    assert af.anonymize(table, "mondrian", k=10, partition_size=None).parameters["partition_size"] is None
 
 
 def test_a_comparison_counts_the_partitions_of_its_runs() -> None:

@@ -51,9 +51,9 @@ def test_they_are_those_of_a_loop_over_all_combinations(seed: int) -> None:
     suppressed = {labels: hidden(frame, labels, k) for labels in itertools.product(*steps)}
     good = {labels for labels, many in suppressed.items() if many <= limit * 40}
 
-    def is_below(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-        return one != other and all(
-            all_of.index(a) <= all_of.index(b) for all_of, a, b in zip(steps, one, other)
+    def is_below(lower: tuple[str, ...], upper: tuple[str, ...]) -> bool:
+        return lower != upper and all(
+            all_of.index(a) <= all_of.index(b) for all_of, a, b in zip(steps, lower, upper)
         )
 
     minimal = {labels for labels in good if not any(is_below(other, labels) for other in good)}
