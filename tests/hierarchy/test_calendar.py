@@ -51,8 +51,8 @@ def test_periods_lie_in_the_next(days: list[datetime.date]) -> None:
     array = np.array(days, "datetime64[D]")
     for low, high in itertools.pairwise(NESTED_UNITS):
         above: dict[int, int] = {}
-        for one, other in zip(periods(array, low).tolist(), periods(array, high).tolist(), strict=True):
-            assert above.setdefault(one, other) == other
+        for period, larger in zip(periods(array, low).tolist(), periods(array, high).tolist(), strict=True):
+            assert above.setdefault(period, larger) == larger
 
 
 @given(days=DATES)

@@ -226,9 +226,9 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     workspace.start()
     workspace.wait(300)
     (run,) = workspace.runs
-    found = run.result.anonymization.facts["levels"]
-    assert (found["city"], found["job"]) == ("*", "values")
-    assert found["age"] in ("values", "width 5", "width 20", "*")
+    levels_of_run = run.result.anonymization.facts["levels"]
+    assert (levels_of_run["city"], levels_of_run["job"]) == ("*", "values")
+    assert levels_of_run["age"] in ("values", "width 5", "width 20", "*")
     for text, words in (
         ("job: level 7", "has no level 'level 7'"),
         ("job", "no level"),
