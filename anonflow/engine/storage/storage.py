@@ -39,7 +39,6 @@ from anonflow.engine.storage.spill import Spill
 from anonflow.errors import InfeasibleError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.loss import measure_named
-from anonflow.release.draw import bucket_count
 from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
 
@@ -47,6 +46,10 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["Storage"]
+
+
+CLASSES = 1 << 20
+"""Classes of a table on disk that are put together at a time, about."""
 
 
 class Storage:
@@ -206,7 +209,7 @@ class Storage:
         chunks = {name: [part for b in sorted(by_batch) for part in by_batch[b][name]] for name in names}
         if self._spill is None:
             return [utility.class_sums(ready, chunks)]
-        buckets = bucket_count(self.table.n)
+        buckets = -(-self.table.n // CLASSES)
         return [
             utility.class_sums(
                 ready,

@@ -32,7 +32,7 @@ from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.report import report as report_module
-from anonflow.engine.storage import arrays, load
+from anonflow.engine.storage import arrays, load, storage
 from anonflow.engine.storage import spill as spill_module
 from anonflow.engine.storage.choice import pieces_of
 from anonflow.engine.storage.mapped_columns import written_columns
@@ -124,6 +124,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "ROWS", 90)
     monkeypatch.setattr(batches, "SHARE", 1.0)
     monkeypatch.setattr(draw, "BUCKET", 100)
+    monkeypatch.setattr(storage, "CLASSES", 100)
     monkeypatch.setattr(Spill, "rows", 70)
     monkeypatch.setattr(linkage, "_ROWS", 50)
 
