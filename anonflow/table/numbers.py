@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 _ADVICE = "use kind categorical, or " + NAME_MISSING
 
 
-def numbers_of(cells: pd.Series, name: str, advice: str = _ADVICE) -> tuple[np.ndarray, str | None]:
+def numbers_of(cells: pd.Series, name: str, advice: str | None = _ADVICE) -> tuple[np.ndarray, str | None]:
     """Return values as int64, float64 or datetime64 (in microseconds; in nanoseconds if needed), and the kind of dates.
 
     Parameters
@@ -38,8 +38,9 @@ def numbers_of(cells: pd.Series, name: str, advice: str = _ADVICE) -> tuple[np.n
         None missing. Text is read where all of it is numbers, or all of it ISO dates.
     name : str
         The column, for messages.
-    advice : str, optional
-        What to do about texts that are not numbers, for messages.
+    advice : str or None, optional
+        What to do about texts that are not numbers in any form, for messages; None for callers that show no message: then no form is
+        looked for.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
     return values, "date" if midnight and sort == "time" else sort
 
 
-def _read_numbers(cells: pd.Series, name: str, advice: str) -> tuple[np.ndarray, str | None]:
+def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.ndarray, str | None]:
     """Return numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
     import pandas as pd
 
@@ -138,12 +139,14 @@ def _read_numbers(cells: pd.Series, name: str, advice: str) -> tuple[np.ndarray,
             wrong[len(numbers)] = True
             numbers.append(0)
     bad = int(wrong[at].sum())
+    if bad and advice is None:
+        raise DataError(f"column {name!r}: {bad} values are not numbers")
     if bad:
         words = [value for value in values if isinstance(value, str)]
         form = (
             other_form(words, np.bincount(at, minlength=len(values))) if len(words) == len(values) else None
         )
-        raise DataError(f"column {name!r}: {bad} values are not numbers; " + (form or advice))
+        raise DataError(f"column {name!r}: {bad} values are not numbers; " + (form or str(advice)))
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import DataError
+from anonflow.table import date_forms as date_forms_module
 from anonflow.table.date_forms import DATES, DateForm, date_forms
 from tests.strategies import loop
 
@@ -90,6 +92,25 @@ def test_every_day_is_read_in_every_order(day: datetime.date, dates: str) -> Non
     parts = {"d": day.day, "m": day.month, "y": day.year}
     text = dates[1].join(str(parts[letter]) for letter in dates[::2])
     assert DateForm(dates).read([text]).plain.tolist() == [day.isoformat()]
+
+
+PIECES = [
+    "1", "03", "2013", "13", "Mar", "März", "mai", "μαΐου", "mar.", "st", "er", ".", "/", "-", "‑", " ", "\u00a0", ", ", " de ", " of ",
+    "年", "月", "日", "T08:30", " 8:30 pm", "Z", "v", "_",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join), min_size=1, max_size=6)
+)
+def test_a_text_that_is_not_tried_is_no_date(texts: list[str]) -> None:
+    """Patterns are tried where a text begins like a date; nothing that they fit is left out."""
+    for dates in ("d.m.y", "m/d/y", "y-m-d"):
+        form = DateForm(dates)
+        alone = [form.read([text]).plain[0] for text in texts]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(date_forms_module, "_MAY_BE", re.compile(""))
+            assert [form.read([text]).plain[0] for text in texts] == alone
 
 
 @loop(

@@ -106,7 +106,7 @@ def is_numeric(values: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(values.dtype):
         return bool(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)).all())
     try:
-        numbers_of(values, "")
+        numbers_of(values, "", advice=None)
     except (DataError, ValueError, TypeError):
         return False
     return True
@@ -114,7 +114,7 @@ def is_numeric(values: pd.Series) -> bool:
 
 def is_dates(values: pd.Series) -> bool:
     """Return whether values that are numeric are dates."""
-    return numbers_of(values, "")[1] is not None
+    return numbers_of(values, "", advice=None)[1] is not None
 
 
 def numbers_in(values: pd.Series) -> np.ndarray:
