@@ -25,6 +25,7 @@ from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_att
 from anonflow.errors import ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
+from anonflow.release.earlier import MOST_PEOPLE
 from anonflow.release.tables import write_described, write_table
 from anonflow.risk.attackers.people import chances_of_lists, people_named
 from anonflow.table import Table
@@ -120,6 +121,11 @@ def release_of(
     assert anonymization is not None
     release = session.step("draw", lambda: _draw(session, anonymization, arrays), result.number)
     if session.owner is not None and not session.replayed:
+        if table.n > MOST_PEOPLE:
+            session.warn(
+                f"anonflow keeps no marks of the people in this release: it has more than {MOST_PEOPLE:,} people; check "
+                "yourself that no other release contains them"
+            )
         overlap = Earlier(session.owner.path.parent).overlap(table, release)
         if overlap:
             session.warn(overlap.sentence())

@@ -28,11 +28,15 @@ if TYPE_CHECKING:
     from anonflow.release.published import Release
     from anonflow.table import Table
 
-__all__ = ["Earlier", "Overlap"]
+__all__ = ["MOST_PEOPLE", "Earlier", "Overlap"]
 
 _FOLDER = ".releases"
 _KEY = "units.key"
 _MOST = 1_000_000_000
+"""The largest file of marks that is read, in bytes."""
+
+MOST_PEOPLE = 100_000_000
+"""Records of which marks are kept, 8 bytes each; of larger tables none are."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,19 @@ class Earlier:
         content = None
         if release is not None:
             content = Content.of(release.frame, [str(name) for name in release.frame.columns])
-        return self.overlap_of_marks(unit_marks(table.units, by, key), by, content)
+        mine, count = np.unique(unit_marks(table.units, by, key), return_counts=True)
+        same = None if content is None else _seal(key, content)
+        most = times = 0
+        for file in self._files():
+            marks_then, seal = self._read(file)
+            if seal == same:
+                continue
+            theirs, often = np.unique(marks_then, return_counts=True)
+            _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+            shared = int(np.minimum(count[at], often[where]).sum())
+            times += shared > 0
+            most = max(most, shared)
+        return Overlap(table.n, most, times, _named(by))
 
     def matched(self, table: Table) -> pd.DataFrame:
         """Return who of a table's people is in earlier releases, for the owner only.
@@ -140,45 +156,14 @@ class Earlier:
         at = np.flatnonzero(times)
         return pd.DataFrame({"position": at, "releases": times[at]})
 
-    def overlap_of_marks(self, marks: np.ndarray, by: Sequence[str], content: Content | None) -> Overlap:
-        """Return the same for people from their marks.
-
-        Parameters
-        ----------
-        marks : numpy.ndarray, shape (n,), uint64
-            Made with :meth:`key`.
-        by : sequence of str
-            Columns that identify people.
-        content : Content or None
-            Of the release's cells in their order.
-
-        Raises
-        ------
-        DataError
-            If what is kept cannot be read.
-        """
-        key = self._key()
-        mine, count = np.unique(marks, return_counts=True)
-        same = None if content is None else _seal(key, content)
-        most = times = 0
-        for file in self._files():
-            marks_then, seal = self._read(file)
-            if seal == same:
-                continue
-            theirs, often = np.unique(marks_then, return_counts=True)
-            _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-            shared = int(np.minimum(count[at], often[where]).sum())
-            times += shared > 0
-            most = max(most, shared)
-        return Overlap(len(marks), most, times, _named(by))
-
     def keep(self, table: Table, release: Release) -> Path | None:
         """Keep the marks of a release's people, once for the same release.
 
         Returns
         -------
         pathlib.Path or None
-            As :meth:`keep_marks`.
+            The new file: if the release is not published after all, it must be deleted. None if the release has a file, or the
+            table more than `MOST_PEOPLE` records.
 
         Raises
         ------
@@ -187,8 +172,21 @@ class Earlier:
         AnonflowError
             If the disk is full.
         """
-        content = Content.of(release.frame, [str(name) for name in release.frame.columns])
-        return self.keep_marks(unit_marks(table.units, table.unit_columns, self.key()), content)
+        if table.n > MOST_PEOPLE:
+            return None
+        home = self.path / _FOLDER
+        seal = _seal(self.key(), Content.of(release.frame, [str(name) for name in release.frame.columns]))
+        if any(self._read(file)[1] == seal for file in self._files()):
+            return None
+        about = {"version": 1, "when": datetime.now(UTC).isoformat(timespec="seconds"), "seal": seal}
+        units = np.sort(unit_marks(table.units, table.unit_columns, self.key()))
+        name = home / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
+        write_whole(
+            name,
+            streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), units=units)),
+            OWNER_ONLY,
+        )
+        return name
 
     def key(self) -> str:
         """Return the folder's key, with which marks are made; folder and key are made if they are not there.
@@ -211,42 +209,6 @@ class Earlier:
         except OSError as error:
             raise DataError(f"{self.path}: the owner's folder cannot be made: {error.strerror}") from None
         return self._key()
-
-    def keep_marks(self, marks: np.ndarray, content: Content) -> Path | None:
-        """Keep the marks of a release's people, once for the same release.
-
-        Parameters
-        ----------
-        marks : numpy.ndarray, shape (n,), uint64
-            Made with :meth:`key`.
-        content : Content
-            Of the release's cells in their order.
-
-        Returns
-        -------
-        pathlib.Path or None
-            The new file: if the release is not published after all, it must be deleted. None if the release has a file.
-
-        Raises
-        ------
-        DataError
-            If the folder cannot be written to, or what is kept cannot be read.
-        AnonflowError
-            If the disk is full.
-        """
-        home = self.path / _FOLDER
-        seal = _seal(self.key(), content)
-        if any(self._read(file)[1] == seal for file in self._files()):
-            return None
-        about = {"version": 1, "when": datetime.now(UTC).isoformat(timespec="seconds"), "seal": seal}
-        units = np.sort(marks)
-        name = home / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
-        write_whole(
-            name,
-            streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), units=units)),
-            OWNER_ONLY,
-        )
-        return name
 
     def _files(self) -> list[Path]:
         home = self.path / _FOLDER

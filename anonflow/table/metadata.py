@@ -84,7 +84,7 @@ def _type_of(text: str) -> str | None:
 
 @dataclass(frozen=True)
 class SeenCells:
-    """The types that are visible in the cells of a published table, or of a part of it.
+    """The types that are visible in the cells of a published table.
 
     Attributes
     ----------
@@ -142,18 +142,6 @@ class SeenCells:
             int(hidden.sum()),
             bool(as_was) and all((frame.loc[hidden, name] == WHOLE).all() for name in as_was),
             frozenset(name for name in as_was if _has_star(frame.loc[~hidden, name])),
-        )
-
-    def then(self, other: SeenCells) -> SeenCells:
-        """Return the same of two parts together."""
-        parts = [part for part in (self, other) if part.hidden_rows]
-        return SeenCells(
-            self.rows + other.rows,
-            _wider(self.types, other.types),
-            _wider(self.hidden_types, other.hidden_types),
-            self.hidden_rows + other.hidden_rows,
-            bool(parts) and all(part.withheld for part in parts),
-            self.stars | other.stars,
         )
 
     @property

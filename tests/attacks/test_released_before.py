@@ -153,3 +153,15 @@ def test_an_older_key_and_its_marks_are_read(tmp_path: Path) -> None:
     (home / "units.key").write_text("0123", encoding="ascii")
     with pytest.raises(DataError, match="is no key"):
         Earlier(tmp_path).overlap(table)
+
+
+def test_of_more_people_than_can_be_marked_none_are_and_the_owner_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of marks that is too large to be read would end every later run in this folder."""
+    for module in ("anonflow.release.earlier", "anonflow.engine.publish"):
+        monkeypatch.setattr(f"{module}.MOST_PEOPLE", 50)
+    report = engine.run(write_flow(tmp_path, n=60), seed=2**127)
+    assert report.ok
+    assert any("keeps no marks of the people in this release" in warning for warning in report.warnings)
+    assert not list((tmp_path / "owner").rglob("[0-9]*.npz"))

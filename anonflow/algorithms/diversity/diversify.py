@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,7 +34,7 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
-from anonflow.table import Domain, Table
+from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
@@ -433,8 +433,8 @@ class DiverseParts:
 
     Parameters
     ----------
-    domains, n, index, empty
-        As :class:`anonflow.algorithms.assembly.Assembly` takes them.
+    assembly : Assembly
+        An empty one.
 
     Attributes
     ----------
@@ -448,15 +448,9 @@ class DiverseParts:
         Partitions.
     """
 
-    def __init__(
-        self,
-        domains: Sequence[Domain],
-        n: int,
-        index: Sequence[np.ndarray],
-        empty: Callable[..., np.ndarray] = np.empty,
-    ) -> None:
-        self._assembly = Assembly(domains, n, index, empty)
-        self.number = len(index)
+    def __init__(self, assembly: Assembly) -> None:
+        self._assembly = assembly
+        self.number = 0
         self.refused = np.zeros(1, bool)
         self.moves = False
         self.steps = self.lost = 0
@@ -464,6 +458,7 @@ class DiverseParts:
     def add(self, part: int, diverse: Diverse) -> None:
         """Write the outcome of a partition."""
         self._assembly.add(part, diverse.outcome)
+        self.number += 1
         self.refused = self.refused | diverse.refused
         self.moves |= bool(diverse.open)
         self.steps += diverse.steps
@@ -518,7 +513,7 @@ class _TableDiversification:
             return self._of_covers()
         if parts is None:
             index = self._index()
-            parts = DiverseParts(self.records.domains, self.anon.n, index)
+            parts = DiverseParts(Assembly(self.records.domains, self.anon.n, index))
             for number, at in enumerate(index):
                 outcome = self._outcome(at, labels)
                 few, values = self.records.take(at), self.values[at]

@@ -50,6 +50,7 @@ class Spill:
     """
 
     rows: int | None = 1 << 18
+    """Rows of a frame that are made at a time."""
 
     def __init__(self, home: Path | None) -> None:
         self._room = np.empty(0, np.uint8)

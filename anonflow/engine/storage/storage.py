@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -41,9 +41,6 @@ from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.loss import measure_named
 from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Storage"]
 
@@ -151,11 +148,10 @@ class Storage:
             number = run_plan.run.number
             self._classes[number] = {}
             index = _index(run_plan)
-            self._outcomes[number] = Assembly(self.table.domains, self.table.n, index, self._arrays.empty)
+            shape = self.table.domains, self.table.n, index, self._arrays.empty
+            self._outcomes[number] = Assembly(*shape)
             if run_plan.diversity is not None:
-                self._diverse[number] = DiverseParts(
-                    self.table.domains, self.table.n, index, self._arrays.empty
-                )
+                self._diverse[number] = DiverseParts(Assembly(*shape))
         if self._session.resume_store is not None:
             self._session.resume_store.find()
 
