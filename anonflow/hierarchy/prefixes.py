@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonflow.errors import HierarchyError
-from anonflow.hierarchy.sources import MAX_LEVELS, ROOT, Forest, from_rows
+from anonflow.hierarchy.sources import MAX_LEVELS, ROOT, Forest, distinct_codes, from_rows
 from anonflow.hierarchy.wording import plural
 
 __all__ = ["CLASSIFICATIONS", "Classification", "classification_lengths", "from_prefixes", "signs_of"]
@@ -83,19 +83,8 @@ def from_prefixes(codes: Iterable[str], lengths: Sequence[int] | str, root: str 
         If there are no codes, one is no text or contains ``*``, one is no code of the classification, lengths do not ascend, or
         every code is shorter than each of them.
     """
-    distinct = set(codes)
-    wrong = sum(not isinstance(code, str) for code in distinct)
-    if wrong:
-        raise HierarchyError(f"prefixes: {plural(wrong, 'code')} not text; read the column as text")
-    blank = "" in distinct
-    distinct.discard("")
-    if not distinct:
-        raise HierarchyError("prefixes: no codes")
-    masked = sum(ROOT in code for code in distinct)
-    if masked:
-        raise HierarchyError(
-            f"prefixes: {plural(masked, 'code')} with '{ROOT}' inside, which stands for the characters after a prefix"
-        )
+    reserved = f"'{ROOT}' inside, which stands for the characters after a prefix"
+    distinct, blank = distinct_codes(codes, "prefixes", ROOT, reserved)
     levels = _lengths(lengths, distinct)
     length = {code: len(signs_of(code)) for code in distinct}
     longest = max(length.values())

@@ -417,6 +417,38 @@ def _decimal(number: Fraction) -> str:
 # --- positions of codes -----------------------------------------------------------------------------
 
 
+def distinct_codes(codes: Iterable[Any], kind: str, mask: str, reserved: str) -> tuple[set[str], bool]:
+    """Return the distinct codes without the blank one, and whether there is a blank one.
+
+    Parameters
+    ----------
+    codes : iterable
+    kind : str
+        Of the hierarchy, for messages.
+    mask : str
+        What no code may contain.
+    reserved : str
+        The mask and what it stands for, for messages.
+
+    Raises
+    ------
+    HierarchyError
+        If there are none, or one is no text or contains the mask.
+    """
+    distinct = set(codes)
+    wrong = sum(not isinstance(code, str) for code in distinct)
+    if wrong:
+        raise HierarchyError(f"{kind}: {plural(wrong, 'code')} not text; read the column as text")
+    blank = "" in distinct
+    distinct.discard("")
+    if not distinct:
+        raise HierarchyError(f"{kind}: no codes")
+    masked = sum(mask in code for code in distinct)
+    if masked:
+        raise HierarchyError(f"{kind}: {plural(masked, 'code')} with {reserved}")
+    return distinct, blank
+
+
 def from_positions(codes: Iterable[str], hide: str, mask: str, root: str) -> Forest:
     """Return the tree of codes hidden one position after the other; see `Hierarchy.from_positions`.
 
@@ -430,19 +462,7 @@ def from_positions(codes: Iterable[str], hide: str, mask: str, root: str) -> For
         raise HierarchyError("positions: hide must be 'right' or 'left'")
     if not isinstance(mask, str) or len(mask) != 1:
         raise HierarchyError("positions: the mask must be one character, such as `*`")
-    distinct = set(codes)
-    wrong = sum(not isinstance(code, str) for code in distinct)
-    if wrong:
-        raise HierarchyError(f"positions: {plural(wrong, 'code')} not text; read the column as text")
-    blank = "" in distinct
-    distinct.discard("")
-    if not distinct:
-        raise HierarchyError("positions: no codes")
-    masked = sum(mask in code for code in distinct)
-    if masked:
-        raise HierarchyError(
-            f"positions: {plural(masked, 'code')} with {mask!r} inside, which hides a position"
-        )
+    distinct, blank = distinct_codes(codes, "positions", mask, f"{mask!r} inside, which hides a position")
     lengths = sorted({len(code) for code in distinct})
     if len(lengths) > 1:
         raise HierarchyError(
