@@ -151,7 +151,8 @@ class Partitions:
             if self._ended:
                 return  # those before are all made, so that the error is that of the first one that fails
             rows = run_plan.order.rows(batch.start, batch.stop)
-            arguments = (settings[run_plan.run.number], batch, rows, self._storage.resumed(run_plan, batch))
+            resumed = self._storage.resumed(run_plan, batch)
+            arguments = (settings[run_plan.run.number], batch, rows, resumed, self._storage.names)
             yield Call(
                 solve_batch,
                 arguments,

@@ -27,6 +27,7 @@ __all__ = [
     "Batch",
     "BatchDone",
     "BatchFailed",
+    "Names",
     "Rows",
     "Shared",
     "Summary",
@@ -115,6 +116,19 @@ class Rows(Protocol):
         OSError
             If they cannot be read.
         """
+
+
+class Names(Protocol):
+    """Gives results of partitions their names, by which they are stored."""
+
+    def __call__(
+        self,
+        settings: TaskSettings,
+        parts: Sequence[Records],
+        first: int = 0,
+        values: Sequence[np.ndarray] | None = None,
+    ) -> Sequence[Sequence[str]]:
+        """Return the names of each partition's result, and of its diverse one if it must be diverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +255,8 @@ class BatchDone:
         Records in no partition.
     new : mapping
         Partition -> its result, of those that the task was not given.
+    names : sequence of sequence of str
+        Of the result of each partition of the batch, and of its diverse one; empty where none are stored.
     resumed : int
         Partitions whose results come from an earlier run.
     memory : int
@@ -261,6 +277,7 @@ class BatchDone:
     texts: dict[str, str | None]
     beyond: int
     new: Mapping[int, Matched]
+    names: Sequence[Sequence[str]]
     resumed: int
     memory: int
     without_pattern: int = 0
@@ -276,17 +293,24 @@ class BatchFailed:
     failed : tuple of (int, Failed)
         Their numbers, and why.
     new : mapping
+    names : sequence of sequence of str
     memory : int
         As of :class:`BatchDone`.
     """
 
     failed: tuple[tuple[int, Failed], ...]
     new: Mapping[int, Matched]
+    names: Sequence[Sequence[str]]
     memory: int
 
 
 def solve_batch(
-    shared: Shared, settings: TaskSettings, batch: Batch, rows: Rows, resumed: Mapping[int, Matched]
+    shared: Shared,
+    settings: TaskSettings,
+    batch: Batch,
+    rows: Rows,
+    resumed: Mapping[int, Matched],
+    names_of: Names | None = None,
 ) -> BatchDone | BatchFailed:
     """Match the partitions of a batch, make them diverse where that is asked for, verify and measure them.
 
@@ -299,6 +323,8 @@ def solve_batch(
         The batch's.
     resumed : mapping
         Partition -> its result from an earlier run.
+    names_of : Names, optional
+        Where results are stored.
 
     Returns
     -------
@@ -312,6 +338,7 @@ def solve_batch(
     _, records, values = rows.load(shared.domains)
     parts = [records.take(at) for at in batch.parts]
     part_values = values_of_parts(settings, batch, values)
+    names = () if names_of is None else names_of(settings, parts, batch.first, part_values)
     results: dict[int, Matched] = {}
     failed: list[tuple[int, Failed]] = []
     for at, part in enumerate(parts):
@@ -325,8 +352,8 @@ def solve_batch(
         else:
             results[number] = result
     if failed:
-        return BatchFailed(tuple(failed), _new(results, resumed), peak_memory())
-    return _done(shared, settings, batch, records, values, results, resumed)
+        return BatchFailed(tuple(failed), _new(results, resumed), names, peak_memory())
+    return _done(shared, settings, batch, records, values, results, resumed, names)
 
 
 def _new(results: Mapping[int, Matched], resumed: Mapping[int, Matched]) -> dict[int, Matched]:
@@ -350,6 +377,7 @@ def _done(
     values: np.ndarray | None,
     results: Mapping[int, Matched],
     resumed: Mapping[int, Matched],
+    names: Sequence[Sequence[str]],
 ) -> BatchDone | BatchFailed:
     """Verify and measure a batch in which all partitions have a result."""
     matched = list(results.values())
@@ -360,7 +388,7 @@ def _done(
     if failed:
         broken = dict(failed)
         sound = {number: result for number, result in results.items() if number not in broken}
-        return BatchFailed(failed, _new(sound, resumed), peak_memory())
+        return BatchFailed(failed, _new(sound, resumed), names, peak_memory())
     verified = time.perf_counter()
     measured = tasks.measure(records, whole)
     summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
@@ -395,6 +423,7 @@ def _done(
         _texts([outcome.facts for outcome in outcomes]),
         len(batch.left),
         _new(results, resumed),
+        names,
         sum(p in resumed for p in results),
         peak_memory(),
         0 if count is None else count(records, whole.suppressed, settings.options),

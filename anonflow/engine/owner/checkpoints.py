@@ -10,9 +10,9 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from anonflow.table import Records
 from anonflow.table.domain import Domain
 from anonflow.whole_file import write_whole
 
-__all__ = ["Checkpoints", "domains_digest"]
+__all__ = ["Checkpoints", "ResultNames", "domains_digest"]
 
 EVERY = 1.0
 """Seconds of work that may be lost: results are stored together, a file for each such period."""
@@ -44,6 +44,75 @@ MOST_BYTES = 1 << 30
 _ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed")
 
 
+@dataclass(frozen=True)
+class ResultNames:
+    """Gives results of partitions their names. It is sent to tasks, which have the records.
+
+    Attributes
+    ----------
+    key : bytes
+        The owner's secret: without it a name confirms no guess of what was hashed.
+    domains : bytes
+        :func:`domains_digest` of the table.
+    """
+
+    key: bytes = field(repr=False)
+    domains: bytes
+
+    def __call__(
+        self,
+        settings: TaskSettings,
+        parts: Sequence[Records],
+        first: int = 0,
+        values: Sequence[np.ndarray] | None = None,
+    ) -> list[tuple[str, ...]]:
+        """Return the names of the result of each partition of a run, and of its diverse result if it must be diverse.
+
+        Parameters
+        ----------
+        settings : TaskSettings
+            Of the run.
+        parts : sequence of Records
+            The partitions in order; O(n q) time for all of them.
+        first : int
+            Number of the first.
+        values : sequence of numpy.ndarray, optional
+            The values of each partition that must be diverse.
+
+        Returns
+        -------
+        list of tuple of str
+            64 hexadecimal digits each.
+        """
+        text = json.dumps(
+            [
+                settings.algorithm, settings.k, settings.loss, settings.options, settings.criteria,
+                settings.entropy, settings.boundaries,
+            ],
+            sort_keys=True, default=str,
+        )  # fmt: skip
+        start = hmac.new(self.key, b"partition 1", "sha256")
+        for content in (__version__.encode(), self.domains, text.encode()):
+            start.update(hashlib.sha256(content).digest())
+        diverse = start.copy()
+        if values is not None and settings.diversity is not None:
+            diverse.update(_request_digest(settings.diversity))
+        names = []
+        for at, records in enumerate(parts):
+            place = (first + at).to_bytes(8, "big") + hashlib.sha256(records.codes.tobytes()).digest()
+            ends = [(start, place)]
+            if values is not None:
+                ends.append((diverse, place + hashlib.sha256(values[at].tobytes()).digest()))
+            names.append(tuple(_ended(digest, end) for digest, end in ends))
+        return names
+
+
+def _ended(digest: hmac.HMAC, content: bytes) -> str:
+    whole = digest.copy()
+    whole.update(content)
+    return whole.hexdigest()
+
+
 class Checkpoints:
     """The stored results of one owner's folder.
 
@@ -51,8 +120,6 @@ class Checkpoints:
     ----------
     folder : pathlib.Path
         ``owner/<flow>/checkpoints``; made when the first result is stored.
-    key : bytes
-        The owner's secret: without it a name confirms no guess of what was hashed.
 
     Notes
     -----
@@ -60,62 +127,11 @@ class Checkpoints:
     other: a header of plain JSON and one flat array for each field. It contains no code, and an unreadable file is ignored.
     """
 
-    def __init__(self, folder: Path, key: bytes) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._key = key
         self._waiting: dict[str, Matched] = {}
         self._work = 0.0
         self._there: dict[str, Path] = {}
-
-    def names(
-        self,
-        settings: TaskSettings,
-        domains: bytes,
-        parts: Iterable[Records],
-        first: int = 0,
-        values: Sequence[np.ndarray] | None = None,
-    ) -> list[str]:
-        """Return the name of the result of each partition of a run.
-
-        Parameters
-        ----------
-        settings : TaskSettings
-            Of the run.
-        domains : bytes
-            :func:`domains_digest` of the table.
-        parts : iterable of Records
-            The partitions in order; O(n q) time for all of them.
-        first : int
-            Number of the first.
-        values : sequence of numpy.ndarray, optional
-            The values of each partition that must be diverse: the names are those of the diverse results.
-
-        Returns
-        -------
-        list of str
-            64 hexadecimal digits each.
-        """
-        key = json.dumps(
-            [
-                settings.algorithm, settings.k, settings.loss, settings.options, settings.criteria,
-                settings.entropy, settings.boundaries,
-            ],
-            sort_keys=True, default=str,
-        )  # fmt: skip
-        start = hmac.new(self._key, b"partition 1", "sha256")
-        for text in (__version__.encode(), domains, key.encode()):
-            start.update(hashlib.sha256(text).digest())
-        if values is not None and settings.diversity is not None:
-            start.update(_request_digest(settings.diversity))
-        names = []
-        for at, records in enumerate(parts):
-            digest = start.copy()
-            digest.update((first + at).to_bytes(8, "big"))
-            digest.update(hashlib.sha256(records.codes.tobytes()).digest())
-            if values is not None:
-                digest.update(hashlib.sha256(values[at].tobytes()).digest())
-            names.append(digest.hexdigest())
-        return names
 
     def add(self, name: str, result: Matched) -> None:
         """Take a result that :meth:`flush` will write."""
@@ -159,6 +175,11 @@ class Checkpoints:
         for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
             with suppress(Exception), _open(path) as file:  # each kind of damage has an error of its own
                 self._there |= dict.fromkeys(_headers(file), path)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether :meth:`find` has found nothing."""
+        return not self._there
 
     def read(self, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:
         """Return the results with some names that :meth:`find` has found.
@@ -225,7 +246,7 @@ def _request_digest(request: Request) -> bytes:
 
 
 def _write(path: Path, results: Mapping[str, Matched]) -> None:
-    arrays: dict[str, list[np.ndarray]] = {field: [] for field in _ARRAYS}
+    arrays: dict[str, list[np.ndarray]] = {array: [] for array in _ARRAYS}
     headers = {}
     for name, matched in results.items():
         outcome = matched.outcome
@@ -240,14 +261,14 @@ def _write(path: Path, results: Mapping[str, Matched]) -> None:
             )
         )  # fmt: skip
         headers[name] = {
-            "shapes": {field: None if value is None else value.shape for field, value in values_of.items()},
+            "shapes": {array: None if value is None else value.shape for array, value in values_of.items()},
             "facts": outcome.facts,
             "seconds": matched.seconds,
         }
-        for field, value in values_of.items():
+        for array, value in values_of.items():
             if value is not None:
-                arrays[field].append(value.ravel())
-    flat = {field: np.concatenate(values) for field, values in arrays.items() if values}
+                arrays[array].append(value.ravel())
+    flat = {array: np.concatenate(values) for array, values in arrays.items() if values}
     try:
         header = json.dumps(headers, default=_plain).encode()
     except TypeError as error:
@@ -269,16 +290,16 @@ def _headers(file: Any) -> dict[str, Any]:
 def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:
     results = {}
     wanted = set(names)
-    flat = {field: file[field] for field in _ARRAYS if field in file}
+    flat = {array: file[array] for array in _ARRAYS if array in file}
     used = dict.fromkeys(_ARRAYS, 0)
     for name, header in _headers(file).items():
         arrays: dict[str, Any] = dict.fromkeys(_ARRAYS)
-        for field, shape in header["shapes"].items():
+        for array, shape in header["shapes"].items():
             if shape is not None:
-                start, size = used[field], int(np.prod(shape))
+                start, size = used[array], int(np.prod(shape))
                 # a copy: one result must not keep all the others
-                arrays[field] = flat[field][start : start + size].reshape(shape).copy()
-                used[field] = start + size
+                arrays[array] = flat[array][start : start + size].reshape(shape).copy()
+                used[array] = start + size
         if name not in wanted:
             continue
         outcome = Outcome(

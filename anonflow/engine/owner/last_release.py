@@ -112,7 +112,7 @@ class LastRelease:
 
     def tidy(self, keep: float) -> None:
         """Delete results of partitions that are older than so many seconds."""
-        Checkpoints(self.owner.path / CHECKPOINTS, self.owner.key()).tidy(keep)
+        Checkpoints(self.owner.path / CHECKPOINTS).tidy(keep)
 
     def check_version(self) -> None:
         """See that this version can make the same release again.

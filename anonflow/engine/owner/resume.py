@@ -7,20 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from anonflow import __version__
 from anonflow.algorithms.budget_choice import Choice
 from anonflow.engine.execution.batches import Batch
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.diversity import restored, storable
-from anonflow.engine.execution.tasks import Matched, TaskSettings
+from anonflow.engine.execution.tasks import Matched
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
-from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
+from anonflow.engine.owner.checkpoints import Checkpoints, ResultNames, domains_digest
 from anonflow.engine.owner.folder import CHECKPOINTS, START_OVER, UNFINISHED, OwnerFolder
 from anonflow.errors import AnonflowError, DataError
-from anonflow.table import Domain, Records
+from anonflow.table import Domain
 
 __all__ = ["DAYS", "ResumeStore"]
 
@@ -69,7 +67,7 @@ class ResumeStore:
         self._noted = False
         self.choices: dict[int, Choice] = {}
         """The choices for budgets, by run; they are resumed with the seed."""
-        self._store = Checkpoints(owner.path / CHECKPOINTS, owner.key())
+        self._store = Checkpoints(owner.path / CHECKPOINTS)
 
     def seed(self) -> int | None:
         """Return the seed of the unfinished run that this one resumes.
@@ -118,48 +116,41 @@ class ResumeStore:
         else:
             self._store.find()
 
+    def names(self, domains: Sequence[Domain]) -> ResultNames:
+        """Return what gives results their names, for a table with these domains."""
+        return ResultNames(self._owner.key(), domains_digest(domains))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no results of an earlier run were found."""
+        return self._store.is_empty
+
     def of_batch(
-        self,
-        settings: TaskSettings,
-        batch: Batch,
-        domains: Sequence[Domain],
-        parts: Sequence[Records],
-        values: Sequence[np.ndarray] | None,
-    ) -> tuple[list[list[str]], dict[int, Matched]]:
-        """Return the names of the results of a batch's partitions, and the results that are there.
+        self, batch: Batch, names: Sequence[Sequence[str]], domains: Sequence[Domain]
+    ) -> dict[int, Matched]:
+        """Return the results that are there of a batch's partitions.
 
         Parameters
         ----------
-        settings : TaskSettings
         batch : Batch
+        names : sequence of sequence of str
+            As :class:`ResultNames` gives them.
         domains : sequence of Domain
             Of the table.
-        parts : sequence of Records
-            Of each partition, as its method sees them.
-        values : sequence of numpy.ndarray, or None
-            Of each partition, if it must be diverse.
-
-        Returns
-        -------
-        names : list of list of str
-            Of each partition's result, and of its diverse one if that is asked for.
-        results : dict
-            By partition.
         """
-        digest = domains_digest(domains)
-        plain = self._store.names(settings, digest, parts, batch.first)
-        diverse = [] if values is None else self._store.names(settings, digest, parts, batch.first, values)
-        there = self._store.read([*plain, *diverse], domains)
-        results = {p: there[name] for p, name in enumerate(plain, batch.first) if name in there}
-        for p, name in enumerate(diverse, batch.first):
-            if name in there and p in results:
-                step = there[name]
-                results[p] = replace(
-                    results[p], diverse=restored(step.outcome), diversify_seconds=step.seconds
-                )
-        return [
-            list(names) for names in (zip(plain, diverse, strict=True) if diverse else zip(plain))
-        ], results
+        there = self._store.read([name for both in names for name in both], domains)
+        results = {}
+        for p, (plain, *diverse) in enumerate(names, batch.first):
+            if plain not in there:
+                continue
+            results[p] = there[plain]
+            for name in diverse:
+                if name in there:
+                    step = there[name]
+                    results[p] = replace(
+                        results[p], diverse=restored(step.outcome), diversify_seconds=step.seconds
+                    )
+        return results
 
     def add(
         self, batch: Batch, names: Sequence[Sequence[str]], new: Mapping[int, Matched], seed: int

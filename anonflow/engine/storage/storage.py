@@ -33,6 +33,7 @@ from anonflow.engine.execution.tasks import (
 )
 from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
+from anonflow.engine.owner.checkpoints import ResultNames
 from anonflow.engine.storage.arrays import TableOrder, write_array
 from anonflow.engine.storage.load import load_of
 from anonflow.engine.storage.spill import Spill
@@ -68,11 +69,12 @@ class Storage:
         self._arrays: Arrays = IN_MEMORY if self._spill is None else self._spill
         self._orders: dict[tuple[str, bool], TableOrder] = {}
         self._resumed: dict[tuple[int, int], Mapping[int, Matched]] = {}
-        self._names: dict[tuple[int, int], Sequence[Sequence[str]]] = {}
         self._outcomes: dict[int, Assembly] = {}
         self._diverse: dict[int, DiverseParts] = {}
         self._classes: dict[int, dict[int, Mapping[str, list[Any]]]] = {}
         self._values: np.ndarray | None = None
+        self.names: ResultNames | None = None
+        """What gives results their names; None where none are stored."""
 
     def __enter__(self) -> Storage:
         if self._spill is not None:
@@ -154,22 +156,20 @@ class Storage:
                 self._diverse[number] = DiverseParts(Assembly(*shape))
         if self._session.resume_store is not None:
             self._session.resume_store.find()
+            self.names = self._session.resume_store.names(self.table.domains)
 
     def resumed(self, run_plan: RunPlan, batch: Batch) -> Mapping[int, Matched]:
         """Return the results that an earlier run left of a batch's partitions, by partition."""
-        session, order = self._session, run_plan.order
-        if session.resume_store is None:
+        store, domains = self._session.resume_store, self.table.domains
+        if store is None or self.names is None or store.is_empty:
             return {}
-        rows = order.rows(batch.start, batch.stop)
-        _, records, values = Call(rows.load, (self.table.domains,), "resume").done()
-        settings = settings_of(session.flow, run_plan, session.seed)
+        rows = run_plan.order.rows(batch.start, batch.stop)
+        _, records, values = Call(rows.load, (domains,), "resume").done()
+        settings = settings_of(self._session.flow, run_plan, self._session.seed)
         parts = [records.take(at) for at in batch.parts]
-        part_values = values_of_parts(settings, batch, values)
-        key = run_plan.run.number, batch.number
-        self._names[key], results = session.resume_store.of_batch(
-            settings, batch, self.table.domains, parts, part_values
-        )
-        self._resumed[key] = results
+        names = self.names(settings, parts, batch.first, values_of_parts(settings, batch, values))
+        results = store.of_batch(batch, names, domains)
+        self._resumed[run_plan.run.number, batch.number] = results
         return results
 
     def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
@@ -188,9 +188,8 @@ class Storage:
                 if matched.diverse is not None and number in self._diverse:
                     self._diverse[number].add(p, matched.diverse)
         self._resumed.pop(key, None)
-        names = self._names.pop(key, ())
         if self._session.resume_store is not None:
-            self._session.resume_store.add(batch, names, done.new, self._session.seed)
+            self._session.resume_store.add(batch, done.names, done.new, self._session.seed)
 
     def forget(self, run_plan: RunPlan) -> None:
         """Free the arrays of a run that will have no result."""

@@ -156,14 +156,16 @@ def test_whatever_byte_is_damaged_is_as_if_it_were_not_there(tmp_path: Path) -> 
     settings = tasks.TaskSettings(0, "greedy", 3, "ncp", {}, ("covers",), SEED)
     result = tasks.match(settings, table.records, 0)
     assert isinstance(result, tasks.Matched)
-    store = checkpoints.Checkpoints(tmp_path / "kept", b"k" * 32)
-    (name,) = store.names(settings, checkpoints.domains_digest(table.domains), [table.records])
+    store = checkpoints.Checkpoints(tmp_path / "kept")
+    ((name,),) = checkpoints.ResultNames(b"k" * 32, checkpoints.domains_digest(table.domains))(
+        settings, [table.records]
+    )
     file = store.folder / f"{name}.npz"
     store.write(file, {name: result})
     whole = file.read_bytes()
 
     def there() -> Mapping[str, tasks.Matched]:
-        again = checkpoints.Checkpoints(store.folder, b"k" * 32)
+        again = checkpoints.Checkpoints(store.folder)
         again.find()
         return again.read([name], table.domains)
 
@@ -289,7 +291,7 @@ def test_results_are_stored_together_after_a_second_of_work(
     monkeypatch.setattr(
         checkpoints.Checkpoints, "write", lambda own, path, results: written.append([*results])
     )
-    store = checkpoints.Checkpoints(tmp_path, b"key")
+    store = checkpoints.Checkpoints(tmp_path)
     result = tasks.Matched(Outcome.__new__(Outcome), 0.6)
     for name in ("a", "b", "c"):
         store.add(name, result)
