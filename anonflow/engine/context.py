@@ -21,13 +21,35 @@ from anonflow.engine.owner.resume import ResumeStore
 from anonflow.errors import ParameterError
 from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
 
-__all__ = ["Session", "checked_keep"]
+__all__ = ["Session", "checked_executor", "checked_keep"]
 
 LEAST = 640 << 20
 """Bytes that a worker process must be allowed: one that has loaded the package holds 342 MiB, and one that compiled and
 ran nine of the methods on tables of 200 records 560 MiB at the most; it is ended at 99% of what it is allowed."""
 
 Result = TypeVar("Result")
+
+
+def checked_executor(flow: Flow, scheduler: str | None, workers: int | None) -> tuple[str, int | None]:
+    """Return the scheduler and the number of workers of a run; None for those that the flow names.
+
+    Raises
+    ------
+    ParameterError
+        If they cannot be used.
+    """
+    scheduler = scheduler or flow.spec.run.scheduler
+    if not is_scheduler(scheduler):
+        raise ParameterError(
+            "unknown scheduler; known are threads, processes, and an address such as tcp://HOST:8786"
+        )
+    memory = flow.spec.run.memory_bytes
+    if scheduler == "processes" and memory is not None and memory < LEAST:
+        raise ParameterError(
+            f"run: memory: {flow.spec.run.memory} is less than a worker process takes before it starts to work; "
+            f"give it at least {LEAST >> 20}MiB, or use the scheduler threads"
+        )
+    return scheduler, checked_workers(workers if workers is not None else flow.spec.run.workers)
 
 
 def checked_keep(keep: float) -> float:
@@ -99,18 +121,7 @@ class Session:
         self.events = events
         self.began = time.time()
         self.clock = time.perf_counter()
-        self.scheduler = scheduler or flow.spec.run.scheduler
-        if not is_scheduler(self.scheduler):
-            raise ParameterError(
-                "unknown scheduler; known are threads, processes, and an address such as tcp://HOST:8786"
-            )
-        self.workers = checked_workers(workers if workers is not None else flow.spec.run.workers)
-        memory = flow.spec.run.memory_bytes
-        if self.scheduler == "processes" and memory is not None and memory < LEAST:
-            raise ParameterError(
-                f"run: memory: {flow.spec.run.memory} is less than a worker process takes before it starts to work; "
-                f"give it at least {LEAST >> 20}MiB, or use the scheduler threads"
-            )
+        self.scheduler, self.workers = checked_executor(flow, scheduler, workers)
         self.owner = OwnerFolder(flow.owner_folder) if flow.path is not None else None
         self.replayed = replay is not None
         if replay is not None:

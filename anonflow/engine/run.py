@@ -13,7 +13,7 @@ from typing import Any
 
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.engine import publish
-from anonflow.engine.context import Session, checked_keep
+from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import in_notebook
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
@@ -133,6 +133,7 @@ def run(
             raise FlowError(
                 f"{loaded.name}: has a target, and nothing is picked yet; search first: anonflow search FLOW --output PICKED"
             )
+        checked_executor(loaded, scheduler, workers)  # also where nothing is to be done
         owner = nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked()
         with owner, staged(loaded, source) as staged_flow:
             last = None if again or replay is not None else LastRelease.of(staged_flow)

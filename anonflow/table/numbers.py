@@ -139,14 +139,15 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
             wrong[len(numbers)] = True
             numbers.append(0)
     bad = int(wrong[at].sum())
-    if bad and advice is None:
-        raise DataError(f"column {name!r}: {bad} values are not numbers")
     if bad:
+        problem = f"column {name!r}: {bad} values are not numbers"
+        if advice is None:
+            raise DataError(problem)
         words = [value for value in values if isinstance(value, str)]
         form = (
             other_form(words, np.bincount(at, minlength=len(values))) if len(words) == len(values) else None
         )
-        raise DataError(f"column {name!r}: {bad} values are not numbers; " + (form or str(advice)))
+        raise DataError(problem + "; " + (form or advice))
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")

@@ -303,3 +303,12 @@ def test_an_earlier_release_is_replayed_and_no_proof_is_lost(tmp_path: Path) -> 
     for name in ("certificate.npz", "seed"):
         assert after[f"owner/test/{name}"] == first[f"owner/test/{name}"]
         assert after[f"owner/test/earlier/0002/{name}"] == second[f"owner/test/{name}"]
+
+
+def test_settings_that_cannot_be_used_are_refused_also_where_nothing_is_done(tmp_path: Path) -> None:
+    flow = write_flow(tmp_path)
+    assert engine.run(flow, seed=SEED).ok
+    for wrong in ({"workers": -1}, {"workers": 0}, {"scheduler": "thread"}):
+        with pytest.raises(ParameterError):
+            engine.run(flow, **wrong)
+    assert engine.run(flow).unchanged
