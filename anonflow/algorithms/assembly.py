@@ -18,6 +18,9 @@ __all__ = ["Assembly", "gathered", "gathered_facts"]
 class Assembly:
     """The outcomes of partitions as one, written into arrays of all records as they come, in any order.
 
+    A partition's records lie together in these arrays until all have come, so that each page of a mapped array is written
+    once; then each array is put into the order of the table, with one pass over it.
+
     Parameters
     ----------
     domains : sequence of Domain
@@ -45,55 +48,71 @@ class Assembly:
         self._matches: np.ndarray | None = None
         self._classes: np.ndarray | None = None
         self._lists_all = self._labels_all = True
+        self._starts = np.cumsum([0, *map(len, index)]).tolist()
         self._facts: list[Mapping[str, Any]] = [{}] * len(index)
         self._labels = np.zeros(len(index) + 1, np.int64)
 
     def add(self, part: int, outcome: Outcome) -> None:
         """Write the outcome of a partition; one that comes again replaces the first."""
         at = self._index[part]
+        here = slice(self._starts[part], self._starts[part + 1])
         cells = outcome.generalization
         cells = Generalization(self._domains, cells.lo, cells.hi, cells.bits).with_suppressed(
             outcome.suppressed
         )
         whole = self._cells
-        whole.lo[:, at], whole.hi[:, at], whole.bits[:, at] = cells.lo, cells.hi, cells.bits
-        self._suppressed[at] = outcome.suppressed
+        whole.lo[:, here], whole.hi[:, here], whole.bits[:, here] = cells.lo, cells.hi, cells.bits
+        self._suppressed[here] = outcome.suppressed
         self._facts[part] = outcome.facts
         self._lists_all &= outcome.matches is not None
         self._labels_all &= outcome.classes is not None
         if outcome.matches is not None:
             width = outcome.matches.shape[1]
             matches = self._matches = self._wide_enough(width)
-            matches[at, :width] = np.where(outcome.matches < 0, -1, at[outcome.matches])
-            matches[at, width:] = -1
+            matches[here, :width] = np.where(outcome.matches < 0, -1, at[outcome.matches])
+            matches[here, width:] = -1
         if outcome.classes is not None:
             if self._classes is None:
                 self._classes = self._empty((self._n,), np.int64)
             _, labels = np.unique(outcome.classes, return_inverse=True)
-            self._classes[at] = labels
+            self._classes[here] = labels
             self._labels[part + 1] = labels.max(initial=-1) + 1
 
     def whole(self) -> Outcome:
-        """Return the outcome of all records; every partition was added."""
+        """Return the outcome of all records, once; every partition was added."""
         if not self._index:
             self._matches, self._classes = self._wide_enough(1), self._empty((self._n,), np.int64)
-        rest = np.zeros(0, np.int64)
-        if sum(len(at) for at in self._index) < self._n:
-            nowhere = np.ones(self._n, bool)
-            for at in self._index:
-                nowhere[at] = False
-            rest = np.flatnonzero(nowhere)
-            self._suppressed[rest] = True
-            self._cells.suppress(rest)
-            if self._matches is not None:
-                self._matches[rest, 0], self._matches[rest, 1:] = rest, -1
+        rest = np.ones(self._n, bool)
+        for at in self._index:
+            rest[at] = False
+        unplaced, first = np.flatnonzero(rest), self._starts[-1]
+        self._suppressed[first:] = True
+        self._cells.suppress(np.arange(first, self._n))
+        if self._matches is not None:
+            self._matches[first:, 0], self._matches[first:, 1:] = unplaced, -1
+        classes = self._all_classes() if self._labels_all else None
+        self._restore_order(np.concatenate([*self._index, unplaced]))
         return Outcome(
             self._cells,
             matches=self._matches if self._lists_all else None,
-            classes=self._all_classes() if self._labels_all else None,
+            classes=classes,
             suppressed=self._suppressed,
             facts=gathered_facts(self._facts),
         )
+
+    def _restore_order(self, position: np.ndarray) -> None:
+        """Put the arrays into the order of the table, where these are the positions of their records."""
+        if (position[1:] > position[:-1]).all():
+            return
+        place = np.empty(self._n, np.int64)
+        place[position] = np.arange(self._n)
+        cells = self._cells
+        flat = [row for array in (cells.lo, cells.hi, cells.bits) for row in array]
+        for array in [*flat, self._suppressed, *([] if self._classes is None else [self._classes])]:
+            np.take(array.copy(), place, out=array, mode="clip")  # the other modes copy once more
+        if self._matches is not None:
+            matches = self._empty(self._matches.shape, np.int32)
+            self._matches = np.take(self._matches, place, axis=0, out=matches, mode="clip")
 
     @cached_property
     def _cells(self) -> Generalization:
@@ -122,8 +141,8 @@ class Assembly:
         classes = self._classes
         assert classes is not None
         before = np.cumsum(self._labels)
-        for at, used in zip(self._index, before.tolist(), strict=False):
-            classes[at] += used
+        for start, stop, used in zip(self._starts, self._starts[1:], before.tolist(), strict=False):
+            classes[start:stop] += used
         classes[self._suppressed] = before[-1]
         there = np.zeros(int(before[-1]) + 1, bool)
         there[classes] = True
