@@ -12,11 +12,15 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table import Records
+from anonflow.threads import in_threads
 
 __all__ = ["Listing"]
 
 _ROWS = 1 << 15
-"""Rows checked at a time: their columns stay in the cache."""
+"""Rows checked at a time."""
+
+_LISTS = 1 << 12
+"""Rows whose originals are compared at a time: with some ten for each row, what is compared stays in the cache of a core."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +173,9 @@ class Listing:
         return bad
 
     def uncovered(self, records: Records, published: Generalization) -> np.ndarray:
-        """Return rows that do not cover an original they list; shape (rows,), bool, O(E q).
+        """Return rows that do not cover an original they list; shape (rows,), bool, O(E q), in threads.
+
+        An original's codes lie together: it is looked up once, not once for each quasi-identifier.
 
         Parameters
         ----------
@@ -179,38 +185,23 @@ class Listing:
         """
         bad = np.zeros(self.rows, bool)
         layout = published.layout
-        runs = [records.ends(int(a)) for a in layout.ranges]
-        columns = [np.ascontiguousarray(high) for _, high in runs]
-        lows = [np.ascontiguousarray(low) if low is not high else None for low, high in runs]
-        members = [np.ascontiguousarray(records.codes[:, a]) for a in layout.sets]
-        d = self._degree()
-        for begin in range(0, self.rows, _ROWS):
-            stop = min(self.rows, begin + _ROWS)
-            end = self.end[self.start[begin] : self.start[stop]]
-            shape: tuple[int, ...]
-            if d > 0:
-                shape, at = (stop - begin, d), np.arange(stop - begin)[:, None]
-            else:
-                shape, at = (len(end),), np.repeat(np.arange(stop - begin), self.degrees[begin:stop])
-            outside = np.zeros(shape, bool)
-            for t, high in enumerate(columns):
-                code = high[end].reshape(shape)
-                lo, hi = published.lo[t, begin:stop], published.hi[t, begin:stop]
-                outside |= code > (hi[:, None] if d > 0 else hi[at])
-                low = lows[t]
-                if low is not None:
-                    code = low[end].reshape(shape)
-                outside |= code < (lo[:, None] if d > 0 else lo[at])
-            for t, codes in enumerate(members):
-                code = codes[end].reshape(shape)
+
+        def check(begin: int) -> None:
+            stop = min(self.rows, begin + _LISTS)
+            degrees = self.degrees[begin:stop]
+            listed = records.take(self.end[self.start[begin] : self.start[stop]])
+            outside = np.zeros(listed.n, bool)
+            for t, a in enumerate(layout.ranges):
+                low, high = listed.ends(int(a))
+                outside |= low < np.repeat(published.lo[t, begin:stop], degrees)
+                outside |= high > np.repeat(published.hi[t, begin:stop], degrees)
+            entry = np.arange(listed.n)
+            for t, a in enumerate(layout.sets):
+                code = listed.codes[:, a]
                 words = published.bits[layout.offset[t] : layout.offset[t + 1], begin:stop]
-                if len(words) == 1:
-                    word = words[0][:, None] if d > 0 else words[0][at]
-                else:
-                    word = words[code >> 6, np.broadcast_to(at, shape)]
+                word = np.repeat(words, degrees, axis=1)[code >> 6, entry]
                 outside |= (word >> (code & 63).astype(np.uint64)) & np.uint64(1) == 0
-            if d > 0:
-                bad[begin:stop] = outside.any(axis=1)
-            elif outside.any():
-                bad[begin + at[outside]] = True
+            bad[begin:stop][np.repeat(np.arange(stop - begin), degrees)[outside]] = True
+
+        in_threads(check, range(0, self.rows, _LISTS))
         return bad

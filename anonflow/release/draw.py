@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from anonflow.errors import ParameterError, VerificationError
 from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, walk_jit
 from anonflow.kernels.lanes import permute_batch_jit
 from anonflow.release.randomness import RandomWords
+from anonflow.threads import in_threads
 
 __all__ = [
     "assignments",
@@ -262,7 +264,7 @@ def _in_batches(
     """Run all items, each with lanes of its own stream; items with too few lanes run again with more.
 
     The longer stream starts with the same lanes, so a draw depends on the endless stream alone, not on the number of
-    lanes at first.
+    lanes at first. Threads run batches, each on items of its own.
     """
     expected = expected + expected % 2  # whole words
     ends = np.cumsum(expected)
@@ -271,23 +273,24 @@ def _in_batches(
     )
     names = keys.tolist()
     counts = expected.tolist()
-    had: dict[int, np.ndarray] = {}
-    while todo:
-        batch = todo.pop()
-        if not len(batch):
-            continue
-        lane_offsets = np.concatenate([[0], np.cumsum([counts[t] for t in batch.tolist()])]).astype(np.int64)
+    begun: dict[int, np.ndarray] = {}
+
+    def run_batch(batch: np.ndarray) -> np.ndarray:
+        items = batch.tolist()
+        lane_offsets = np.concatenate([[0], np.cumsum([counts[t] for t in items])]).astype(np.int64)
         lanes = np.empty(int(lane_offsets[-1]), np.uint32)
-        for u, t in enumerate(batch.tolist()):
+        streams = [lanes[start:stop] for start, stop in pairwise(lane_offsets.tolist())]
+        for t, stream in zip(items, streams, strict=True):
             if counts[t]:
-                stream = words.lanes(purpose, names[t], counts[t], had.pop(t, None))
-                lanes[lane_offsets[u] : lane_offsets[u + 1]] = stream
+                stream[:] = words.lanes(purpose, names[t], counts[t], begun.pop(t, None))
         short = run(batch, lanes, lane_offsets)
         for u in np.flatnonzero(short).tolist():
-            t = int(batch[u])
-            had[t] = lanes[lane_offsets[u] : lane_offsets[u + 1]].copy()
-            counts[t] = 2 * counts[t] + 64
-        todo.append(batch[short])
+            begun[items[u]] = streams[u].copy()
+            counts[items[u]] = 2 * counts[items[u]] + 64
+        return batch[short]
+
+    while todo:
+        todo = [batch for batch in in_threads(run_batch, todo) if len(batch)]
 
 
 def _lanes_of_draw(sizes: np.ndarray, degrees: np.ndarray) -> np.ndarray:

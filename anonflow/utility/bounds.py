@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +24,7 @@ from anonflow.kernels.state import Plan as CostPlan
 from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.loss.costs import ROUNDED
 from anonflow.table import Records
+from anonflow.threads import in_threads
 
 __all__ = [
     "cover_costs",
@@ -318,11 +318,8 @@ def _covers(weighted: _WeightedRecords, joins: int, compiled: bool = True) -> tu
     return out, exact
 
 
-def _in_blocks(work: object, n: int) -> None:
-    assert callable(work)
-    starts = range(0, n, BLOCK)
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(lambda start: work(start, min(start + BLOCK, n)), starts))
+def _in_blocks(work: Callable[[int, int], None], n: int) -> None:
+    in_threads(lambda start: work(start, min(start + BLOCK, n)), range(0, n, BLOCK))
 
 
 # --- levels ---------------------------------------------------------------------------------------------

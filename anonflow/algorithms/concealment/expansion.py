@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +16,7 @@ from anonflow.kernels.costs import load, unload
 from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
+from anonflow.threads import in_threads
 
 __all__ = [
     "DistinctRecords",
@@ -210,9 +209,7 @@ def nearest(merged: DistinctRecords, m: int, rows: np.ndarray | None = None) -> 
 
 def _in_blocks(work: Callable[[int, int], None], u: int) -> None:
     """Blocks of records, each on its own: kernels release the interpreter, results do not depend on threads."""
-    threads = (os.cpu_count() or 1) if u > ALONE else 1
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda start: work(start, min(u, start + BLOCK)), range(0, u, BLOCK)))
+    in_threads(lambda start: work(start, min(u, start + BLOCK)), range(0, u, BLOCK), None if u > ALONE else 1)
 
 
 def randomly_expanded(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.method import Partition, Progress
-from anonflow.algorithms.threads import run_each
 from anonflow.errors import ParameterError
 from anonflow.kernels.freeform.chains import Search
 from anonflow.kernels.freeform.descent import block_chains, block_chains_jit
@@ -17,6 +16,7 @@ from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span
 from anonflow.kernels.freeform.two_hops import two_hops, two_hops_jit
 from anonflow.partition import lexicographic_order
 from anonflow.table.domain import Domain
+from anonflow.threads import run_each
 
 __all__ = ["chain_memory", "improve_by_chains", "search_of"]
 

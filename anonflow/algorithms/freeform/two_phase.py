@@ -27,13 +27,13 @@ from anonflow.algorithms.freeform.two_phase_candidates import (
 )
 from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Outcome, Partition
 from anonflow.algorithms.near_blocks import near_blocks
-from anonflow.algorithms.threads import run_each
 from anonflow.errors import ParameterError
 from anonflow.kernels.freeform.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state, take
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 from anonflow.table.domain import Domain
+from anonflow.threads import run_each
 
 __all__ = ["TWO_PHASE", "improve", "mutual_two_phase_matches", "two_phase", "two_phase_matches"]
 

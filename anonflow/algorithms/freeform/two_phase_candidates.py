@@ -11,7 +11,6 @@ import numpy as np
 from anonflow.algorithms.freeform.chains import search_of
 from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.method import Partition, Progress
-from anonflow.algorithms.threads import run_each
 from anonflow.kernels.costs import join_pairs, join_pairs_jit
 from anonflow.kernels.freeform.assignment import take_assignment, take_assignment_jit
 from anonflow.kernels.freeform.cycles import (
@@ -24,6 +23,7 @@ from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span
 from anonflow.kernels.nearest import nearest, nearest_jit
 from anonflow.kernels.row_costs import join_row, join_row_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
+from anonflow.threads import run_each
 
 __all__ = [
     "MatchedRecords",
