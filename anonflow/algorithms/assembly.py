@@ -55,27 +55,27 @@ class Assembly:
     def add(self, part: int, outcome: Outcome) -> None:
         """Write the outcome of a partition; one that comes again replaces the first."""
         at = self._index[part]
-        here = slice(self._starts[part], self._starts[part + 1])
+        place = slice(self._starts[part], self._starts[part + 1])
         cells = outcome.generalization
         cells = Generalization(self._domains, cells.lo, cells.hi, cells.bits).with_suppressed(
             outcome.suppressed
         )
         whole = self._cells
-        whole.lo[:, here], whole.hi[:, here], whole.bits[:, here] = cells.lo, cells.hi, cells.bits
-        self._suppressed[here] = outcome.suppressed
+        whole.lo[:, place], whole.hi[:, place], whole.bits[:, place] = cells.lo, cells.hi, cells.bits
+        self._suppressed[place] = outcome.suppressed
         self._facts[part] = outcome.facts
         self._lists_all &= outcome.matches is not None
         self._labels_all &= outcome.classes is not None
         if outcome.matches is not None:
             width = outcome.matches.shape[1]
             matches = self._matches = self._wide_enough(width)
-            matches[here, :width] = np.where(outcome.matches < 0, -1, at[outcome.matches])
-            matches[here, width:] = -1
+            matches[place, :width] = np.where(outcome.matches < 0, -1, at[outcome.matches])
+            matches[place, width:] = -1
         if outcome.classes is not None:
             if self._classes is None:
                 self._classes = self._empty((self._n,), np.int64)
             _, labels = np.unique(outcome.classes, return_inverse=True)
-            self._classes[here] = labels
+            self._classes[place] = labels
             self._labels[part + 1] = labels.max(initial=-1) + 1
 
     def whole(self) -> Outcome:
