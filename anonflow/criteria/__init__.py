@@ -1,6 +1,5 @@
 """The verifier checks every criterion from the data. It shares no computation with the algorithms."""
 
-from anonflow.criteria.claim import Listing
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.evidence import Evidence, collect, subject_of
 from anonflow.criteria.graph import Bipartite, consistency_graph
@@ -15,7 +14,6 @@ __all__ = [
     "CriterionRequest",
     "Evidence",
     "Finding",
-    "Listing",
     "Verification",
     "collect",
     "consistency_graph",

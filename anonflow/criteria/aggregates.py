@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.criteria.claim import Listing
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
@@ -32,15 +32,15 @@ def aggregates(evidence: Evidence) -> Finding:
         return Finding(
             "aggregates", True, detail="these are still ranges; release() computes the means and medians"
         )
-    listing = evidence.lists
+    listed = evidence.lists
     failing = np.zeros(evidence.rows, bool)
     for a, values in published:
-        if listing is not None:
-            failing |= _is_another(evidence, listing, a, values)
+        if listed is not None:
+            failing |= _is_another(evidence, listed, a, values)
         else:
             failing |= _is_impossible(evidence, a, values)
     names = ", ".join(map(repr, columns))
-    if listing is not None:
+    if listed is not None:
         detail = f"{names}: each number against those of the originals that its certificate lists"
         return Finding.of("aggregates", failing, "published", detail)
     if failing.any():
@@ -54,23 +54,25 @@ def aggregates(evidence: Evidence) -> Finding:
     )
 
 
-def _is_another(evidence: Evidence, listing: Listing, a: int, values: np.ndarray) -> np.ndarray:
+def _is_another(evidence: Evidence, listed: Candidates, a: int, values: np.ndarray) -> np.ndarray:
     """Return rows whose number is not that of the originals they list, (rows,), bool."""
     domain = evidence.records.domains[a]
-    wrong = listing.strangers(evidence.n) | (listing.degrees == 0)
+    wrong = listed.strangers(evidence.n) | (listed.sizes == 0)
     if wrong.any():
         return wrong
-    codes = evidence.records.codes[listing.end, a]
-    starts = listing.start[:-1]
+    row, original = listed.pairs()
+    codes = evidence.records.codes[original, a]
+    sizes = listed.sizes
+    starts = np.cumsum(sizes) - sizes
     missing = np.minimum.reduceat(codes, starts) < 0
     numbers = np.where(codes < 0, 0.0, domain.points[codes])
     scale = max(float(np.abs(domain.points[[0, -1]]).max()), 1e-300)
     numbers = (numbers / scale).astype(np.longdouble)
     if domain.aggregate == "mean":
-        own = np.add.reduceat(numbers, starts) / listing.degrees
+        own = np.add.reduceat(numbers, starts) / sizes
     else:
-        order = np.lexsort((numbers, listing.row))
-        low, high = (starts + (listing.degrees - 1) // 2), (starts + listing.degrees // 2)
+        order = np.lexsort((numbers, row))
+        low, high = (starts + (sizes - 1) // 2), (starts + sizes // 2)
         own = (numbers[order][low] + numbers[order][high]) / 2
     hidden = np.isnan(values)
     with np.errstate(invalid="ignore"):

@@ -101,10 +101,11 @@ def _unmatched(evidence: Evidence) -> np.ndarray:
     """Return published rows without an original in a largest matching within the boundaries."""
     if evidence.certified and evidence.listing is not None:
         listing = evidence.listing
-        bad = listing.strangers(evidence.n) | (listing.degrees == 0)
+        bad = listing.strangers(evidence.n) | (listing.sizes == 0)
         if bad.any():
             return np.flatnonzero(bad)
-        left, right = listing.end.astype(np.int64), listing.row
+        right, original = listing.pairs()
+        left = original.astype(np.int64)
         bad = evidence.uncovered
         fit = ~_beyond(evidence, left, right, evidence.suppressed).any(axis=0) & ~bad[right]
         if evidence.rest is not None:

@@ -402,11 +402,12 @@ def class_rows(evidence: Evidence) -> np.ndarray:
     if evidence.own:
         return np.where(evidence.blank, -1, np.arange(evidence.n))
     proof = evidence.certificate
-    if hasattr(proof, "row_list") and proof.complete:
-        row_of_list = np.full(len(proof.list_offsets) - 1, -1)
-        row_of_list[proof.row_list] = np.where(evidence.blank, -1, np.arange(evidence.rows))
+    if hasattr(proof, "candidates") and proof.complete:
+        lists = proof.candidates
+        row_of_list = np.full(len(lists.offsets) - 1, -1)
+        row_of_list[lists.row_list] = np.where(evidence.blank, -1, np.arange(evidence.rows))
         listed = np.full(evidence.n, -1)
-        listed[proof.list_originals] = np.repeat(row_of_list, np.diff(proof.list_offsets))
+        listed[lists.originals] = np.repeat(row_of_list, np.diff(lists.offsets))
         return listed
     graph = evidence.graph
     says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonflow.criteria.claim import Listing
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.graph import Bipartite, DistinctRows, merge, runs
@@ -153,20 +153,21 @@ def _with_equal_rest(
     return lefts, rights, edges
 
 
-def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, str]:
+def _covers_listed(evidence: Evidence, listing: Candidates) -> tuple[np.ndarray, str]:
     """Return rows that do not cover the originals that they list, or for which no own original is left among these."""
     claim = "each row against the originals that its certificate lists"
     bad = listing.strangers(evidence.n)
     if bad.any():
-        return np.flatnonzero(bad | (listing.degrees == 0)), claim
-    bad = evidence.uncovered | (listing.degrees == 0)
+        return np.flatnonzero(bad | (listing.sizes == 0)), claim
+    bad = evidence.uncovered | (listing.sizes == 0)
     claim += ", and a perfect matching along them"
-    degree = listing.degrees[0]
-    if evidence.rest is None and (listing.degrees == degree).all() and (evidence.listed == degree).all():
+    degree = listing.sizes[0]
+    if evidence.rest is None and (listing.sizes == degree).all() and (evidence.listed == degree).all():
         return np.flatnonzero(bad), claim  # a regular bipartite graph has a perfect matching
     if not bad.any() and _is_matching(evidence, listing):
         return np.flatnonzero(bad), claim
-    left, right = listing.end.astype(np.int64), listing.row
+    right, original = listing.pairs()
+    left = original.astype(np.int64)
     if evidence.rest is not None:
         fit = (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
         left, right = left[fit], right[fit]
@@ -180,7 +181,7 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
     return np.flatnonzero(bad), claim
 
 
-def _is_matching(evidence: Evidence, listing: Listing) -> bool:
+def _is_matching(evidence: Evidence, listing: Candidates) -> bool:
     """Return whether the drawn originals, where they are said, are a perfect matching along the lists: then none is searched."""
     truth, n = np.asarray(evidence.truth), evidence.n
     if truth.dtype.kind not in "iu" or truth.shape != (n,) or evidence.rows != n:
@@ -191,7 +192,7 @@ def _is_matching(evidence: Evidence, listing: Listing) -> bool:
     drawn[truth] = True
     if not drawn.all():
         return False
-    fit = listing.any(lambda row, end: end == truth[row])
+    fit = listing.any(lambda row, original: original == truth[row])
     if evidence.rest is not None:
         fit &= (evidence.rest[0][truth] == evidence.rest[1]) | evidence.exempt
     return bool(fit.all())

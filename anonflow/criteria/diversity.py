@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from anonflow.criteria.claim import Listing
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
@@ -269,11 +269,12 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     return Spread(counts, graph.originals.label, "original", *known, "covers")
 
 
-def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
+def _on_lists(lists: Candidates, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
     """Return how often each value occurs on the rows that list an original, shape (n, V)."""
     n = len(shown)
-    keep = seen[lists.row] & (lists.end >= 0) & (lists.end < n)
-    return _table(lists.end[keep], shown[lists.row[keep]], (n, values))
+    row, original = lists.pairs()
+    keep = seen[row] & (original >= 0) & (original < n)
+    return _table(original[keep], shown[row[keep]], (n, values))
 
 
 def _worth(shown: Spread, evidence: Evidence) -> str:

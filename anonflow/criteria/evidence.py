@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.criteria.claim import Listing
+from anonflow.candidate_lists import Candidates
+from anonflow.criteria.claim import uncovered
 from anonflow.criteria.graph import Bipartite, consistency_graph
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.errors import DataError, ParameterError
@@ -42,7 +43,7 @@ class Subject:
     frame : pandas.DataFrame or None
         Of a release: published text, in random order.
     suppressed : numpy.ndarray, shape (n,), bool, or None
-    listing : Listing or None
+    listing : Candidates or None
         The matches of an anonymization.
     k : int or None
     guarantee : str or None
@@ -62,7 +63,7 @@ class Subject:
     generalization: Generalization | None
     frame: pd.DataFrame | None
     suppressed: np.ndarray | None = None
-    listing: Listing | None = None
+    listing: Candidates | None = None
     k: int | None = None
     guarantee: str | None = None
     patterns: Any = None
@@ -136,7 +137,7 @@ def subject_of(subject: Any) -> Subject:
             generalization,
             None,
             getattr(subject, "suppressed", None),
-            None if matches is None else Listing.of(matches, generalization.n),
+            None if matches is None else Candidates.of_claim(matches, generalization.n),
             k,
             guarantee,
             patterns.get("patterns"),
@@ -176,7 +177,7 @@ class Evidence:
         The published table.
     suppressed : numpy.ndarray, shape (n,), bool
         Published rows that are ``*`` in every quasi-identifier; of an anonymization, suppressed records.
-    listing : Listing or None
+    listing : Candidates or None
         Originals that each published row matches, claimed by the owner.
     certified : bool
         Whether the listing is a certificate for a release.
@@ -202,7 +203,7 @@ class Evidence:
     own: bool
     frame: pd.DataFrame | None
     suppressed: np.ndarray
-    listing: Listing | None
+    listing: Candidates | None
     certified: bool
     k: int | None
     patterns: Any = None
@@ -242,11 +243,11 @@ class Evidence:
         return self.k
 
     @cached_property
-    def lists(self) -> Listing | None:
+    def lists(self) -> Candidates | None:
         """The originals that each row was drawn from, by the certificate; None without one that lists them."""
         if self.certified or self.certificate is None:
             return self.listing if self.certified else None
-        return Listing.of(self.certificate, self.n)
+        return Candidates.of_claim(self.certificate, self.n)
 
     @property
     def hides_ranges(self) -> bool:
@@ -301,7 +302,7 @@ class Evidence:
             return blank
         if self.certified and self.listing is not None and self.k is not None:
             # only records with too few matches are suppressed: others may have "*" as a value
-            blank &= self.listing.degrees < self.k * self.table.unit_rows
+            blank &= self.listing.sizes < self.k * self.table.unit_rows
             return np.asarray(
                 blank & np.logical_and.reduce([_stars(self.frame[name]) for name in self.others])
             )
@@ -355,7 +356,7 @@ class Evidence:
     def uncovered(self) -> np.ndarray:
         """Whether each published row does not cover an original that is listed for it, shape (rows,), bool; O(E q)."""
         assert self.listing is not None
-        return self.listing.uncovered(self.records, self.published)
+        return uncovered(self.listing, self.records, self.published)
 
     @cached_property
     def own_covers(self) -> np.ndarray:
@@ -394,7 +395,7 @@ def collect(
     """
     # a k-concealed release has no matches to list: its certificate has k and the criterion only
     certified = certificate is not None and bool(getattr(certificate, "complete", True))
-    listing = Listing.of(certificate, subject.rows) if certified else subject.listing
+    listing = Candidates.of_claim(certificate, subject.rows) if certified else subject.listing
     drawn = certificate if certificate is not None else subject.certificate
     if len(getattr(drawn, "row_list", range(subject.rows))) != subject.rows:
         drawn = None  # of another release
@@ -426,12 +427,14 @@ def collect(
         return Evidence(table, table.records, published, False, frame, suppressed, **common)
     published = Generalization.parse(frame, table.domains, canonical=True, empty=subject.arrays.empty)
     if common["certificate"] is not None and published.aggregates is not None:
-        published = spanning_lists(published, table.records, Listing.of(common["certificate"], subject.rows))
+        published = spanning_lists(
+            published, table.records, Candidates.of_claim(common["certificate"], subject.rows)
+        )
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
 
 
-def spanning_lists(published: Generalization, records: Records, listing: Listing) -> Generalization:
+def spanning_lists(published: Generalization, records: Records, listing: Candidates) -> Generalization:
     """Return the same with the ranges behind means and medians, because an attacker who runs the method again knows the members of a class.
 
     Parameters
@@ -440,7 +443,7 @@ def spanning_lists(published: Generalization, records: Records, listing: Listing
         As it was read.
     records : Records
         n originals.
-    listing : Listing
+    listing : Candidates
         Of a release of classes: the members of each row's.
 
     Returns
@@ -448,14 +451,15 @@ def spanning_lists(published: Generalization, records: Records, listing: Listing
     Generalization
         Unchanged if the listing belongs to other people.
     """
-    if listing.strangers(records.n).any() or not listing.degrees.all():
+    if listing.strangers(records.n).any() or not listing.sizes.all():
         return published
+    original, starts = listing.pairs()[1], np.cumsum(listing.sizes) - listing.sizes
     lo, hi = published.lo.copy(), published.hi.copy()
     row_of = published.layout.row_of_range
     for a, values in published.by_aggregate():
         shown = ~np.isnan(values)
         for ends, own, join in zip((lo, hi), records.ends(a), (np.minimum, np.maximum), strict=True):
-            ends[row_of[a], shown] = join.reduceat(own[listing.end], listing.start[:-1])[shown]
+            ends[row_of[a], shown] = join.reduceat(own[original], starts)[shown]
     return replace(published, lo=lo, hi=hi)
 
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from anonflow.criteria.claim import Listing
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
-from anonflow.table.identification.linkage import TOGETHER, Candidates, Link, linkage
+from anonflow.table.identification.linkage import TOGETHER, Link, linkage
 
 __all__ = ["LINKABLE_COLUMNS", "candidates", "linkable_columns", "linked_columns"]
 
@@ -135,7 +135,7 @@ def candidates(evidence: Evidence) -> Candidates:
         If there are too many pairs to list.
     """
     if evidence.listing is not None:
-        pairs = _claimed(evidence.listing, evidence.n)
+        pairs = _once(evidence.listing, evidence.n)
     else:
         graph = evidence.graph
         matches = match_edges(evidence)
@@ -158,14 +158,14 @@ def candidates(evidence: Evidence) -> Candidates:
     return pairs.without(evidence.exempt)
 
 
-def _claimed(listing: Listing, n: int) -> Candidates:
-    """Return the listed originals that are in the table, each once: a claim may contain anything."""
-    row, end = listing.row, listing.end
-    if listing.strangers(n).any():
-        inside = (end >= 0) & (end < n)
-        row, end = np.unique(np.stack([row[inside], end[inside]]), axis=1)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=listing.rows))]).astype(np.int64)
-    return Candidates(np.arange(listing.rows), offsets, end.astype(np.int64))
+def _once(claimed: Candidates, n: int) -> Candidates:
+    """Return the claimed originals that are in the table, each once: a claim may contain anything."""
+    if not claimed.strangers(n).any():
+        return claimed
+    row, original = claimed.pairs()
+    inside = (original >= 0) & (original < n)
+    row, original = np.unique(np.stack([row[inside], original[inside]]), axis=1)
+    return Candidates.of_lists(np.bincount(row, minlength=claimed.rows), original)
 
 
 LINKABLE_COLUMNS = Criterion(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.criteria.claim import Listing
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.max_flow import largest_flow
@@ -60,7 +60,7 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     return Finding.of("k-regular", failing, "published", detail, {"k": k})
 
 
-def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
+def regular_by_listing(evidence: Evidence, listing: Candidates) -> Finding:
     """Check k-regularity from the matches that the owner claims, O(nk).
 
     Every row covers the distinct originals that it lists, and at both ends of every entry the same number,
@@ -82,11 +82,11 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
         return Finding.of("k-regular", bad, "published", detail, parameters)
     bad = evidence.uncovered.copy()
     uncovered = int(bad.sum())
-    degree = listing.degrees
+    degree = listing.sizes
     if len(degree) and (degree == degree[0]).all() and degree[0] >= k:
         uneven = evidence.listed != degree[0]
         if uneven.any():
-            bad |= listing.any(lambda row, end: uneven[end])
+            bad |= listing.any(lambda row, original: uneven[original])
     else:
         bad |= _irregular(evidence, listing, k)
     parts = [f"each row against its {claim}"]
@@ -97,18 +97,15 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
     return Finding.of("k-regular", bad, "published", "; ".join(parts), parameters)
 
 
-def _irregular(evidence: Evidence, listing: Listing, k: int) -> np.ndarray:
+def _irregular(evidence: Evidence, listing: Candidates, k: int) -> np.ndarray:
     """Return rows of a listing with unequal degrees that are in no regular component, and not correctly suppressed."""
     n = evidence.n
-    degree, back = listing.degrees, evidence.listed
+    degree, back = listing.sizes, evidence.listed
     alone = evidence.suppressed & (degree < k)
     bad = ~alone & (degree < k)
-    bad |= ~alone & listing.any(lambda row, end: back[end] != degree[row])
+    bad |= ~alone & listing.any(lambda row, original: back[original] != degree[row])
     if alone.any():
-        listed, shared = np.zeros(n, bool), np.zeros(n, bool)
-        for row, end in listing.entries():
-            listed[end[alone[row]]] = True
-            shared[end[~alone[row]]] = True
+        listed, shared = (listing.take(at).counts(n) > 0 for at in (alone, ~alone))
         few = int(alone.sum()) < k
         wrong = int(listed.sum()) != int(alone.sum()) or (listed & shared).any() or (degree[alone] == 0).any()
         if wrong:

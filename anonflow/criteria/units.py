@@ -61,18 +61,11 @@ def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
     evidence : Evidence
     unit : numpy.ndarray, shape (n,), int64
     """
-    proof = evidence.certificate
-    # rows of a class share one list: it is not written out for each
-    if hasattr(proof, "row_list") and proof.complete:
-        sizes = np.diff(proof.list_offsets)
-        of_list = _shares(
-            np.repeat(np.arange(len(sizes)), sizes), unit[proof.list_originals], len(sizes), sizes
-        )
-        return of_list[proof.row_list]
-    listing = evidence.listing
-    if listing is not None:
-        row = np.repeat(np.arange(listing.rows), listing.degrees)
-        return _shares(row, unit[listing.end], listing.rows, listing.degrees)
+    listed = evidence.listing if evidence.lists is None else evidence.lists
+    if listed is not None:
+        sizes = np.diff(listed.offsets)  # rows of a class share one list: it is not written out for each
+        lists = np.repeat(np.arange(len(sizes)), sizes)
+        return _shares(lists, unit[listed.originals], len(sizes), sizes)[listed.row_list]
     if not evidence.own or not promises_classes(evidence.guarantee):
         return None
     labels = np.unique(evidence.classes, return_inverse=True)[1]

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.aggregates import aggregates
-from anonflow.criteria.claim import Listing
+from anonflow.criteria.claim import uncovered
 from anonflow.criteria.covers import covers
 from anonflow.criteria.description import description, with_promise
 from anonflow.criteria.evidence import Evidence, Subject, collect, collect_alone, subject_of
@@ -258,11 +259,10 @@ def _changed(table: Table, published: Subject, certificate: Any) -> np.ndarray |
 
 def _uneven(evidence: Evidence, certificate: Any) -> np.ndarray:
     """Return rows whose class has another number of originals than of rows by the certificate, shape (rows,), bool."""
-    lists = getattr(certificate, "row_list", None)
-    if lists is None or not promises_classes(getattr(certificate, "criterion", None)):
+    listed = getattr(certificate, "candidates", None)
+    if listed is None or not promises_classes(getattr(certificate, "criterion", None)):
         return np.zeros(evidence.rows, bool)
-    listed = np.diff(certificate.list_offsets)
-    return np.asarray((listed != np.bincount(lists, minlength=len(listed)))[lists])
+    return np.asarray(listed.sizes != np.bincount(listed.row_list)[listed.row_list])
 
 
 def _k(k: Any, published: Subject, certificate: Any, about: ReleaseMetadata | None) -> int | None:
@@ -338,14 +338,14 @@ def _wrong_length(
     if changed is not None:
         place = int(changed.argmax()) if changed.any() else published.rows
     elif certificate is not None and published.frame is not None:
-        listing = Listing.of(certificate)
-        rows = min(place, listing.rows)
-        cut = Listing(listing.start[: rows + 1], listing.end[: listing.start[rows]])
+        listed = Candidates.of_claim(certificate)
+        rows = min(place, listed.rows)
+        cut = listed.take(slice(rows))
         evidence = collect(
             table.take(np.arange(rows)), Subject(rows, None, published.frame.iloc[:rows]), None, None
         )
         if rows and not cut.strangers(table.n).any():
-            wrong = np.flatnonzero(cut.uncovered(table.records, evidence.published))
+            wrong = np.flatnonzero(uncovered(cut, table.records, evidence.published))
             place = int(wrong[0]) if len(wrong) else rows
     failed = abs(table.n - published.rows)
     return tuple(Finding(name, False, failed, "published", (place,), detail) for name in names)

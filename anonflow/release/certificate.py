@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from anonflow import __version__
+from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
-from anonflow.table.identification.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
@@ -89,7 +89,7 @@ class Certificate:
             **more,
         )
 
-    @property
+    @cached_property
     def candidates(self) -> Candidates:
         """The candidate originals of each row."""
         return Candidates(self.row_list, self.list_offsets, self.list_originals)
@@ -102,31 +102,17 @@ class Certificate:
     @property
     def complete(self) -> bool:
         """Whether every row has a list."""
-        return bool((np.diff(self.list_offsets)[self.row_list] > 0).all())
+        return bool((self.candidates.sizes > 0).all())
 
     @cached_property
     def offsets(self) -> np.ndarray:
         """Row r has ``originals[offsets[r] : offsets[r + 1]]``; shape (n + 1,), int64."""
-        if self._own_lists:
-            return self.list_offsets
-        sizes = np.diff(self.list_offsets)[self.row_list]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return np.concatenate([[0], np.cumsum(self.candidates.sizes)]).astype(np.int64)
 
     @cached_property
     def originals(self) -> np.ndarray:
         """The lists row after row, int32; a class of c rows takes c * c entries."""
-        if self._own_lists:
-            return self.list_originals
-        sizes = np.diff(self.offsets)
-        within = np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], sizes)
-        originals: np.ndarray = self.list_originals[
-            np.repeat(self.list_offsets[:-1][self.row_list], sizes) + within
-        ]
-        return originals
-
-    @property
-    def _own_lists(self) -> bool:
-        return len(self.list_offsets) == self.n + 1 and bool((self.row_list == np.arange(self.n)).all())
+        return self.candidates.pairs()[1]
 
     def of(self, row: int) -> np.ndarray:
         """Return the originals of one published row, ascending, int32.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anonflow.table.identification.linkage import TOGETHER, Candidates, linkage
+from anonflow.candidate_lists import Candidates
+from anonflow.table.identification.linkage import TOGETHER, linkage
 from anonflow.table.identification.uniqueness import unique_as_added
 
 if TYPE_CHECKING:

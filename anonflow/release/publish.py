@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
@@ -24,7 +25,6 @@ from anonflow.release.randomness import (
     warn_of_small_seed,
 )
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
-from anonflow.table.identification.linkage import Candidates
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 

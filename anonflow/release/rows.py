@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
 from anonflow.release.draw import draw_assignment, permute_classes
 from anonflow.release.randomness import RandomWords
 from anonflow.release.values import PlainColumn
-from anonflow.table.identification.linkage import Candidates
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.criteria import Bipartite, Listing, collect, match_edges, subject_of
+from anonflow.candidate_lists import Candidates
+from anonflow.criteria import Bipartite, collect, match_edges, subject_of
 from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.evidence import Evidence, collect_alone
 from anonflow.criteria.guarantee import promises_classes
@@ -154,7 +155,7 @@ class AttackContext:
         claim = evidence.listing
         if claim is not None:
             wrong = claim.strangers(self.n)
-            if wrong.any() or claim.uncovered(evidence.records, evidence.published).any():
+            if wrong.any() or evidence.uncovered.any():
                 raise DataError(
                     "the certificate is not that of these rows: it lists people whom they do not cover; use the one that "
                     "was made with the release"
@@ -243,7 +244,7 @@ class AttackContext:
         return edges
 
     @cached_property
-    def listing(self) -> Listing | None:
+    def listing(self) -> Candidates | None:
         """The rows' matches that the certificate lists, None without one that lists them."""
         if self.certificate is None or not self.certificate.complete:
             return None
@@ -283,7 +284,8 @@ class AttackContext:
         if self.truth is not None:
             return self.truth[rows]
         if self.listing is not None:
-            return self.listing.end[rows[self.listing.row]]
+            row, original = self.listing.pairs()
+            return original[rows[row]]
         return None
 
     @cached_property
@@ -354,7 +356,7 @@ class AttackContext:
             return class_sizes(self.evidence)
         counts = self._rows_in(self.graph.only(self.matches))
         if self.listing is not None:
-            counts = np.minimum(counts, np.bincount(self.listing.end, minlength=self.n))
+            counts = np.minimum(counts, self.listing.counts(self.n))
         return counts
 
     @cached_property
@@ -369,8 +371,8 @@ class AttackContext:
         Those of the certificate where there is one, else of all perfect matchings.
         """
         if self.listing is not None:
-            rows = np.repeat(np.arange(self.n), self.listing.degrees)
-            return self.listing.end.astype(np.int64), rows
+            rows, originals = self.listing.pairs()
+            return originals.astype(np.int64), rows.astype(np.int64)
         graph = self.graph.only(self.matches)
         boxes, people = graph.published, graph.originals
         each = boxes.count[graph.box] * people.count[graph.end]
@@ -398,8 +400,8 @@ class AttackContext:
             raise ParameterError(
                 "this attacker needs the true rows; give the release as it was made, or its certificate"
             )
-        width = int(self.listing.degrees.max())
-        matches = np.full((self.n, width), -1, np.int64)
-        at = np.arange(len(self.listing.end)) - np.repeat(self.listing.start[:-1], self.listing.degrees)
-        matches[np.repeat(np.arange(self.n), self.listing.degrees), at] = self.listing.end
+        sizes = self.listing.sizes
+        row, original = self.listing.pairs()
+        matches = np.full((self.n, int(sizes.max())), -1, np.int64)
+        matches[row, np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = original
         return draw_assignment(matches, RandomWords(self.rng.bytes(32)))

@@ -857,14 +857,10 @@ def _without_hidden(part: Part) -> tuple[Part, int]:
     kept = np.flatnonzero(~hidden)
     if len(kept) == len(hidden):
         return part, 0
-    owner, original = part.owner, part.original
-    if owner is not None and original is not None:
-        there = ~hidden[owner]
-        rank = np.cumsum(~hidden) - 1
-        owner, original = rank[owner[there]], original[there]
-    return Part(part.records, part.generalization.take(kept), owner, original, part.homogeneous, 0), len(
-        hidden
-    ) - len(kept)
+    listed = None if part.candidates is None else part.candidates.take(kept)
+    return Part(part.records, part.generalization.take(kept), listed, part.homogeneous, 0), len(hidden) - len(
+        kept
+    )
 
 
 def _all_rows_chunk(attributes: tuple[usefulness.Attribute, ...], part: Part) -> tuple[Any, int]:

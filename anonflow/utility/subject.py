@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonflow.criteria.claim import Listing
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.evidence import spanning_lists
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
@@ -30,9 +30,9 @@ class Part:
         n originals; domains are those of the whole table.
     generalization : Generalization
         n generalized records.
-    owner, original : numpy.ndarray, shape (E,), int64, or None
-        Generalized record ``owner[e]`` stands for original ``original[e]``; owners ascending. None where only
-        what a generalized record covers is known (k-concealment).
+    candidates : Candidates or None
+        The originals that each generalized record stands for, at least one. None where only what a generalized record covers is
+        known (k-concealment).
     homogeneous : bool
         Whether the method makes equivalence classes: equal generalized records stand for their own originals.
     suppressed : int
@@ -51,8 +51,7 @@ class Part:
 
     records: Records
     generalization: Generalization
-    owner: np.ndarray | None
-    original: np.ndarray | None
+    candidates: Candidates | None
     homogeneous: bool
     suppressed: int
     own: bool = True
@@ -142,33 +141,36 @@ def _anonymization(records: Records, generalization: Generalization, subject: An
     count = int((generalization.suppressed_rows() if suppressed is None else suppressed).sum())
     if matches is not None:
         listed = _listed(matches, records.n)
-        return Part(records, generalization, *listed, False, count, hidden=suppressed, partitions=partitions)
-    if classes is not None:
-        own = np.arange(records.n)
+    elif classes is not None:
+        listed = Candidates.of_lists(np.ones(records.n, np.int64), np.arange(records.n))
         generalization = generalization.aggregated(records, classes, suppressed)
-        return Part(records, generalization, own, own, True, count, hidden=suppressed, partitions=partitions)
-    return Part(records, generalization, None, None, False, count, hidden=suppressed, partitions=partitions)
+    else:
+        listed = None
+    homogeneous = matches is None and classes is not None
+    return Part(records, generalization, listed, homogeneous, count, hidden=suppressed, partitions=partitions)
 
 
 def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:
     published = Generalization.parse(frame, records.domains)
     hiding = published.suppressed_rows()
     hidden = int(hiding.sum())
-    owner, original = None, None
+    listed = None if certificate is None else Candidates.of_claim(certificate, records.n)
     # a certificate of k-concealment lists the originals of suppressed rows at most
-    if certificate is not None and Listing.of(certificate, records.n).degrees[~hiding].any():
-        owner, original = _listed(certificate, records.n)
+    if listed is not None and listed.sizes[~hiding].any():
+        listed = _listed(certificate, records.n)
         if published.aggregates is not None:
-            published = spanning_lists(published, records, Listing.of(certificate, records.n))
-    return Part(records, published, owner, original, False, hidden, own=False)
+            published = spanning_lists(published, records, listed)
+    else:
+        listed = None
+    return Part(records, published, listed, False, hidden, own=False)
 
 
-def _listed(claim: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return owners and originals of a matrix of matches, or of a certificate."""
-    listing = Listing.of(claim, n)
-    if n and (not listing.degrees.all() or not 0 <= int(listing.end.min()) <= int(listing.end.max()) < n):
+def _listed(claim: Any, n: int) -> Candidates:
+    """Return the originals of a matrix of matches, or of a certificate."""
+    listed = Candidates.of_claim(claim, n)
+    if n and (not listed.sizes.all() or not 0 <= listed.originals.min() <= listed.originals.max() < n):
         raise DataError("the matches name no original for some rows, or originals that do not exist")
-    return listing.row.astype(np.int64), listing.end.astype(np.int64)
+    return listed
 
 
 def _check_rows(rows: int, n: int) -> None:

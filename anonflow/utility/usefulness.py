@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.criteria.graph import runs
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
@@ -122,13 +121,11 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
         ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only what is covered is known.
         O(E q) for E matches, O(E q log E) with many values.
     """
-    if part.owner is None or part.original is None:
+    if part.candidates is None:
         return {"keys": part.keys, "spread": _extent(attributes, part)}
-    degree = np.bincount(part.owner, minlength=part.generalization.n)
     rows = np.argsort(part.labels, kind="stable")
-    # owners ascend, so the matches of each row are a run of edges
-    original = part.original[runs((np.cumsum(degree) - degree)[rows], degree[rows])]
-    edges = np.bincount(part.labels, degree).astype(np.int64)
+    original = part.candidates.take(rows).pairs()[1]
+    edges = np.bincount(part.labels, part.candidates.sizes).astype(np.int64)
     starts = np.cumsum(edges) - edges
     covered: list[Any] = []
     for attribute in attributes:

@@ -136,21 +136,20 @@ def coded(n: int, seed: int = 3) -> Records:
 
 def from_certificate(n: int, most: float) -> list[dict]:
     """The listing of 1,000,000 x k originals: covered, distinct, k-regular."""
-    from anonflow.criteria import Listing
+    from anonflow.candidate_lists import Candidates
 
     records = coded(n)
     place = np.arange(n)
     matches = np.stack([(place + t) % n for t in range(K)], axis=1)
     matches = np.sort(lexicographic_order(records)[matches], axis=1).astype(np.int32)
     boxes = Generalization.join_of(records, matches)
-    start = np.arange(n + 1, dtype=np.int64) * K
 
     def check() -> None:
         from anonflow.criteria.evidence import Evidence
         from anonflow.criteria.regular import regular_by_listing
 
         none = np.zeros(n, bool)
-        listing = Listing(start, matches.reshape(-1))
+        listing = Candidates.of_claim(matches)
         evidence = Evidence(None, records, boxes, False, None, none, listing, True, K)  # type: ignore[arg-type]
         assert regular_by_listing(evidence, listing).holds
 

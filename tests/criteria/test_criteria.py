@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonflow.criteria import CRITERIA, Finding, Listing, Verification, criteria_names, verify
+from anonflow.candidate_lists import Candidates
+from anonflow.criteria import CRITERIA, Finding, Verification, criteria_names, verify
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.errors import DataError, ParameterError, VerificationError
 from anonflow.generalization import Generalization
@@ -441,7 +442,7 @@ def test_finding_of_a_mask_and_of_positions() -> None:
 
 def test_listing_from_certificates() -> None:
     matrix = np.array([[0, 1, -1], [1, 2, 0], [2, -1, -1]])
-    listing = Listing.of(matrix)
-    assert listing.start.tolist() == [0, 2, 5, 6]
-    assert listing.end.tolist() == [0, 1, 1, 2, 0, 2]
-    assert listing.degrees.tolist() == [2, 3, 1]
+    listing = Candidates.of_claim(matrix)
+    assert listing.offsets.tolist() == [0, 2, 5, 6]
+    assert listing.originals.tolist() == [0, 1, 1, 2, 0, 2]
+    assert listing.sizes.tolist() == [2, 3, 1]

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonflow.criteria import Listing, verify
+from anonflow.candidate_lists import Candidates
+from anonflow.criteria import verify
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
@@ -352,9 +353,9 @@ def test_what_no_draw_changes_is_known_before_it() -> None:
 def test_complete_components_of_a_listing() -> None:
     def labels(*rows: list[int]) -> list[int] | None:
         width = max(map(len, rows))
-        result = Listing.of(np.array([row + [-1] * (width - len(row)) for row in rows])).complete_components(
-            len(rows)
-        )
+        result = Candidates.of_claim(
+            np.array([row + [-1] * (width - len(row)) for row in rows])
+        ).complete_components(len(rows))
         return None if result is None else result.tolist()
 
     assert labels([0, 1], [1, 0], [2]) == [0, 0, 1]

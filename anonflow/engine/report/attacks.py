@@ -11,6 +11,7 @@ import numpy as np
 
 from anonflow import risk
 from anonflow.algorithms.seeds import derived_seed
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.graph import covering
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
@@ -300,15 +301,9 @@ def part_of_release(
     proof = release.certificate
     if proof is not None and proof.complete:
         kinds, row_list = np.unique(proof.row_list[rows], return_inverse=True)
-        lists = [
-            np.sort(rank[proof.list_originals[proof.list_offsets[t] : proof.list_offsets[t + 1]]])
-            for t in kinds.tolist()
-        ]
-        offsets = np.concatenate([[0], np.cumsum([len(listed) for listed in lists])]).astype(np.int64)
-        originals = np.concatenate(lists).astype(np.int32)
-        proof = Certificate(
-            proof.k, proof.criterion, proof.algorithm, row_list.astype(np.int32), offsets, originals
-        )
+        lists = Candidates(kinds, proof.list_offsets, proof.list_originals)
+        ranked = Candidates.of_lists(lists.sizes, rank[lists.pairs()[1]])
+        proof = Certificate.of_candidates(proof.k, proof.criterion, proof.algorithm, ranked.take(row_list))
     else:
         proof = None
     few = table.take(at)

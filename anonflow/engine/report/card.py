@@ -546,7 +546,7 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
 def _lists_are_short(context: risk.AttackContext) -> bool:
     """Return whether the pairs of a person and a row can be written out: not where classes are very large."""
     proof = context.certificate
-    return hasattr(proof, "row_list") and int(np.diff(proof.list_offsets)[proof.row_list].sum()) <= PAIRS
+    return hasattr(proof, "candidates") and int(proof.candidates.sizes.sum()) <= PAIRS
 
 
 def _linkable(

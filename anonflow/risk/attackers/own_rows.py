@@ -233,7 +233,7 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
 
 def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarray:
     """Return records of some components of the graph, ascending, without suppressed ones."""
-    from anonflow.table.identification.linkage import Candidates
+    from anonflow.candidate_lists import Candidates
 
     label = Candidates.of_matches(anonymization.matches).components(anonymization.n)
     sizes = np.bincount(label)

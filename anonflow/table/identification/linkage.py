@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from anonflow.candidate_lists import Candidates
 from anonflow.table.domain import Domain
 from anonflow.table.numbers import summable
 from anonflow.table.records import Records
@@ -21,13 +20,10 @@ from anonflow.table.row_marks import joint_codes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TOGETHER", "Candidates", "Link", "complete_components", "linkage"]
+__all__ = ["TOGETHER", "Link", "complete_components", "linkage"]
 
 TOGETHER = "all of them together"
 """The name of the result for all columns together."""
-
-_PAIRS = 1 << 21
-"""Pairs of a row and a candidate that are processed at a time."""
 
 _FITTED = 5_000
 """Records on which the form of a dependence is chosen; its counts are of all records."""
@@ -45,124 +41,6 @@ _STRAY = 0.05
 
 _ZONED = re.compile(r"\d[T ]\d\d.*(Z|[+-]\d\d(:?\d\d){0,2})$", re.IGNORECASE | re.ASCII)
 """A time that says its distance from UTC."""
-
-_ROWS = 1 << 16
-"""Rows whose matches are read together."""
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The candidate originals of each published row.
-
-    Attributes
-    ----------
-    row_list : numpy.ndarray, shape (m,), integer
-        The list of each row; rows of an equivalence class share one.
-    offsets : numpy.ndarray, shape (l + 1,), int64
-    originals : numpy.ndarray, shape (e,), integer
-        List t is ``originals[offsets[t] : offsets[t + 1]]``; each original at most once in a list.
-    """
-
-    row_list: np.ndarray
-    offsets: np.ndarray
-    originals: np.ndarray
-
-    @classmethod
-    def of_matches(
-        cls,
-        matches: np.ndarray,
-        rows: np.ndarray | None = None,
-        empty: Callable[..., np.ndarray] = np.empty,
-    ) -> Candidates:
-        """Return those of a matrix, shape (m, w), each row a list of its own, ascending.
-
-        Parameters
-        ----------
-        matches : numpy.ndarray, shape (m, w), integer
-            -1 is no original.
-        rows : numpy.ndarray, integer, optional
-            The rows that are meant, in their order; all of them without it.
-        empty : callable
-            Makes the array of the originals, as :func:`numpy.empty` does.
-        """
-        many = len(matches) if rows is None else len(rows)
-
-        def block(start: int) -> np.ndarray:
-            at = slice(start, start + _ROWS)
-            return matches[at] if rows is None else matches[rows[at]]
-
-        starts = range(0, many, _ROWS)
-        sizes = np.concatenate(
-            [np.zeros(0, np.int64), *((block(start) >= 0).sum(axis=1) for start in starts)]
-        )
-        ends = _ends(sizes)
-        originals = empty((int(ends[-1]),), matches.dtype)
-        for start in starts:
-            part = block(start)
-            ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
-            there = np.arange(matches.shape[1]) < sizes[start : start + _ROWS, None]
-            originals[ends[start] : ends[min(start + _ROWS, many)]] = ascending[there]
-        return cls(np.arange(many), ends, originals)
-
-    @classmethod
-    def of_classes(cls, labels: np.ndarray) -> Candidates:
-        """Return those of equivalence classes: equal labels, one list; row j is in the class of original j."""
-        _, row_list = np.unique(labels, return_inverse=True)
-        return cls(row_list, _ends(np.bincount(row_list)), np.argsort(row_list, kind="stable"))
-
-    @classmethod
-    def of_nobody(cls, m: int) -> Candidates:
-        """Return m rows without candidates."""
-        return cls(np.zeros(m, np.int64), np.zeros(2, np.int64), np.empty(0, np.int64))
-
-    def with_class(self, rows: np.ndarray, originals: np.ndarray) -> Candidates:
-        """Return the same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
-        if not len(originals):
-            return self
-        return Candidates(
-            np.where(rows, len(self.offsets) - 1, self.row_list),
-            np.append(self.offsets, self.offsets[-1] + len(originals)),
-            np.concatenate([self.originals, originals]),
-        )
-
-    def take(self, rows: np.ndarray) -> Candidates:
-        """Return those of some of the rows."""
-        return Candidates(self.row_list[rows], self.offsets, self.originals)
-
-    def without(self, rows: np.ndarray) -> Candidates:
-        """Return the same, without candidates for some of the rows, given as a mask."""
-        if not rows.any():
-            return self
-        row_list = np.where(rows, len(self.offsets) - 1, self.row_list)
-        return Candidates(row_list, np.append(self.offsets, self.offsets[-1]), self.originals)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """How many candidates each row has, shape (m,), int64."""
-        sizes: np.ndarray = np.diff(self.offsets)[self.row_list]
-        return sizes
-
-    def components(self, n: int) -> np.ndarray:
-        """Return labels of the originals that lists join, directly or through others, shape (n,), int64."""
-        lists = len(self.offsets) - 1
-        # the lists are the rows after the originals, which have none: as they stand, without a copy of their edges
-        starts = np.concatenate([np.zeros(n, self.offsets.dtype), self.offsets])
-        edges = (np.ones(len(self.originals), np.int8), self.originals, starts)
-        labels = connected_components(csr_array(edges, shape=(n + lists, n + lists)), directed=False)[1]
-        return np.asarray(labels[:n], np.int64)
-
-    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield rows with candidates, some at a time: the rows, where each one's pairs start, the pairs' originals."""
-        rows = np.flatnonzero(self.sizes > 0)
-        ends = np.cumsum(self.sizes[rows])
-        cuts = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS)) + 1
-        for block in np.split(rows, np.unique(cuts)):
-            if not len(block):
-                continue
-            sizes = self.sizes[block]
-            start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-            within = np.arange(int(sizes.sum())) - np.repeat(start, sizes)
-            yield block, start, self.originals[np.repeat(self.offsets[self.row_list[block]], sizes) + within]
 
 
 def complete_components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,10 +62,6 @@ def complete_components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     least = np.full(len(size), len(matches), np.int64)
     np.minimum.at(least, label, (matches >= 0).sum(axis=1))
     return label, least == size
-
-
-def _ends(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

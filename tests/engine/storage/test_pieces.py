@@ -23,7 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonflow import engine, utility
+from anonflow import candidate_lists, engine, utility
 from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
 from anonflow.engine.execution.diversity import DiverseSums
@@ -48,7 +48,6 @@ from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.files.read import exact_frame
-from anonflow.table.identification import linkage
 from tests.cases.flow_files import write_flow
 
 SLOW = pytest.mark.slow
@@ -126,7 +125,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draw, "BUCKET", 100)
     monkeypatch.setattr(storage, "CLASSES", 100)
     monkeypatch.setattr(Spill, "rows", 70)
-    monkeypatch.setattr(linkage, "_ROWS", 50)
+    monkeypatch.setattr(candidate_lists, "_ROWS", 50)
 
 
 def compared(

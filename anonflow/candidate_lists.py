@@ -1,0 +1,295 @@
+"""Which originals each row may be of: lists of originals, which the rows of a class share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from anonflow.errors import DataError
+
+__all__ = ["Candidates"]
+
+_PAIRS = 1 << 21
+"""Pairs of a row and a candidate that are processed at a time."""
+
+_ROWS = 1 << 15
+"""Rows whose lists are looked at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The candidate originals of each row.
+
+    Attributes
+    ----------
+    row_list : numpy.ndarray, shape (m,), integer
+        The list of each row; rows of an equivalence class share one.
+    offsets : numpy.ndarray, shape (l + 1,), int64
+    originals : numpy.ndarray, shape (e,), integer
+        List t is ``originals[offsets[t] : offsets[t + 1]]``; each original at most once in a list, unless it is a claim.
+    """
+
+    row_list: np.ndarray
+    offsets: np.ndarray
+    originals: np.ndarray
+
+    @classmethod
+    def of_matches(
+        cls,
+        matches: np.ndarray,
+        rows: np.ndarray | None = None,
+        empty: Callable[..., np.ndarray] = np.empty,
+    ) -> Candidates:
+        """Return those of a matrix, shape (m, w), each row a list of its own, ascending.
+
+        Parameters
+        ----------
+        matches : numpy.ndarray, shape (m, w), integer
+            -1 is no original.
+        rows : numpy.ndarray, integer, optional
+            The rows that are meant, in their order; all of them without it.
+        empty : callable
+            Makes the array of the originals, as :func:`numpy.empty` does.
+        """
+        count = len(matches) if rows is None else len(rows)
+
+        def block(start: int) -> np.ndarray:
+            at = slice(start, start + _ROWS)
+            return matches[at] if rows is None else matches[rows[at]]
+
+        starts = range(0, count, _ROWS)
+        sizes = np.concatenate(
+            [np.zeros(0, np.int64), *((block(start) >= 0).sum(axis=1) for start in starts)]
+        )
+        ends = _ends(sizes)
+        originals = empty((int(ends[-1]),), matches.dtype)
+        for start in starts:
+            part = block(start)
+            ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
+            there = np.arange(matches.shape[1]) < sizes[start : start + _ROWS, None]
+            originals[ends[start] : ends[min(start + _ROWS, count)]] = ascending[there]
+        return cls(np.arange(count), ends, originals)
+
+    @classmethod
+    def of_classes(cls, labels: np.ndarray) -> Candidates:
+        """Return those of equivalence classes: equal labels, one list; row j is in the class of original j."""
+        _, row_list = np.unique(labels, return_inverse=True)
+        return cls(row_list, _ends(np.bincount(row_list)), np.argsort(row_list, kind="stable"))
+
+    @classmethod
+    def of_lists(cls, sizes: np.ndarray, originals: np.ndarray) -> Candidates:
+        """Return rows with lists of their own, which have these sizes and stand one after the other."""
+        return cls(np.arange(len(sizes), dtype=np.int32), _ends(sizes), originals)
+
+    @classmethod
+    def of_nobody(cls, m: int) -> Candidates:
+        """Return m rows without candidates."""
+        return cls(np.zeros(m, np.int64), np.zeros(2, np.int64), np.empty(0, np.int64))
+
+    @classmethod
+    def of_claim(cls, claim: Any, rows: int | None = None) -> Candidates:
+        """Return those that somebody claims: positions may be out of range, and stand twice in a list.
+
+        Parameters
+        ----------
+        claim : object with ``candidates``, or with ``offsets`` and ``originals``, or numpy.ndarray, shape (n, k)
+            In a matrix -1 is no original.
+        rows : int, optional
+            How many rows there must be.
+
+        Raises
+        ------
+        DataError
+            If it is none of them, or has another number of rows.
+        """
+        claimed = getattr(claim, "candidates", None)
+        if isinstance(claimed, cls):
+            parts = claimed.row_list, claimed.offsets, claimed.originals
+        elif hasattr(claim, "offsets") and hasattr(claim, "originals"):
+            offsets = np.asarray(claim.offsets)
+            parts = np.arange(offsets.size - 1, dtype=np.int32), offsets, np.asarray(claim.originals)
+        else:
+            parts = _parts_of_matrix(np.asarray(claim))
+        if not _is_sound(*parts):
+            raise DataError("the certificate is damaged; use the one that was made with the release")
+        if rows is not None and len(parts[0]) != rows:
+            raise DataError(
+                f"the certificate is about {len(parts[0])} rows, the release has {rows}; "
+                "use the one that was made with the release"
+            )
+        return cls(parts[0], parts[1].astype(np.int64, copy=False), parts[2])
+
+    def with_class(self, rows: np.ndarray, originals: np.ndarray) -> Candidates:
+        """Return the same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
+        if not len(originals):
+            return self
+        return Candidates(
+            np.where(rows, len(self.offsets) - 1, self.row_list),
+            np.append(self.offsets, self.offsets[-1] + len(originals)),
+            np.concatenate([self.originals, originals]),
+        )
+
+    def take(self, rows: np.ndarray | slice) -> Candidates:
+        """Return those of some of the rows."""
+        return Candidates(self.row_list[rows], self.offsets, self.originals)
+
+    def without(self, rows: np.ndarray) -> Candidates:
+        """Return the same, without candidates for some of the rows, given as a mask."""
+        if not rows.any():
+            return self
+        row_list = np.where(rows, len(self.offsets) - 1, self.row_list)
+        return Candidates(row_list, np.append(self.offsets, self.offsets[-1]), self.originals)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.row_list)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """How many candidates each row has, shape (m,), int64."""
+        sizes: np.ndarray = np.diff(self.offsets)[self.row_list]
+        return sizes
+
+    @cached_property
+    def _apart(self) -> bool:
+        """Whether each row has a list of its own, in the order of the rows."""
+        return self.rows == len(self.offsets) - 1 and bool((self.row_list == np.arange(self.rows)).all())
+
+    def pairs(self, start: int = 0, stop: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of a row and a candidate, row by row, of consecutive rows: the row and the original of each.
+
+        Returns
+        -------
+        row : numpy.ndarray, shape (e,), int32
+        original : numpy.ndarray, shape (e,), integer
+        """
+        sizes = self.sizes[start:stop]
+        row = np.repeat(np.arange(start, start + len(sizes), dtype=np.int32), sizes)
+        if self._apart:
+            return row, self.originals[self.offsets[start] : self.offsets[start + len(sizes)]]
+        before = self.offsets[self.row_list[start:stop]] - (np.cumsum(sizes) - sizes)
+        return row, self.originals[np.arange(len(row)) + np.repeat(before, sizes)]
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield rows with candidates, some at a time: the rows, where each one's pairs start, the pairs' originals."""
+        ends = np.cumsum(self.sizes)
+        cuts = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS)) + 1
+        for start, stop in pairwise([0, *np.unique(cuts).tolist(), self.rows]):
+            sizes = self.sizes[start:stop]
+            rows = np.flatnonzero(sizes)
+            if len(rows):
+                yield start + rows, (np.cumsum(sizes) - sizes)[rows], self.pairs(start, stop)[1]
+
+    def any(self, test: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return rows of which a pair passes a test of rows and originals, shape (m,), bool."""
+        failing = np.zeros(self.rows, bool)
+        for start in range(0, self.rows, _ROWS):
+            row, original = self.pairs(start, start + _ROWS)
+            failing[row[test(row, original)]] = True
+        return failing
+
+    def counts(self, n: int) -> np.ndarray:
+        """Return how many rows list each of n originals, shape (n,), int64."""
+        rows_of_list = np.bincount(self.row_list, minlength=len(self.offsets) - 1)
+        lists = np.diff(self.offsets)
+        counts = np.zeros(n, np.int64)
+        size = max(1, len(lists) * max(n, _ROWS) // max(1, len(self.originals)))
+        for start in range(0, len(lists), size):  # as many pairs at a time as there are counts, about
+            part = slice(start, start + size)
+            originals = self.originals[self.offsets[start] : self.offsets[min(start + size, len(lists))]]
+            used = None if self._apart else np.repeat(rows_of_list[part], lists[part])
+            counts += np.bincount(originals, used, n).astype(np.int64)
+        return counts
+
+    def strangers(self, n: int) -> np.ndarray:
+        """Return rows that list a position outside a table of n records, or one twice; shape (m,), bool."""
+        sizes = np.diff(self.offsets)
+        bad = np.zeros(len(sizes), bool)
+        if not len(self.originals):
+            return bad[self.row_list]
+        outside = (self.originals < 0) | (self.originals >= n)
+        if outside.any():
+            bad[np.repeat(np.arange(len(sizes)), sizes)[outside]] = True
+        if (sizes == sizes[0]).all():
+            lists = self.originals.reshape(-1, sizes[0])
+            if not (lists[:, 1:] > lists[:, :-1]).all():
+                lists = np.sort(lists, axis=1)
+                bad |= (lists[:, 1:] == lists[:, :-1]).any(axis=1)
+            return bad[self.row_list]
+        number, originals = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), self.originals
+        # lists ascend nearly always: then there is nothing to sort
+        if not ((originals[1:] > originals[:-1]) | (number[1:] != number[:-1])).all():
+            order = np.lexsort((originals, number))
+            number, originals = number[order], originals[order]
+            twice = (number[1:] == number[:-1]) & (originals[1:] == originals[:-1])
+            bad[number[1:][twice]] = True
+        return bad[self.row_list]
+
+    def components(self, n: int) -> np.ndarray:
+        """Return labels of the originals that lists join, directly or through others, shape (n,), int64."""
+        lists = len(self.offsets) - 1
+        # the lists are the rows after the originals, which have none: as they stand, without a copy of their edges
+        starts = np.concatenate([np.zeros(n, self.offsets.dtype), self.offsets])
+        edges = (np.ones(len(self.originals), np.int8), self.originals, starts)
+        labels = connected_components(csr_array(edges, shape=(n + lists, n + lists)), directed=False)[1]
+        return np.asarray(labels[:n], np.int64)
+
+    def complete_components(self, n: int) -> np.ndarray | None:
+        """Return the component of each row, shape (n,), int64, if in all of them every row lists every original.
+
+        No draw changes which values the rows of such a component show. None if another component is among them.
+
+        Parameters
+        ----------
+        n : int
+            Number of originals.
+        """
+        sizes = self.sizes
+        if self.rows != n or not n or not sizes.all() or self.strangers(n).any():
+            return None
+        row, original = self.pairs()
+        least = np.minimum.reduceat(original, np.cumsum(sizes) - sizes).astype(np.int64)
+        # complete: all originals of a row are in rows with that row's least original, as many as it lists
+        label = np.full(n, -1, np.int64)
+        label[original] = least[row]
+        same = (label[original] == least[row]).all() and (
+            sizes == np.bincount(least, minlength=n)[least]
+        ).all()
+        return np.unique(least, return_inverse=True)[1].astype(np.int64) if same else None
+
+
+def _ends(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _parts_of_matrix(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the lists of a matrix without its -1, as they stand; of anything else, what is not sound."""
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
+        return np.empty(0, np.int32), np.empty(0, np.int64), matrix
+    present = matrix >= 0
+    row_list = np.arange(len(matrix), dtype=np.int32)
+    if present.all():
+        offsets = np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1]
+        return row_list, offsets, np.ascontiguousarray(matrix).reshape(-1)
+    return row_list, _ends(present.sum(axis=1)), matrix[present]
+
+
+def _is_sound(row_list: np.ndarray, offsets: np.ndarray, originals: np.ndarray) -> bool:
+    """Return whether three arrays are lists, and rows that have one each."""
+    arrays = row_list, offsets, originals
+    if not all(array.ndim == 1 and array.dtype.kind in "iu" for array in arrays) or not len(offsets):
+        return False
+    return (
+        offsets[0] == 0
+        and offsets[-1] == len(originals)
+        and bool((offsets[1:] >= offsets[:-1]).all())
+        and (not len(row_list) or 0 <= row_list.min() <= row_list.max() < len(offsets) - 1)
+    )
