@@ -105,7 +105,7 @@ def subject_of(subject: Any) -> Subject:
 
     Parameters
     ----------
-    subject : Anonymization, Release, pandas.DataFrame or path
+    subject : Anonymization, Release, Subject, pandas.DataFrame or path
         Anything with a ``generalization``, or with a ``frame`` that is a DataFrame, will do.
 
     Raises
@@ -117,6 +117,8 @@ def subject_of(subject: Any) -> Subject:
     """
     import pandas as pd
 
+    if isinstance(subject, Subject):
+        return subject
     if isinstance(subject, str | PathLike):
         from anonflow.table.release_forms import plain_release
 

@@ -24,7 +24,7 @@ from anonflow.release.randomness import (
     seed_of_table,
     warn_of_small_seed,
 )
-from anonflow.release.rows import GeneralizedRows, permute_suppressed
+from anonflow.release.rows import blocks, candidates, drawn_originals
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
@@ -120,28 +120,22 @@ def publish(
         if weak:
             warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
     suppressed = np.asarray(anonymization.suppressed, bool)
-    rows = GeneralizedRows(
-        anonymization.generalization.aggregated(table.records, anonymization.classes, suppressed),
-        anonymization.matches,
-        anonymization.classes,
-        suppressed,
-    )
+    relation = anonymization.matches, anonymization.classes, suppressed
     hidden = 0 < int(suppressed.sum()) < anonymization.k * table.unit_rows
-    origin = rows.origin(words)
-    alone = np.flatnonzero(suppressed)
-    origin[alone] = permute_suppressed(alone, words)
+    origin = drawn_originals(*relation, words)
     order = draw_permutation(n, words)
     names = [str(name) for name in table.frame.columns]
-    frame = arrays.frame(rows.blocks(origin, names, table.frame, order, hidden, arrays.rows))
-    candidates = rows.candidates(order, arrays.empty)
+    cells = anonymization.generalization.aggregated(table.records, anonymization.classes, suppressed)
+    frame = arrays.frame(blocks(cells, suppressed, origin, names, table.frame, order, hidden, arrays.rows))
+    listed = candidates(*relation, order, arrays.empty)
     if not rehearsal:
-        _warn_of_columns(anonymization, candidates, suppressed[order], order, origin[order], hidden)
+        _warn_of_columns(anonymization, listed, suppressed[order], order, origin[order], hidden)
     key = words.lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
     certificate = Certificate.of_candidates(
         int(anonymization.k),
         str(anonymization.guarantee),
         str(getattr(anonymization.algorithm, "name", anonymization.algorithm)),
-        candidates,
+        listed,
         versions=versions(),
         row_marks=row_marks(frame, names, key),
         key=key,
@@ -202,7 +196,7 @@ def _warn_of_second_draw(source: Publishable, seed: int | bytes | None, step: in
 
 def _warn_of_columns(
     source: Publishable,
-    candidates: Candidates,
+    listed: Candidates,
     suppressed: np.ndarray,
     order: np.ndarray,
     shown: np.ndarray,
@@ -210,8 +204,8 @@ def _warn_of_columns(
 ) -> None:
     """Warn if the other columns reveal the people behind published rows."""
     if source.matches is None and source.classes is None:
-        candidates = covering(source.table, source.generalization, order)
+        listed = covering(source.table, source.generalization, order)
     if hidden:  # suppressed records' other columns are not published
-        candidates = candidates.without(suppressed)
-    for sentence in told_by_columns(source.table, shown, candidates, source.k):
+        listed = listed.without(suppressed)
+    for sentence in told_by_columns(source.table, shown, listed, source.k):
         warnings.warn(sentence, ReleaseWarning, stacklevel=4)

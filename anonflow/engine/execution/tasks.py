@@ -17,6 +17,8 @@ from anonflow.algorithms.diversity.diversify import diverse_part
 from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.candidate_lists import Candidates
+from anonflow.criteria.evidence import Subject
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding
@@ -237,7 +239,15 @@ def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[F
     if not local:
         return ()
     try:
-        subject = _PartitionSubject(outcome, settings.k, guarantee)
+        subject = Subject(
+            records.n,
+            outcome.generalization.with_suppressed(outcome.suppressed),
+            None,
+            outcome.suppressed,
+            None if outcome.matches is None else Candidates.of_claim(outcome.matches),
+            settings.k,
+            guarantee,
+        )
         return verify(_bare_table(records), subject, local, settings.k).findings
     except AnonflowError as error:
         return Failed(error, error.message)
@@ -287,17 +297,6 @@ def _cells(domains: Sequence[Domain], masks: np.ndarray) -> np.ndarray:
         at = [a for a, domain in enumerate(domains) if domain.column == column]
         cells[at] = masks[at].all(axis=0)
     return cells
-
-
-class _PartitionSubject:
-    """A partition's outcome as the verifier takes it."""
-
-    def __init__(self, outcome: Outcome, k: int, guarantee: str) -> None:
-        self.generalization = outcome.generalization.with_suppressed(outcome.suppressed)
-        self.matches = outcome.matches
-        self.suppressed = outcome.suppressed
-        self.k = k
-        self.guarantee = guarantee
 
 
 def _bare_table(records: Records) -> Table:

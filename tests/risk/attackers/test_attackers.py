@@ -19,7 +19,7 @@ from anonflow.algorithms import REGISTRY
 from anonflow.errors import ParameterError
 from anonflow.release import RandomWords, Release
 from anonflow.release.randomness import DRAW_STEP, checked_secret, seed_of_table
-from anonflow.release.rows import GeneralizedRows, permute_suppressed
+from anonflow.release.rows import drawn_originals
 from anonflow.risk.attack import COLUMNS
 from anonflow.risk.attacker import wilson
 from anonflow.table.row_marks import Content
@@ -99,11 +99,7 @@ def drawn(anon: Any, seed: int) -> np.ndarray:
     """The original that goes with each generalized record in the release of a seed, before the rows are shuffled; (n,)."""
     content = Content.of(anon.table.frame, [str(name) for name in anon.table.frame.columns])
     words = RandomWords(seed_of_table(checked_secret(seed), content.to_bytes()), DRAW_STEP)
-    suppressed = np.asarray(anon.suppressed, bool)
-    origin = GeneralizedRows(anon.generalization, anon.matches, anon.classes, suppressed).origin(words)
-    alone = np.flatnonzero(suppressed)
-    origin[alone] = permute_suppressed(alone, words)
-    return origin
+    return drawn_originals(anon.matches, anon.classes, np.asarray(anon.suppressed, bool), words)
 
 
 @QUIET
