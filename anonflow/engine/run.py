@@ -202,6 +202,8 @@ class _Runner:
                 session.scheduler, session.workers, session.events, memory, flow.spec.run.wait_seconds
             ) as executor,
         ):
+            if not storage.in_memory:
+                executor.begin()  # while a large table is read
             table = session.step("load", storage.load)
             session.tell_about(table.unnamed, table.dropped, table.filtered)
             self.targets = storage.refuse_early()

@@ -222,7 +222,7 @@ class Executor:
 
     Notes
     -----
-    Nothing starts before the first call. The workers belong to a thread of their own, which does one stream at a time
+    Nothing starts before the first call, or :meth:`begin`. The workers belong to a thread of their own, which does one stream at a time
     and ends with the executor. The number of open calls is bounded: new calls are created only when results have been taken.
     """
 
@@ -256,6 +256,12 @@ class Executor:
             # error we do not wait for it
             self._thread.join(timeout=2.0 if self._scheduler == "threads" and self._busy else None)
 
+    def begin(self) -> None:
+        """Start the workers; if they do not start, the first stream says it."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="anonflow-scheduler", daemon=True)
+            self._thread.start()
+
     def stream(
         self, calls: Iterable[Call], *shared: Any, count: int | None = None
     ) -> Iterator[tuple[Call, Any]]:
@@ -282,9 +288,7 @@ class Executor:
         AnonflowError
             If workers do not start, or the cluster is lost.
         """
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="anonflow-scheduler", daemon=True)
-            self._thread.start()
+        self.begin()
         self._busy = True
         self._jobs.put(_Submission(calls, count, shared))
         while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -15,12 +16,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonflow import engine
+from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.owner.resume import ResumeStore
 from anonflow.engine.storage import mapped_columns
 from anonflow.engine.storage.arrays import TableOrder, mapped, write_array
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.engine.storage.storage import Storage
-from anonflow.errors import AnonflowError
+from anonflow.errors import AnonflowError, DataError
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -198,3 +200,32 @@ def test_a_step_over_small_whole_numbers_shows_no_cell(tmp_path: Path) -> None:
         tmp_path, pa.array([row % 50 for row in range(120)], pa.int8()), "top-code: {column: x, at: 30}"
     )
     assert memory == pieces
+
+
+def test_workers_start_while_a_large_table_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    def noted(owner: type, name: str) -> None:
+        real = getattr(owner, name)
+
+        def call(self: object) -> object:
+            events.append(name)
+            return real(self)
+
+        monkeypatch.setattr(owner, name, call)
+
+    noted(Executor, "begin")
+    noted(Storage, "load")
+    for pieces, first in (("20", "begin"), ("false", "load")):
+        events.clear()
+        flow = write_flow(tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}")
+        assert engine.run(flow, again=True).ok
+        assert events[0] == first
+
+
+def test_a_table_that_cannot_be_read_ends_workers_that_have_begun(tmp_path: Path) -> None:
+    before = threading.active_count()
+    (tmp_path / "people.csv").write_text("age,city\n1,a\n2,b,c,d\n")
+    with pytest.raises(DataError):
+        engine.run(write_flow(tmp_path, source="{csv: people.csv, pieces: 20}"))
+    assert threading.active_count() == before
