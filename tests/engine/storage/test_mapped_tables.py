@@ -225,7 +225,9 @@ def test_workers_start_while_a_large_table_is_read(tmp_path: Path, monkeypatch: 
 
 def test_a_table_that_cannot_be_read_ends_workers_that_have_begun(tmp_path: Path) -> None:
     before = threading.active_count()
-    (tmp_path / "people.csv").write_text("age,city\n1,a\n2,b,c,d\n")
+    flow = write_flow(tmp_path, source="{csv: people.csv, pieces: 20}")
+    with (tmp_path / "people.csv").open("a") as file:
+        file.write("1,2,3,4,5,6,7,8,9\n")
     with pytest.raises(DataError):
-        engine.run(write_flow(tmp_path, source="{csv: people.csv, pieces: 20}"))
+        engine.run(flow)
     assert threading.active_count() == before
