@@ -704,7 +704,7 @@ CLOCKS_WITHOUT_MARKER: dict[str, str] = {
 PROCESSES_WITHOUT_MARKER: dict[str, str] = {
     "a fresh interpreter runs to its end: what it imports, prints or has in memory": """
         tests/algorithms/freeform/test_freeform_edges.py tests/attacks/test_own_rows.py
-        tests/attacks/test_released_before.py tests/dashboards/session/test_compiling.py
+        tests/attacks/test_released_before.py tests/dashboards/work/test_compiling.py
         tests/datasets/test_datasets.py tests/docs/test_readme.py tests/drawing/test_notebook_views.py
         tests/engine/test_stores.py tests/kernels/test_cache.py tests/kernels/test_jit.py
         tests/release/test_leaks.py tests/strict_yaml/test_strict_yaml.py tests/test_declarations.py

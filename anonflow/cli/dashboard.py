@@ -102,7 +102,7 @@ def dashboard(
         from anonflow.dashboards.server.accounts import add_account
         from anonflow.dashboards.server.json_log import log_as_json
         from anonflow.dashboards.server.server import Server, ServerSettings
-        from anonflow.dashboards.session.user_limits import HOSTED, MEGABYTE, local_limits
+        from anonflow.dashboards.work.user_limits import HOSTED, MEGABYTE, local_limits
         from anonflow.engine.duration import seconds_of
     except ModuleNotFoundError as error:
         raise ParameterError(

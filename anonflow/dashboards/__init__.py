@@ -2,7 +2,7 @@
 
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.work.user_limits import Limits
 
 __all__ = ["Draft", "FinishedRun", "Limits", "Publication", "Workspace"]

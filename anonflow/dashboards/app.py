@@ -23,8 +23,8 @@ from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.risk.screen import RiskScreen
-from anonflow.dashboards.session.user_limits import local_limits
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.user_limits import local_limits
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.hierarchy.wording import plural
 from anonflow.table import Table

@@ -75,8 +75,8 @@ def test_what_does_not_fit_is_refused_before_it_is_read(
 def test_the_upload_of_a_bomb_is_refused(tmp_path: Path) -> None:
     """The caps of a hosted server are for what a file unpacks to."""
     pytest.importorskip("panel", reason="the dashboards are an extra")
-    from anonflow.dashboards.session.user_limits import Limits
     from anonflow.dashboards.session.workspace import Workspace
+    from anonflow.dashboards.work.user_limits import Limits
 
     workspace = Workspace(limits=Limits(upload_bytes=5_000_000, rows=200_000))
     try:

@@ -18,7 +18,7 @@ def run(small: bool) -> list[dict[str, Any]]:
     from anonflow.dashboards import Workspace
     from anonflow.dashboards.app import extension
     from anonflow.dashboards.explore.screen import ExploreScreen
-    from anonflow.dashboards.session.user_limits import local_limits
+    from anonflow.dashboards.work.user_limits import local_limits
 
     extension()
     workspace = Workspace(limits=local_limits(), aside=True)

@@ -63,7 +63,7 @@ def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_in_what_the_dashboard_does_aside(workspace: Any) -> None:
-    from anonflow.dashboards.session.screen_work import Background
+    from anonflow.dashboards.work.screen_work import Background
 
     heard: list[str] = []
     background = Background(workspace)

@@ -39,7 +39,7 @@ class Hand:
 def hand(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hand]:
     """No session of the test begins a thread: the test does the works."""
     threads = pytest.importorskip(
-        "anonflow.dashboards.session.session_threads", reason="the dashboards are an extra"
+        "anonflow.dashboards.work.session_threads", reason="the dashboards are an extra"
     )
     hand = Hand()
     monkeypatch.setattr(threads, "begin", hand.begin)

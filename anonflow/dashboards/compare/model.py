@@ -16,8 +16,8 @@ from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs
 from anonflow.risk import attack

@@ -11,8 +11,8 @@ import param
 
 from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.figures import Point
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, numbers_of_measure
 
 __all__ = ["UtilityModel", "about", "direction", "request_title"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 
-from anonflow.dashboards.session.user_limits import MEGABYTE, Limits
+from anonflow.dashboards.work.user_limits import MEGABYTE, Limits
 
 __all__ = ["DiskDropper"]
 

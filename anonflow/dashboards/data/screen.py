@@ -26,9 +26,9 @@ from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hie
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_words import on_screen
-from anonflow.dashboards.session.screen_work import Background
-from anonflow.dashboards.session.user_limits import MEGABYTE
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
+from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
 from anonflow.table.files.read import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES

@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import card, html
 from anonflow.dashboards.explore import texts
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
 

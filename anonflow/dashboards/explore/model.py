@@ -15,8 +15,8 @@ from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.explore import texts
 from anonflow.dashboards.session.publication import rehearsed_card
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs, record_costs

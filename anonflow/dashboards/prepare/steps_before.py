@@ -12,8 +12,8 @@ from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.prepare import texts
 from anonflow.dashboards.session.screen_words import on_screen
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.table.prepare import STEPS, Preparation

@@ -12,9 +12,9 @@ from markupsafe import Markup
 from anonflow.dashboards.components.html import facts, html
 from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.validation import running_flow, single_document
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.expected import ExpectedRun, expected_of
 from anonflow.errors import AnonflowError
 

@@ -11,7 +11,7 @@ from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect import texts
-from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.identification.uniqueness import Uniqueness

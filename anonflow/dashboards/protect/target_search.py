@@ -11,9 +11,9 @@ import param
 from anonflow import engine
 from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.validation import running_flow, single_document
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.search.document import target_section, with_diversity
 from anonflow.engine.search.search import run_of
 from anonflow.engine.search.space import Space

@@ -15,9 +15,9 @@ from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.report import limits_of
 from anonflow.table.files.metadata_file import PACKAGE, metadata_text
 from anonflow.table.infer import infer_columns

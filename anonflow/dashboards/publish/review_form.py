@@ -13,8 +13,8 @@ from anonflow.dashboards.components.html import badge, card, html
 from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import PublishModel
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.pdf import browser, printed
 from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
 from anonflow.errors import AnonflowError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
 from anonflow.table.identification.key_sets import MOST_SETS
 from anonflow.table.infer import Advice, advise

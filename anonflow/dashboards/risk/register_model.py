@@ -9,9 +9,9 @@ import param
 
 from anonflow.dashboards.risk import texts
 from anonflow.dashboards.session.paths import safe_name
-from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.table_sources import take_upload
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization

@@ -27,11 +27,11 @@ from anonflow.dashboards.server.gateway import LEAVING, Gateway
 from anonflow.dashboards.server.metrics import Figures
 from anonflow.dashboards.server.seats import Seats
 from anonflow.dashboards.server.workers import SharedCluster
-from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
 from anonflow.dashboards.session.table_sources import TableReading
-from anonflow.dashboards.session.user_limits import HOSTED, Limits, local_limits
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.fair_queue import FairQueue, local_line
+from anonflow.dashboards.work.user_limits import HOSTED, Limits, local_limits
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
 
 __all__ = ["Server", "ServerSettings"]

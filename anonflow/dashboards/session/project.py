@@ -23,10 +23,10 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.verification import Finding
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.jobs import FinishedRun
 from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
 from anonflow.dashboards.session.table_sources import take_upload
-from anonflow.dashboards.session.user_limits import Limits
+from anonflow.dashboards.work.jobs import FinishedRun
+from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import DataError, FlowError

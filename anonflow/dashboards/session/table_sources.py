@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow import datasets
 from anonflow.dashboards.session.paths import paths_in, safe_name
-from anonflow.dashboards.session.user_limits import Limits
+from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.csv_head import PLAIN

@@ -20,12 +20,8 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow import datasets, engine, strict_yaml
-from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
-from anonflow.dashboards.session.job_group import JobGroup
-from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
 from anonflow.dashboards.session.noted import Noted
 from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
 from anonflow.dashboards.session.project import (
@@ -51,8 +47,12 @@ from anonflow.dashboards.session.table_sources import (
     take_upload,
     write_frame,
 )
-from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow, single_document
+from anonflow.dashboards.work import screen_work
+from anonflow.dashboards.work.fair_queue import FairQueue, local_line
+from anonflow.dashboards.work.job_group import JobGroup
+from anonflow.dashboards.work.jobs import FinishedRun, Job, sentence, summary
+from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy

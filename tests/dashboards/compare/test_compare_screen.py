@@ -14,8 +14,8 @@ from anonflow.dashboards.compare.model import CompareModel, column_losses
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
-from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.user_limits import Limits
 from anonflow.drawing.comparisons import heat, intervals, pairs
 from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one

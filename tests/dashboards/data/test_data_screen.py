@@ -21,9 +21,9 @@ from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.column_form import ColumnChoice, about_datasets, type_of
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.data.texts import NOT_PUBLISHED, OWN
-from anonflow.dashboards.session import screen_work
-from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work import screen_work
+from anonflow.dashboards.work.user_limits import Limits
 from tests.dashboards.conftest import Hand
 from tests.dashboards.data.uploading import send
 

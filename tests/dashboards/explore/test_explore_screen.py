@@ -22,8 +22,8 @@ from anonflow.dashboards.explore.model import (
 )
 from anonflow.dashboards.explore.screen import ExploreScreen
 from anonflow.dashboards.explore.texts import ATTACKERS
-from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work import screen_work
 from anonflow.drawing.neighbours import around_one
 from anonflow.risk.attack import ATTACKERS as REGISTERED
 from anonflow.utility.distributions import MISSING, distribution

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.prepare.steps_before import StepsBefore
-from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work import screen_work
 from anonflow.table.prepare import Preparation
 from tests.dashboards.conftest import Hand
 

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns, wrong_by
-from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.engine.expected import ExpectedRun
 from tests.dashboards.conftest import Hand
 

@@ -27,9 +27,9 @@ from anonflow.dashboards.protect.column_limits import LimitChoice
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection, share
-from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work import screen_work
 from anonflow.table.identification import uniqueness
 from tests.cases.protect import PEOPLE, people, steps_back
 from tests.dashboards.conftest import Hand

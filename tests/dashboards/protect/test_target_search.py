@@ -16,9 +16,9 @@ from anonflow.dashboards.compare.model import CompareModel
 from anonflow.dashboards.protect.target_card import TargetCard
 from anonflow.dashboards.protect.target_search import TargetChoice
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.fair_queue import FairQueue
-from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.fair_queue import FairQueue
+from anonflow.dashboards.work.user_limits import Limits
 from tests.dashboards.conftest import Hand
 
 

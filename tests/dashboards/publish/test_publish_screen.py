@@ -17,8 +17,8 @@ from anonflow import strict_yaml
 from anonflow.dashboards.publish import model as publish_model
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
-from anonflow.dashboards.session import screen_work
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work import screen_work
 from anonflow.release import Certificate
 from anonflow.table.infer import infer_columns
 from tests.dashboards.conftest import Hand

@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server.workers import SharedCluster
-from anonflow.dashboards.session.fair_queue import FairQueue
-from tests.dashboards.session.held_slots import held_slots
+from anonflow.dashboards.work.fair_queue import FairQueue
+from tests.dashboards.work.held_slots import held_slots
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

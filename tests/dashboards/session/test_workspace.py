@@ -20,9 +20,9 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
-from anonflow.dashboards.session import job_group, jobs, screen_work
 from anonflow.dashboards.session import workspace as workspace_module
-from anonflow.dashboards.session.fair_queue import FairQueue
+from anonflow.dashboards.work import job_group, jobs, screen_work
+from anonflow.dashboards.work.fair_queue import FairQueue
 from tests.dashboards.conftest import Hand
 
 WAIT = 300.0

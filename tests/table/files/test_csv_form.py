@@ -12,7 +12,7 @@ import pytest
 
 import anonflow as af
 from anonflow.dashboards.session.table_sources import read_upload
-from anonflow.dashboards.session.user_limits import Limits
+from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import DataError
 from anonflow.table.files.csv_form import SAMPLE, form_of
 from anonflow.table.files.read import csv_form, read_frame

@@ -18,7 +18,7 @@ import pytest
 import anonflow as af
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.dashboards.session.table_sources import read_upload
-from anonflow.dashboards.session.user_limits import Limits
+from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError, FlowError
 from anonflow.table.files import read
 from anonflow.table.files.query import read_query

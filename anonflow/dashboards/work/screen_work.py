@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from anonflow.dashboards.session import session_threads
 from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.dashboards.work import session_threads
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
 __all__ = ["FEW", "Background"]

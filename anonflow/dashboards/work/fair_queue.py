@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from functools import cache, partial
 
-from anonflow.dashboards.session import session_threads
+from anonflow.dashboards.work import session_threads
 from anonflow.errors import unforeseen
 
 __all__ = ["FairQueue", "Ticket", "local_line"]

@@ -12,8 +12,8 @@ from typing import Any
 
 from anonflow import engine
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.dashboards.session.fair_queue import Ticket
 from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.dashboards.work.fair_queue import Ticket
 from anonflow.engine.execution.events import PartitionDone, RoundDone, RunStarted
 from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, unforeseen

@@ -13,15 +13,15 @@ import pytest
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.session import job_group, jobs
-from anonflow.dashboards.session.fair_queue import FairQueue
+from anonflow.dashboards.work import job_group, jobs
+from anonflow.dashboards.work.fair_queue import FairQueue
 from tests import ROOT
 from tests.dashboards.conftest import Hand
 
 SCRIPT = """
 import json
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.session import jobs
+from anonflow.dashboards.work import jobs
 from anonflow.kernels.jit import ready_here
 
 ready, start = [], jobs.engine.start

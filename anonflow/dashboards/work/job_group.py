@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from anonflow import engine
-from anonflow.dashboards.session import session_threads
-from anonflow.dashboards.session.fair_queue import FairQueue
-from anonflow.dashboards.session.jobs import Job
+from anonflow.dashboards.work import session_threads
+from anonflow.dashboards.work.fair_queue import FairQueue
+from anonflow.dashboards.work.jobs import Job
 
 __all__ = ["JobGroup"]
 

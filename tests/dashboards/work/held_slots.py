@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anonflow.dashboards.session.fair_queue import FairQueue
+from anonflow.dashboards.work.fair_queue import FairQueue
 
 
 @contextmanager
