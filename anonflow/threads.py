@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-__all__ = ["in_threads", "run_each"]
+__all__ = ["in_threads", "results_of", "run_each"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -42,3 +44,53 @@ def in_threads(
     """
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         return run_each(pool, work, items)
+
+
+def results_of(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result]:
+    """Yield what `work` returns for each item, in order. Who takes no more results does not wait for what is at work.
+
+    So Ctrl-C ends a call at once, also while a compiled kernel runs, which nothing can stop: its thread goes on until the
+    kernel returns, begins nothing more, and does not keep the process alive.
+
+    Parameters
+    ----------
+    work : callable
+        Of one item. Its error is raised in the item's turn, and no further item is begun.
+    items : iterable
+    workers : int
+        Threads. In another thread than the main one, which Ctrl-C does not reach, a single one is the caller's own.
+    """
+    if workers == 1 and threading.current_thread() is not threading.main_thread():
+        yield from map(work, items)
+        return
+    items = list(items)
+    coming = iter(enumerate(items))
+    taking, ended = threading.Lock(), threading.Event()
+    ready: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+
+    def take_turns() -> None:
+        while not ended.is_set():
+            with taking:
+                number, item = next(coming, (-1, None))
+            if number < 0:
+                return
+            try:
+                ready.put((number, work(cast("Item", item)), None))
+            except BaseException as error:  # who takes the result raises it: in this thread nobody would
+                ended.set()
+                ready.put((number, None, error))
+
+    arrived: dict[int, tuple[Any, BaseException | None]] = {}
+    try:
+        for _ in range(min(workers, len(items))):
+            threading.Thread(target=take_turns, name="anonflow-method", daemon=True).start()
+        for turn in range(len(items)):
+            while turn not in arrived:
+                number, result, error = ready.get()
+                arrived[number] = result, error
+            result, error = arrived.pop(turn)
+            if error is not None:
+                raise error
+            yield result
+    finally:
+        ended.set()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
-from anonflow.threads import in_threads, run_each
+import pytest
+
+from anonflow.threads import in_threads, results_of, run_each
 
 
 def test_a_single_item_stays_in_this_thread() -> None:
@@ -25,3 +28,42 @@ def test_each_item_is_worked_on_once_by_as_many_threads_as_asked_for() -> None:
     assert in_threads(abs, range(-5, 0)) == in_threads(abs, range(-5, 0), 1) == [5, 4, 3, 2, 1]
     assert in_threads(abs, []) == []
     assert in_threads(lambda _: threading.get_ident(), [0]) == [threading.get_ident()]
+
+
+def test_results_come_in_turn_and_an_error_in_its_turn() -> None:
+    for workers in (1, 3):
+        with closing(results_of(abs, range(-50, 0), workers)) as results:
+            assert list(results) == list(range(50, 0, -1))
+        taken = []
+        with closing(results_of(lambda number: 10 // number, [5, 2, 0, 1], workers)) as results:
+            with pytest.raises(ZeroDivisionError):
+                taken.extend(results)
+            assert taken == [2, 5]
+        assert list(results_of(abs, [], workers)) == []
+
+
+def test_nothing_begins_once_nobody_takes_results() -> None:
+    begun: list[int] = []
+    goes_on = threading.Event()
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number:
+            goes_on.wait(60)
+        return number
+
+    with closing(results_of(work, range(9), 1)) as results:
+        assert next(results) == 0
+    goes_on.set()
+    for thread in threading.enumerate():
+        if thread.name == "anonflow-method":
+            thread.join()
+    assert begun in ([0], [0, 1])
+
+
+def test_outside_the_main_thread_a_single_worker_is_the_caller() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        same = pool.submit(
+            lambda: set(results_of(lambda _: threading.get_ident(), range(3), 1)) == {threading.get_ident()}
+        )
+        assert same.result()

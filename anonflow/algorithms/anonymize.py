@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -27,6 +27,7 @@ from anonflow.loss import measure_named
 from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Domain, Records, Schema, Table
+from anonflow.threads import results_of
 
 __all__ = [
     "Anonymization",
@@ -187,22 +188,12 @@ def anonymize(
         except InfeasibleError as error:
             raise in_a_partition(error, len(index)) from None
 
-    threads = min(len(index), threads)
     outcomes: list[Outcome] = []
     countdown = Countdown(f"{method.name}, k = {k}", len(index))
-    if threads == 1:
-        for at in range(len(index)):
-            outcomes.append(solve_part(at))
+    with closing(results_of(solve_part, range(len(index)), threads)) as results:
+        for outcome in results:
+            outcomes.append(outcome)
             countdown.step()
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                for outcome in pool.map(solve_part, range(len(index))):
-                    outcomes.append(outcome)
-                    countdown.step()
-            except BaseException:  # Ctrl-C, too: partitions that have not begun never begin
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
     if choice is not None and is_over is not None:
         name = choice.open_effort
         options[name] = outcomes[0].facts.get(name, choice.options[name])  # a tiny table takes no effort

@@ -128,4 +128,5 @@ def solver_for(seconds: float, gap: float) -> cp_model.CpSolver:
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.absolute_gap_limit = max(gap, 0.0)
     solver.parameters.relative_gap_limit = 0.0
+    solver.parameters.catch_sigint_signal = False  # it would leave the signal without a handler
     return solver

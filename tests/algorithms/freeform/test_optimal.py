@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -230,3 +232,23 @@ def test_adult_samples_are_proved(sample: int, data_folder: object) -> None:
             if k == 2:
                 flow = af.anonymize(table, "min-cost-flow", k=2)
                 assert anon.loss() == pytest.approx(flow.loss(), abs=1e-8)
+
+
+SOLVED = """
+import signal
+from ortools.sat.python import cp_model
+from anonflow.algorithms.freeform.column_generation import solver_for
+model = cp_model.CpModel()
+model.maximize(model.new_int_var(0, 9, "x"))
+solver_for(60.0, 0.0).solve(model)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_still_reaches_python_after_a_solver() -> None:
+    """CP-SAT took the signal for itself, and gave it back to nobody: the next Ctrl-C ended a notebook's kernel."""
+    ended = subprocess.run([sys.executable, "-c", SOLVED], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "interrupted\n")
