@@ -34,6 +34,7 @@ SLOW = {
     "scale",
     "screens",
     "sessions",
+    "structure",
     "verify",
 }
 """Over 0.3 s, small as they are: processes and solvers have to start."""
