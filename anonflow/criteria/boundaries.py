@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.criteria.covers import match_rows
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.max_flow import largest_flow
+from anonflow.criteria.matching.covers import match_rows
+from anonflow.criteria.matching.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
@@ -34,7 +34,7 @@ def boundary(evidence: Evidence) -> Finding:
     Raises
     ------
     ParameterError, DataError
-        As :func:`anonflow.criteria.covers.covers`.
+        As :func:`anonflow.criteria.matching.covers.covers`.
     """
     domains = evidence.records.domains
     bounded = [domain.name for domain in domains if domain.bound is not None]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.candidate_lists import Candidates
-from anonflow.criteria.claim import uncovered
-from anonflow.criteria.graph import Bipartite, consistency_graph
 from anonflow.criteria.guarantee import promises_classes
+from anonflow.criteria.matching.claim import uncovered
+from anonflow.criteria.matching.graph import Bipartite, consistency_graph
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.large_arrays import IN_MEMORY, Arrays

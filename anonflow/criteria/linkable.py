@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from anonflow.candidate_lists import Candidates
-from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.matching.concealment import match_edges
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option

@@ -7,20 +7,20 @@ import re
 from anonflow.criteria.aggregates import AGGREGATES
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
 from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK, UNIQUENESS
-from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
-from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
-from anonflow.criteria.l_diversity import (
+from anonflow.criteria.diversity.l_diversity import (
     ALPHA_K_ANONYMITY,
     ENTROPY_L_DIVERSITY,
     L_DIVERSITY,
     P_SENSITIVITY,
     RECURSIVE_L_DIVERSITY,
 )
-from anonflow.criteria.likeness import BETA_LIKENESS, DELTA_DISCLOSURE, ENHANCED_BETA_LIKENESS
+from anonflow.criteria.diversity.likeness import BETA_LIKENESS, DELTA_DISCLOSURE, ENHANCED_BETA_LIKENESS
+from anonflow.criteria.diversity.t_closeness import T_CLOSENESS
 from anonflow.criteria.linkable import LINKABLE_COLUMNS
-from anonflow.criteria.regular import K_REGULAR
-from anonflow.criteria.t_closeness import T_CLOSENESS
+from anonflow.criteria.matching.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
+from anonflow.criteria.matching.covers import COVERS
+from anonflow.criteria.matching.regular import K_REGULAR
 from anonflow.criteria.units import UNITS
 
 __all__ = ["CRITERIA", "promise_of"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.guarantee import promises_classes
+from anonflow.criteria.matching.concealment import match_edges
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.aggregates import aggregates
-from anonflow.criteria.claim import uncovered
-from anonflow.criteria.covers import covers
 from anonflow.criteria.description import description, with_promise
 from anonflow.criteria.evidence import Evidence, Subject, collect, collect_alone, subject_of
 from anonflow.criteria.guarantee import promised_criteria, promises_classes
+from anonflow.criteria.matching.claim import uncovered
+from anonflow.criteria.matching.covers import covers
 from anonflow.criteria.order import order_remarks
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import CriterionRequest, read_criteria

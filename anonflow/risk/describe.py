@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria.classes import class_rows, is_of_classes
-from anonflow.criteria.diversity import Spread, earth_mover, spread
+from anonflow.criteria.diversity.diversity import Spread, earth_mover, spread
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import THRESHOLD

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria import consistency_graph
-from anonflow.criteria.graph import Bipartite
-from anonflow.criteria.max_flow import MaxFlow, can_be_left_out, largest_flow
+from anonflow.criteria.matching.graph import Bipartite
+from anonflow.criteria.matching.max_flow import MaxFlow, can_be_left_out, largest_flow
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import number_text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonflow.criteria.graph import consistency_graph
+from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization, Layout
 from anonflow.kernels.bounds import (

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from anonflow import loss as losses
-from anonflow.criteria.graph import consistency_graph
+from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.option import Option, options_of

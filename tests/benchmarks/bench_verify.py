@@ -146,7 +146,7 @@ def from_certificate(n: int, most: float) -> list[dict]:
 
     def check() -> None:
         from anonflow.criteria.evidence import Evidence
-        from anonflow.criteria.regular import regular_by_listing
+        from anonflow.criteria.matching.regular import regular_by_listing
 
         none = np.zeros(n, bool)
         listing = Candidates.of_claim(matches)

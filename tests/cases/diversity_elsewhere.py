@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from anonflow.criteria.diversity import Column, DiversityCriterion, Per, Spread, diversity
-from anonflow.criteria.diversity_target import Target
+from anonflow.criteria.diversity.diversity import Column, DiversityCriterion, Per, Spread, diversity
+from anonflow.criteria.diversity.diversity_target import Target
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.verification import Finding

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.criteria.diversity import DiversityCriterion, declared_tree, leaves_of
-from anonflow.criteria.diversity_target import Target
+from anonflow.criteria.diversity.diversity import DiversityCriterion, declared_tree, leaves_of
+from anonflow.criteria.diversity.diversity_target import Target
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.hierarchy import Hierarchy

@@ -12,7 +12,7 @@ import numpy as np
 from anonflow import risk
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.candidate_lists import Candidates
-from anonflow.criteria.graph import covering
+from anonflow.criteria.matching.graph import covering
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.registers import with_registers

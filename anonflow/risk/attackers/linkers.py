@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from anonflow.criteria.classes import class_rows, is_of_classes
-from anonflow.criteria.diversity import judged, spread
-from anonflow.criteria.l_diversity import P_SENSITIVITY
+from anonflow.criteria.diversity.diversity import judged, spread
+from anonflow.criteria.diversity.l_diversity import P_SENSITIVITY
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk

@@ -28,7 +28,7 @@ from anonflow.algorithms.diversity.target import DIVERSITIES, Target, Targets, s
 from anonflow.algorithms.diversity.widen_matches import widened
 from anonflow.algorithms.diversity.within_partition import Request, diverse_partition
 from anonflow.algorithms.method import Outcome, Partition
-from anonflow.criteria.diversity import Spread, judged
+from anonflow.criteria.diversity.diversity import Spread, judged
 from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, unload

@@ -7,7 +7,7 @@ import numpy as np
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.max_flow import largest_flow
+from anonflow.criteria.matching.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 
 __all__ = ["K_REGULAR", "k_regular", "regular_by_flow", "regular_by_listing"]

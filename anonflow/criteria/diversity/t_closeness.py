@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.criteria.diversity import (
+from anonflow.criteria.diversity.diversity import (
     Column,
     DiversityCriterion,
     Per,
@@ -16,7 +16,7 @@ from anonflow.criteria.diversity import (
     diversity,
     earth_mover,
 )
-from anonflow.criteria.diversity_target import SHORT, SLACK, Target, deviation
+from anonflow.criteria.diversity.diversity_target import SHORT, SLACK, Target, deviation
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 from scipy import special
 
-from anonflow.criteria.diversity import Column, DiversityCriterion, Per, Spread, diversity
-from anonflow.criteria.diversity_target import SLACK, Target, log_excess, more_than, too_frequent
+from anonflow.criteria.diversity.diversity import Column, DiversityCriterion, Per, Spread, diversity
+from anonflow.criteria.diversity.diversity_target import SLACK, Target, log_excess, more_than, too_frequent
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.criteria.covers import perfect_flow
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.max_flow import cyclic_edges
+from anonflow.criteria.matching.covers import perfect_flow
+from anonflow.criteria.matching.max_flow import cyclic_edges
 from anonflow.criteria.verification import Finding
 
 __all__ = [
@@ -34,7 +34,7 @@ def match_edges(evidence: Evidence) -> np.ndarray | None:
     Raises
     ------
     ParameterError, DataError
-        As :func:`anonflow.criteria.covers.covers`.
+        As :func:`anonflow.criteria.matching.covers.covers`.
 
     Notes
     -----

@@ -9,8 +9,8 @@ import numpy as np
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.graph import Bipartite, DistinctRows, merge, runs
-from anonflow.criteria.max_flow import largest_flow, matched_all
+from anonflow.criteria.matching.graph import Bipartite, DistinctRows, merge, runs
+from anonflow.criteria.matching.max_flow import largest_flow, matched_all
 from anonflow.criteria.verification import Finding
 
 __all__ = ["COVERS", "Matching", "covers", "match_rows", "perfect_flow"]

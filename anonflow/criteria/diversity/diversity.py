@@ -12,11 +12,11 @@ from scipy.sparse import csr_array
 
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.classes import class_sizes
-from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
-from anonflow.criteria.diversity_target import Target
+from anonflow.criteria.diversity.diversity_target import Target
 from anonflow.criteria.evidence import Evidence, joint_codes
 from anonflow.criteria.guarantee import promises_classes
+from anonflow.criteria.matching.concealment import match_edges
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy

@@ -10,8 +10,15 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from anonflow.criteria.diversity import Column, DiversityCriterion, Per, Spread, diversity
-from anonflow.criteria.diversity_target import SHORT, SLACK, Target, deviation, log_excess, too_frequent
+from anonflow.criteria.diversity.diversity import Column, DiversityCriterion, Per, Spread, diversity
+from anonflow.criteria.diversity.diversity_target import (
+    SHORT,
+    SLACK,
+    Target,
+    deviation,
+    log_excess,
+    too_frequent,
+)
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
