@@ -71,22 +71,10 @@ ATTACKERS: dict[str, Any] = {
 }
 """Every attacker by its name."""
 
-OF_ROWS = (Prosecutor.name, Journalist.name, Presence.name, Marketer.name, Homogeneity.name, Population.name)
-"""The attackers who need only the rows of a release."""
-
-OF_THE_ROW = (
-    Prosecutor.name,
-    Journalist.name,
-    Marketer.name,
-    Linker.name,
-    Unit.name,
-    LinkableColumns.name,
-    Counter.name,
-)
-"""The attackers who point at a row, with probabilities that may be published because they do not use the truth: the largest is a person's risk."""
-
-WITH_REGISTER = (Journalist.name, Presence.name)
-"""The attackers who take a register: in a flow, a file under ``population``."""
+OF_ROWS = tuple(name for name, kind in ATTACKERS.items() if kind.reads_rows_alone)
+OF_THE_ROW = tuple(name for name, kind in ATTACKERS.items() if kind.points_at_row)
+WITH_REGISTER = tuple(name for name, kind in ATTACKERS.items() if kind.takes_register)
+"""Those of them who read the rows alone, who point at a row, and who take a register (:class:`AttackerKind`)."""
 
 COLUMNS = (
     "attacker",
@@ -281,37 +269,17 @@ def _of_item(item: Any, register: pd.DataFrame | None) -> list[Attacker]:
             raise ParameterError(f"unknown attacker {name!r}{did_you_mean(name, tuple(ATTACKERS))}")
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ParameterError(f"{name}: parameters are a mapping such as {{c: 3}}")
-        if not parameters and register is not None and name in WITH_REGISTER:
+        if not parameters and register is not None and ATTACKERS[name].takes_register:
             parameters = {"population": register}
         try:
             attacker = ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()})
         except TypeError:
-            raise ParameterError(f"{name}: {_NEEDS.get(name, 'has no parameters')}") from None
+            raise ParameterError(f"{name}: {ATTACKERS[name].asked_for()}") from None
         if isinstance(attacker, ByKeySets):
             attackers += attacker.of(attackers_of(attacker.attackers, register))
         else:
             attackers.append(attacker)
     return attackers
-
-
-_NEEDS = {
-    "intersection": "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
-    "key-sets": "has the parameters sets, such as [[age, sex], [zip]], and attackers",
-    "journalist": "needs a population; give a register: --register FILE in the shell, risk.Journalist(population=frame) in Python",
-    "presence": "needs a population; give a register: --register FILE in the shell, risk.Presence(population=frame) in Python",
-    "insider": "has the parameters c and targets",
-    "downcoding": "has the parameters targets and distribution",
-    "disco": "has the parameter column",
-    "homogeneity": "has the parameter column",
-    "linkable-columns": "has the parameters column, declared and threshold",
-    "minimality": "has the parameters column, exchanges and anonymization",
-    "order": "has the parameter names",
-    "own-rows": "has the parameter anonymization",
-    "population": "has the parameters fraction and threshold",
-    "refinement": "has the parameters targets, loss and widths",
-    "simulator": "has the parameters replays, anonymization and seed",
-    "replay": "has the parameters guesses and anonymization",
-}
 
 
 def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:

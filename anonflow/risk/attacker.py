@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["THRESHOLD", "Attacker", "Households", "Success", "percent", "wilson"]
+__all__ = ["THRESHOLD", "Attacker", "AttackerKind", "Households", "Success", "percent", "wilson"]
 
 Z = 1.96
 """Of a two-sided interval with confidence 95%."""
@@ -87,11 +87,6 @@ class Attacker(Protocol):
     name : str
     knows : str
         The attacker's knowledge besides the release.
-
-    Notes
-    -----
-    Attackers of this package also say whether their rate is counted against the truth (``needs_truth``). Such a rate
-    reveals a little about the draw: it belongs to the owner and is in no report.
     """
 
     @property
@@ -110,6 +105,46 @@ class Attacker(Protocol):
         ParameterError
             If the context lacks the data to evaluate the attacker.
         """
+
+
+class AttackerKind:
+    """What an attacker of this package says of itself, for all who choose among attackers; a new one says what differs.
+
+    Attributes
+    ----------
+    does : str
+        Its attack in a few words.
+    needs_truth : bool
+        Whether its rate is counted against the truth. Such a rate reveals a little about the draw: it belongs to the owner and is in
+        no report.
+    needs_originals : bool
+        Whether it knows the originals, and not the rows alone.
+    reads_rows_alone : bool
+        Whether it needs only the rows of a release.
+    points_at_row : bool
+        Whether it points at a row, with probabilities that may be published because they do not use the truth: the largest is a
+        person's risk.
+    takes_register : bool
+        Whether it takes a register: in a flow, a file under ``population``.
+    call : str
+        How it is called in Python, if a flow cannot give it what it needs.
+    """
+
+    does: ClassVar[str]
+    needs_truth: ClassVar[bool] = False
+    needs_originals: ClassVar[bool] = False
+    reads_rows_alone: ClassVar[bool] = False
+    points_at_row: ClassVar[bool] = False
+    takes_register: ClassVar[bool] = False
+    call: ClassVar[str] = ""
+
+    @classmethod
+    def asked_for(cls) -> str:
+        """Return what to say to who gave it something else than its parameters."""
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        if len(names) < 2:
+            return f"has the parameter {names[0]}" if names else "has no parameters"
+        return f"has the parameters {', '.join(names[:-1])} and {names[-1]}"
 
 
 def wilson(rate: float, trials: int, z: float = Z) -> tuple[float, float]:

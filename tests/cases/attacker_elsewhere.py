@@ -8,11 +8,11 @@ from typing import ClassVar
 from anonflow.errors import ParameterError
 from anonflow.risk.attack import ATTACKERS
 from anonflow.risk.attack_context import AttackContext
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 
 
 @dataclass(frozen=True)
-class Owl:
+class Owl(AttackerKind):
     """Knows who is in the table, and names some people for each row without reading it.
 
     Parameters
@@ -23,7 +23,7 @@ class Owl:
 
     guesses: int = 1
     name: ClassVar[str] = "owl"
-    needs_truth: ClassVar[bool] = False
+    does: ClassVar[str] = "guesses without looking"
     needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "who is in the table"
 

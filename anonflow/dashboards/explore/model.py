@@ -20,7 +20,7 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs, record_costs
-from anonflow.risk import AttackContext, usual
+from anonflow.risk import ATTACKERS, AttackContext, usual
 from anonflow.risk.attack import row_of
 from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
@@ -430,7 +430,8 @@ class ExploreModel(param.Parameterized):
 def called(row: dict[str, Any]) -> str:
     """Return what an attacker does, in a few words; of several sensitive columns, which one."""
     column = row.get("column")
-    return texts.ATTACKERS.get(row["attacker"], row["attacker"]) + (f": {column}" if column else "")
+    kind = ATTACKERS.get(row["attacker"])
+    return (row["attacker"] if kind is None else kind.does) + (f": {column}" if column else "")
 
 
 def in_plain_words(row: dict[str, Any]) -> str:

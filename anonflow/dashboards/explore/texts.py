@@ -185,31 +185,6 @@ ABOUT_AMONG = "Across: rows that cover a person. Up: number of people."
 AMONG_PICTURE = "Rows that cover each person"
 AMONG_UNIT = "rows that cover a person"
 
-ATTACKERS = {
-    "prosecutor": "looks for one person",
-    "journalist": "has a register",
-    "presence": "has a register, asks who is in the table",
-    "marketer": "links everybody",
-    "linker": "rules rows out",
-    "unit": "looks for a person by all of that person's rows",
-    "linkable-columns": "uses other columns",
-    "insider": "knows others' rows",
-    "replay": "guesses the seed",
-    "own-rows": "tests whether the rows were drawn",
-    "simulator": "tries other seeds",
-    "order": "reads the rows' order",
-    "intersection": "has earlier releases",
-    "homogeneity": "guesses the value",
-    "minimality": "asks why classes were united",
-    "disco": "reads the value where all rows agree",
-    "population": "knows the population's size",
-    "counting": "counts all matchings",
-    "downcoding": "guesses finer cells",
-    "refinement": "retraces the rounds of the method",
-    "key-sets": "knows some columns only",
-}
-"""The attack of each attacker, in a few words."""
-
 
 def not_attacked(problem: str) -> str:
     """Return why the attack failed."""

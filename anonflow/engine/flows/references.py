@@ -36,13 +36,6 @@ __all__ = [
 ]
 
 
-_IN_PYTHON = {
-    "simulator": "af.attack(table, release, risk.Simulator(anonymization=...))",
-    "intersection": "af.attack(table, release, earlier=[...])",
-}
-"""Attackers that need more than a flow has."""
-
-
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the problems of a method's parameters: (parameter, problem) for each."""
     problems = loss_problems(measure)
@@ -160,9 +153,9 @@ def attacker_problem(attacker: Any, schema: Schema | None = None, method: str | 
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
         return "'replay' tries seeds on a release in Python: af.attack(table, release, risk.Replayer(...))"
-    for name, how in _IN_PYTHON.items():
-        if attacker == name or (isinstance(attacker, Mapping) and name in attacker):
-            return f"{name!r} is for Python: {how}"
+    for name, kind in risk.ATTACKERS.items():
+        if kind.call and (attacker == name or (isinstance(attacker, Mapping) and name in attacker)):
+            return f"{name!r} is for Python: {kind.call}"
     try:
         chosen = risk.attackers_of(attacker)
     except AnonflowError as error:

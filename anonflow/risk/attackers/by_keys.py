@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Attacker, Success
+from anonflow.risk.attacker import Attacker, AttackerKind, Success
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
@@ -77,7 +77,7 @@ class ByKeys:
 
 
 @dataclass(frozen=True, eq=False)
-class ByKeySets:
+class ByKeySets(AttackerKind):
     """Several attackers for each of several sets of quasi-identifiers that different people may know.
 
     Parameters
@@ -96,8 +96,13 @@ class ByKeySets:
     sets: Any
     attackers: Any = ("prosecutor", "marketer", "linker")
     name: ClassVar[str] = "key-sets"
-    needs_truth: ClassVar[bool] = False
+    does: ClassVar[str] = "knows some columns only"
     knows: ClassVar[str] = "some of the quasi-identifiers: each of several sets of columns by itself"
+
+    @classmethod
+    def asked_for(cls) -> str:
+        """Return what to say to who gave other parameters."""
+        return "has the parameters sets, such as [[age, sex], [zip]], and attackers"
 
     def __post_init__(self) -> None:
         checked_sets(self.sets)

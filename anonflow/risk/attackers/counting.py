@@ -9,7 +9,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def match_probabilities(covers: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Counter:
+class Counter(AttackerKind):
     """Knows everybody's quasi-identifiers, counts all perfect matchings, and picks the likeliest row.
 
     It assumes that every matching is equally likely, as it is for an attacker who does not know the method.
@@ -88,7 +88,8 @@ class Counter:
     """
 
     name: ClassVar[str] = "counting"
-    needs_truth: ClassVar[bool] = False
+    does: ClassVar[str] = "counts all matchings"
+    points_at_row: ClassVar[bool] = True
     needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers, and counts without limit"
 

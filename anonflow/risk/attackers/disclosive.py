@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.intersection import sensitive_column
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.row_marks import coded_texts
@@ -19,7 +19,7 @@ __all__ = ["Disclosive"]
 
 
 @dataclass(frozen=True)
-class Disclosive:
+class Disclosive(AttackerKind):
     """Knows everybody's quasi-identifiers; wins if all rows that cover a person show one value, and it is right.
 
     Parameters
@@ -38,7 +38,7 @@ class Disclosive:
 
     column: str | None = None
     name: ClassVar[str] = "disco"
-    needs_truth: ClassVar[bool] = False
+    does: ClassVar[str] = "reads the value where all rows agree"
     needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers; wants the sensitive value"
 

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.row_types import RowTypes, check_targets
 from anonflow.table.records import Records
 
@@ -64,7 +64,7 @@ def minimal_shares(prior: np.ndarray, size: int, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Downcoding:
+class Downcoding(AttackerKind):
     """Guesses for each row a finer cell than is published, from the rows alone.
 
     The attacker takes the release for minimal: a node is published only where no child of it could be. For each row it
@@ -98,6 +98,7 @@ class Downcoding:
     targets: int = 1_000
     distribution: bool = True
     name: ClassVar[str] = "downcoding"
+    does: ClassVar[str] = "guesses finer cells"
     needs_truth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import publish
-from anonflow.risk.attacker import Success, percent, wilson
+from anonflow.risk.attacker import AttackerKind, Success, percent, wilson
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.read import open_file, parquet_files
@@ -27,7 +27,7 @@ __all__ = ["Clerk", "Insider", "Replayer"]
 
 
 @dataclass(frozen=True)
-class Insider:
+class Insider(AttackerKind):
     """A linker who also knows the rows of `c` other people, all of them candidates for its target's row.
 
     Parameters
@@ -50,6 +50,7 @@ class Insider:
     c: int = 1
     targets: int = 200
     name: ClassVar[str] = "insider"
+    does: ClassVar[str] = "knows others' rows"
     needs_truth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -137,7 +138,7 @@ class Insider:
 
 
 @dataclass(frozen=True, eq=False)
-class Replayer:
+class Replayer(AttackerKind):
     """Runs the method and the draw again with guessed seeds, and recognizes the right one by the rows' order.
 
     Parameters
@@ -151,6 +152,7 @@ class Replayer:
     guesses: Iterable[int] = range(100)
     anonymization: Any = None
     name: ClassVar[str] = "replay"
+    does: ClassVar[str] = "guesses the seed"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers, the method, and some seeds worth trying"
 
@@ -190,7 +192,7 @@ class Replayer:
 
 
 @dataclass(frozen=True)
-class Clerk:
+class Clerk(AttackerKind):
     """Uses the order of rows, an index and a file's metadata.
 
     It guesses a person's row by position, from the end, by the index, by the numbers in names, and by position among
@@ -204,6 +206,7 @@ class Clerk:
 
     names: Iterable[str] = ()
     name: ClassVar[str] = "order"
+    does: ClassVar[str] = "reads the rows' order"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = "the original's row order, the file, and names of files and tasks"
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from anonflow.criteria import subject_of
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.earlier_cells import prepared_release
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.domain import WHOLE
@@ -26,7 +26,7 @@ _SURE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Intersection:
+class Intersection(AttackerKind):
     """Has earlier releases of the same people as well, knows everybody's quasi-identifiers, wants the sensitive value.
 
     With T releases the weight of a value y of a person's other columns is pi(y)^(1 - T) times the product of the shares
@@ -45,10 +45,17 @@ class Intersection:
     earlier: Any
     column: str | None = None
     name: ClassVar[str] = "intersection"
+    does: ClassVar[str] = "has earlier releases"
+    call: ClassVar[str] = "af.attack(table, release, earlier=[...])"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = (
         "everybody's quasi-identifiers, the method, and earlier releases of the same people"
     )
+
+    @classmethod
+    def asked_for(cls) -> str:
+        """Return what to say to who gave no earlier releases."""
+        return "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(pairs of a person and a row), of each release.

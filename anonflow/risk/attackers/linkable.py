@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow.criteria.linkable import linked_columns
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.table.identification.linkage import TOGETHER
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["LinkableColumns"]
 
 
 @dataclass(frozen=True)
-class LinkableColumns:
+class LinkableColumns(AttackerKind):
     """Knows everybody's quasi-identifiers, the method, and how other columns depend on quasi-identifiers.
 
     It gives each row to its likeliest candidate.
@@ -39,7 +39,8 @@ class LinkableColumns:
     declared: Sequence[str] = ()
     threshold: float | None = None
     name: ClassVar[str] = "linkable-columns"
-    needs_truth: ClassVar[bool] = False
+    does: ClassVar[str] = "uses other columns"
+    points_at_row: ClassVar[bool] = True
     needs_originals: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import judged, spread
 from anonflow.criteria.diversity.l_diversity import P_SENSITIVITY
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
 
@@ -43,8 +43,13 @@ def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtR
     return PeopleAtRisk.of(context.table, of_original[context.people], context.people)
 
 
+_POPULATION = (
+    "needs a population; give a register: --register FILE in the shell, risk.{}(population=frame) in Python"
+)
+
+
 @dataclass(frozen=True)
-class Prosecutor:
+class Prosecutor(AttackerKind):
     """Knows one person's quasi-identifiers, and that the person is in the table; picks a row of the person's class.
 
     The probability is 1 / the size of the smallest class that covers the person; where rows are no classes, 1 / the number of rows
@@ -53,7 +58,9 @@ class Prosecutor:
     """
 
     name: ClassVar[str] = "prosecutor"
-    needs_truth: ClassVar[bool] = False
+    does: ClassVar[str] = "looks for one person"
+    reads_rows_alone: ClassVar[bool] = True
+    points_at_row: ClassVar[bool] = True
     needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
 
@@ -77,11 +84,13 @@ class Prosecutor:
 
 
 @dataclass(frozen=True)
-class Marketer:
+class Marketer(AttackerKind):
     """Knows everybody's quasi-identifiers and links each person to a row that covers them, at random."""
 
     name: ClassVar[str] = "marketer"
-    needs_truth: ClassVar[bool] = False
+    does: ClassVar[str] = "links everybody"
+    reads_rows_alone: ClassVar[bool] = True
+    points_at_row: ClassVar[bool] = True
     needs_originals: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers"
 
@@ -102,7 +111,7 @@ class Marketer:
 
 
 @dataclass(frozen=True)
-class Linker:
+class Linker(AttackerKind):
     """Knows everybody's quasi-identifiers and the method, and counts only true matches.
 
     Rows that cover a person but are on no perfect matching are excluded, and so are rows that running the method again
@@ -110,8 +119,8 @@ class Linker:
     """
 
     name: ClassVar[str] = "linker"
-    needs_truth: ClassVar[bool] = False
-    needs_originals: ClassVar[bool] = False
+    does: ClassVar[str] = "rules rows out"
+    points_at_row: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
     def attack(self, context: AttackContext) -> Success:
@@ -133,7 +142,7 @@ class Linker:
 
 
 @dataclass(frozen=True, eq=False)
-class Journalist:
+class Journalist(AttackerKind):
     """Has a register of a population that includes the table's people; does not know who is in the table.
 
     Parameters
@@ -144,9 +153,16 @@ class Journalist:
 
     population: pd.DataFrame
     name: ClassVar[str] = "journalist"
-    needs_truth: ClassVar[bool] = False
-    needs_originals: ClassVar[bool] = False
+    does: ClassVar[str] = "has a register"
+    reads_rows_alone: ClassVar[bool] = True
+    points_at_row: ClassVar[bool] = True
+    takes_register: ClassVar[bool] = True
     knows: ClassVar[str] = "a register of the population, not who is in the table"
+
+    @classmethod
+    def asked_for(cls) -> str:
+        """Return what to say to who gave no register."""
+        return _POPULATION.format(cls.__name__)
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges between register and release).
@@ -184,7 +200,7 @@ def _register(context: AttackContext, population: pd.DataFrame) -> RegisterCount
 
 
 @dataclass(frozen=True, eq=False)
-class Presence:
+class Presence(AttackerKind):
     """Has a register of the population, and wants to know which of its people are in the table (delta-presence; Nergiz 2007).
 
     Parameters
@@ -195,9 +211,15 @@ class Presence:
 
     population: pd.DataFrame
     name: ClassVar[str] = "presence"
-    needs_truth: ClassVar[bool] = False
-    needs_originals: ClassVar[bool] = False
+    does: ClassVar[str] = "has a register, asks who is in the table"
+    reads_rows_alone: ClassVar[bool] = True
+    takes_register: ClassVar[bool] = True
     knows: ClassVar[str] = "a register of the population; wants to know who is in the table"
+
+    @classmethod
+    def asked_for(cls) -> str:
+        """Return what to say to who gave no register."""
+        return _POPULATION.format(cls.__name__)
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges between register and release).
@@ -247,7 +269,7 @@ class Presence:
 
 
 @dataclass(frozen=True)
-class Homogeneity:
+class Homogeneity(AttackerKind):
     """Wants the sensitive value, not the row: it wins if all possible rows of a person have the same value.
 
     Parameters
@@ -258,8 +280,8 @@ class Homogeneity:
 
     column: str | None = None
     name: ClassVar[str] = "homogeneity"
-    needs_truth: ClassVar[bool] = False
-    needs_originals: ClassVar[bool] = False
+    does: ClassVar[str] = "guesses the value"
+    reads_rows_alone: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:

@@ -13,7 +13,7 @@ from scipy import special
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import groups_of
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.identification.linkage import complete_components
 
@@ -252,7 +252,7 @@ def exchanged(
 
 
 @dataclass(frozen=True, eq=False)
-class Minimality:
+class Minimality(AttackerKind):
     """Runs the method again on exchanged values, and asks why it changed what it changed.
 
     It exchanges sensitive values among the people of each class as published, runs method and diversity again with the same
@@ -277,6 +277,7 @@ class Minimality:
     exchanges: int = 100
     anonymization: Any = None
     name: ClassVar[str] = "minimality"
+    does: ClassVar[str] = "asks why classes were united"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = (
         "everybody's quasi-identifiers and the method with its seeds; asks why it changed what it changed"

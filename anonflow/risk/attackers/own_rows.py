@@ -10,7 +10,7 @@ import numpy as np
 from anonflow.criteria.order import DRAWS, SUSPICIOUS, chance
 from anonflow.errors import ParameterError
 from anonflow.release import draws_of_graph
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.row_marks import row_labels
 
@@ -82,7 +82,7 @@ class OwnRowsTest:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnRows:
+class OwnRows(AttackerKind):
     """Runs the method again, and attributes each row to the record behind it.
 
     It wins against a file that was shuffled but not drawn. A file does not show this alone, only in comparison with
@@ -96,6 +96,7 @@ class OwnRows:
 
     anonymization: Any = None
     name: ClassVar[str] = "own-rows"
+    does: ClassVar[str] = "tests whether the rows were drawn"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = (
         "everybody's quasi-identifiers and the method; takes rows for those of their own records"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Households, Success, percent
+from anonflow.risk.attacker import AttackerKind, Households, Success, percent
 from anonflow.table.identification.uniqueness import at_least_one
 from anonflow.table.row_marks import coded_texts
 
@@ -116,7 +116,7 @@ class PeopleAtRisk:
 
 
 @dataclass(frozen=True)
-class Unit:
+class Unit(AttackerKind):
     """Knows the quasi-identifiers of all rows of everybody, and the method; wins if one row of a person is named correctly.
 
     Notes
@@ -127,8 +127,8 @@ class Unit:
     """
 
     name: ClassVar[str] = "unit"
-    needs_truth: ClassVar[bool] = False
-    needs_originals: ClassVar[bool] = False
+    does: ClassVar[str] = "looks for a person by all of that person's rows"
+    points_at_row: ClassVar[bool] = True
     knows: ClassVar[str] = "the quasi-identifiers of all rows of everybody, whose they are, and the method"
 
     def attack(self, context: AttackContext) -> Success:

@@ -10,7 +10,7 @@ import numpy as np
 from anonflow.criteria.classes import are_classes, is_of_classes, person_cells, person_keys
 from anonflow.criteria.evidence import collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import THRESHOLD, Success, percent
+from anonflow.risk.attacker import THRESHOLD, AttackerKind, Success, percent
 from anonflow.table import Schema, Table
 from anonflow.table.identification.population import Estimate, check_fraction, dankar, individual_risk
 from anonflow.table.sampling_weights import sampling_fraction
@@ -214,7 +214,7 @@ def _evidence(table: Table | Schema, release: Any) -> Evidence:
 
 
 @dataclass(frozen=True)
-class Population:
+class Population(AttackerKind):
     """Links rows to people of the population, without knowing who is in the sample.
 
     Parameters
@@ -228,8 +228,8 @@ class Population:
     fraction: float | None = None
     threshold: float = THRESHOLD
     name: ClassVar[str] = "population"
-    needs_truth: ClassVar[bool] = False
-    needs_originals: ClassVar[bool] = False
+    does: ClassVar[str] = "knows the population's size"
+    reads_rows_alone: ClassVar[bool] = True
     knows: ClassVar[str] = (
         "a person's quasi-identifiers, and from how large a population the table was sampled"
     )

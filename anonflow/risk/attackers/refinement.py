@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from anonflow.errors import ParameterError
 from anonflow.loss import LOSSES, measure_named
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.row_types import RowTypes, check_targets
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
@@ -357,7 +357,7 @@ class _Findings:
 
 
 @dataclass(frozen=True)
-class Refinement:
+class Refinement(AttackerKind):
     """Retraces the rounds of a method from the release alone, and rules out values that a round would have published before.
 
     Parameters
@@ -389,6 +389,7 @@ class Refinement:
     loss: str = "ncp"
     widths: dict[str, Sequence[float]] | None = None
     name: ClassVar[str] = "refinement"
+    does: ClassVar[str] = "retraces the rounds of the method"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = (
         "nobody; that the method publishes in rounds, its levels, k, and the values that a column may have"

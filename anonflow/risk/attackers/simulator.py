@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FAINT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Simulator:
+class Simulator(AttackerKind):
     """Knows everybody's quasi-identifiers and the method, not its seed: runs it many times with seeds of its own.
 
     It takes the frequency with which a person's generalized record equals a published row as the likelihood that the row
@@ -51,6 +51,8 @@ class Simulator:
     anonymization: Any = None
     seed: int = 2**100
     name: ClassVar[str] = "simulator"
+    does: ClassVar[str] = "tries other seeds"
+    call: ClassVar[str] = "af.attack(table, release, risk.Simulator(anonymization=...))"
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method, which it runs with other seeds"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonflow.criteria.matching import graph, max_flow
 from anonflow.criteria.evidence import collect, subject_of
+from anonflow.criteria.matching import graph, max_flow
 from anonflow.criteria.matching.graph import consistency_graph, covered_pairs, covering, merge
 from anonflow.criteria.verify import verify
 from anonflow.errors import DataError

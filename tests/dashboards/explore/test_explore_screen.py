@@ -21,11 +21,10 @@ from anonflow.dashboards.explore.model import (
     in_plain_words,
 )
 from anonflow.dashboards.explore.screen import ExploreScreen
-from anonflow.dashboards.explore.texts import ATTACKERS
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.drawing.neighbours import around_one
-from anonflow.risk.attack import ATTACKERS as REGISTERED
+from anonflow.risk.attack import ATTACKERS
 from anonflow.utility.distributions import MISSING, distribution
 from anonflow.utility.neighbourhood import neighbourhood
 from tests.dashboards.conftest import Hand
@@ -137,7 +136,7 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     assert linker["success"] == pytest.approx(1 / 4)
     assert sum(count for _, count in attacks.covering) == 120
     assert min(size for size, _ in attacks.covering) >= 4
-    assert called(linker) == ATTACKERS["linker"]
+    assert called(linker) == ATTACKERS["linker"].does
     secret = next(row for row in attacks.rows if row["attacker"] == "homogeneity")
     assert called(secret).endswith(": Salary-class")
     words = in_plain_words(linker)
@@ -364,7 +363,9 @@ def test_many_records_are_computed_and_searched_off_the_event_loop(
 
 
 def test_every_attacker_has_its_words() -> None:
-    assert set(ATTACKERS) == set(REGISTERED)
+    words = [kind.does for kind in ATTACKERS.values()]
+    assert all(words)
+    assert len(set(words)) == len(words)
 
 
 def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> None:
@@ -379,5 +380,5 @@ def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> Non
     screen.model.attack()
     screen.model.background.wait(300)
     assert not screen.attack.disabled
-    assert any(called(row) == ATTACKERS["unit"] for row in screen.model.attacks.rows)
+    assert any(called(row) == ATTACKERS["unit"].does for row in screen.model.attacks.rows)
     workspace.close()
