@@ -703,7 +703,7 @@ CLOCKS_WITHOUT_MARKER: dict[str, str] = {
 """Why tests read a clock or sleep without the marker `machine`, and their files."""
 PROCESSES_WITHOUT_MARKER: dict[str, str] = {
     "a fresh interpreter runs to its end: what it imports, prints or has in memory": """
-        tests/algorithms/freeform/test_freeform_edges.py tests/attacks/test_own_rows.py
+        tests/algorithms/freeform/test_freeform_edges.py tests/algorithms/freeform/test_optimal.py tests/attacks/test_own_rows.py
         tests/attacks/test_released_before.py tests/dashboards/work/test_compiling.py
         tests/datasets/test_datasets.py tests/docs/test_readme.py tests/drawing/test_notebook_views.py
         tests/engine/test_stores.py tests/kernels/test_cache.py tests/kernels/test_jit.py

@@ -172,6 +172,7 @@ def test_partitions_that_have_not_begun_when_a_run_is_interrupted_never_begin(
         assert len(begun) <= workers  # of 30
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_does_not_wait_for_a_kernel(monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     """A kernel of a whole table runs for minutes, and nothing can stop it."""
