@@ -11,12 +11,12 @@ from anonflow.threads import in_threads
 
 __all__ = ["uncovered"]
 
-_LISTS = 1 << 12
-"""Rows whose originals are compared at a time: with some ten for each row, what is compared stays in the cache of a core."""
+_ORIGINALS = 1 << 15
+"""Listed originals that are looked up at a time, about: what is compared stays in the cache of a core."""
 
 
 def uncovered(listed: Candidates, records: Records, published: Generalization) -> np.ndarray:
-    """Return rows that do not cover an original that is listed for them, shape (rows,), bool; O(E q), in threads.
+    """Return rows that do not cover an original that is listed for them, shape (rows,), bool; in threads.
 
     Parameters
     ----------
@@ -27,26 +27,38 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
 
     Notes
     -----
-    An original's codes lie together: it is looked up once, not once for each quasi-identifier.
+    A row covers all originals of a list if it covers their ends and their values: these are found once for each list, which
+    the rows of a class share. O(e q) time for e originals in all lists, and O(rows q).
     """
     bad = np.zeros(listed.rows, bool)
     layout = published.layout
+    sizes = np.diff(listed.offsets)
+    lists = np.flatnonzero(sizes)
+    by_list = np.argsort(listed.row_list, kind="stable")
+    cuts = np.concatenate([[0], np.cumsum(np.bincount(listed.row_list, minlength=len(sizes)))])
 
-    def check(begin: int) -> None:
-        stop = min(listed.rows, begin + _LISTS)
-        row, original = listed.pairs(begin, stop)
-        people, row = records.take(original), row - begin
-        outside = np.zeros(people.n, bool)
+    def check(some: np.ndarray) -> None:
+        first, stop = some[0], some[-1] + 1
+        rows = by_list[cuts[first] : cuts[stop]]
+        rows = rows[sizes[listed.row_list[rows]] > 0]
+        place = np.searchsorted(some, listed.row_list[rows])
+        people = records.take(listed.originals[listed.offsets[first] : listed.offsets[stop]])
+        starts = listed.offsets[some] - listed.offsets[first]
+        outside = np.zeros(len(rows), bool)
         for t, a in enumerate(layout.ranges):
             low, high = people.ends(int(a))
-            outside |= low < published.lo[t, begin:stop][row]
-            outside |= high > published.hi[t, begin:stop][row]
+            outside |= np.minimum.reduceat(low, starts)[place] < published.lo[t, rows]
+            outside |= np.maximum.reduceat(high, starts)[place] > published.hi[t, rows]
         for t, a in enumerate(layout.sets):
             code = people.codes[:, a]
-            words = published.bits[layout.offset[t] : layout.offset[t + 1], begin:stop]
-            word = words[code >> 6, row]
-            outside |= (word >> (code & 63).astype(np.uint64)) & np.uint64(1) == 0
-        bad[begin + row[outside]] = True
+            bit = np.uint64(1) << (code & 63).astype(np.uint64)
+            words = published.bits[layout.offset[t] : layout.offset[t + 1]]
+            for word in np.unique(code >> 6).tolist():
+                values = np.bitwise_or.reduceat(np.where(code >> 6 == word, bit, np.uint64(0)), starts)
+                outside |= (values[place] & ~words[word, rows]) != 0
+        bad[rows[outside]] = True
 
-    in_threads(check, range(0, listed.rows, _LISTS))
+    ends = np.cumsum(sizes[lists])
+    parts = np.searchsorted(ends, np.arange(_ORIGINALS, ends[-1] if len(ends) else 0, _ORIGINALS)) + 1
+    in_threads(check, [part for part in np.split(lists, np.unique(parts)) if len(part)])
     return bad
