@@ -16,10 +16,9 @@ from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
-from anonflow.release.published_column import fits
 from anonflow.table import Schema, equal_columns
-from anonflow.table.domain import WHOLE
 from anonflow.table.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
+from anonflow.table.published_cells import WHOLE, PublishedCells, fits
 
 __all__ = ["CandidateColumn", "CandidateTable"]
 
@@ -338,10 +337,9 @@ def _numbers(
     cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False
 ) -> CandidateColumn:
     """Return a column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = pd.Series(distinct, name=cells.name)
-    ends = ranges(texts, bounds)
-    whole = np.array([str(text) == WHOLE for text in distinct], bool)
+    published = PublishedCells.of(cells)
+    at, whole = published.rows, published.hidden
+    ends = ranges(pd.Series(published.texts, name=cells.name, dtype=object), bounds)
     dates = pd.api.types.is_datetime64_any_dtype(ends["low"].dtype)
     low, high = (_plain_numbers(ends[name], dates) for name in ("low", "high"))
     points = _points(low, high, at, whole)
@@ -413,9 +411,8 @@ def _categories(
     closed: bool = False,
 ) -> CandidateColumn:
     """Return a column of categories; `declared` are the values that there are, `closed` whether ``*`` is one of these."""
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = np.array(["" if pd.isna(cell) else str(cell) for cell in distinct], object)
-    whole = texts == WHOLE
+    published = PublishedCells.of(cells)
+    at, whole, texts = published.rows, published.hidden, np.array(published.texts, object)
     if exact:
         codes, values = pd.factorize(texts, sort=True)
         if whole.any() and len(values) > 1:  # a suppressed row's own value, which is hidden with the others
@@ -470,8 +467,8 @@ def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 def _codes(cells: pd.Series) -> CandidateColumn:
     """Return codes with hidden positions: the codes that some row shows in full, where one goes with a pattern."""
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = ["" if pd.isna(cell) else str(cell) for cell in distinct]
+    published = PublishedCells.of(cells)
+    texts = published.texts
     longest = max(map(len, texts))
     patterns = [WHOLE * longest if text == WHOLE else text for text in texts]
     full = [text for text in patterns if WHOLE not in text]
@@ -488,9 +485,9 @@ def _codes(cells: pd.Series) -> CandidateColumn:
         member[u, list(fitting)] = True
     return CandidateColumn(
         str(cells.name),
-        at.astype(np.int64),
+        published.rows.astype(np.int64),
         member,
-        np.array([text == WHOLE for text in texts], bool),
+        published.hidden,
         cells,
         values=np.array(values, object),
         exact=not any(WHOLE in text for text in texts),

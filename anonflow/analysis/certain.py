@@ -9,8 +9,7 @@ import numpy as np
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_of
-from anonflow.release.published_column import fits, reads_as_float
-from anonflow.table.domain import WHOLE
+from anonflow.table.published_cells import WHOLE, fits, read_float
 
 __all__ = [
     "crosstab_bounds",
@@ -70,7 +69,7 @@ def _met_range(
     step = 1.0 if column.whole_numbers else 0.0
     if condition.values is not None:
         # single numbers: as many as a range of whole numbers has; of others, nothing of its width
-        wanted = np.unique([float(text) for text in condition.values if reads_as_float(text)])
+        wanted = np.unique([number for number in map(read_float, condition.values) if number is not None])
         hits = _within(wanted, low, high)
         if step:
             share = _within(wanted[wanted == np.floor(wanted)], low, high) / (high - low + 1)

@@ -18,8 +18,8 @@ from anonflow.generalization import Generalization
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table import Column, Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
-from anonflow.table.domain import WHOLE
 from anonflow.table.notation import HIDDEN, Notation, hidden_rows, readers_of
+from anonflow.table.published_cells import WHOLE
 from anonflow.table.row_marks import coded_texts, joint_codes
 from anonflow.table.schema import UNPUBLISHED
 

@@ -9,8 +9,14 @@ import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import WHOLE, category_text, named_values, set_members
-from anonflow.table.metadata import range_ends
+from anonflow.table.published_cells import (
+    WHOLE,
+    PublishedCells,
+    Range,
+    category_text,
+    coded_parts,
+    named_values,
+)
 
 __all__ = ["ranges", "shares"]
 
@@ -58,39 +64,31 @@ def ranges(
     1  25.0  25.0    25.0
     2  20.0  30.0    25.0
     """
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = [_text(cell) for cell in distinct]
-    numbers, parts = _beside_codes(texts, codes)
-    texts = [text for text in numbers if text is not None]
-    known = [text for text in texts if text != WHOLE]
-    read = {text: range_ends(text.replace(" ", "T")) for text in known}
-    dates = bool(known) and all(ends is not None and ends[2] for ends in read.values())
-    pairs: list[tuple[object, object] | None] = []
-    wrong = np.zeros(len(numbers), bool)
-    for u, text in enumerate(numbers):
-        if text is None:
-            pairs.append(None)
-            continue
-        own = read.get(text)
-        if own is not None and own[2] != dates:
-            own = None
-        wrong[u] = own is None and text != WHOLE
-        pairs.append(None if own is None else own[:2])
-    if wrong.any():
-        count = int(wrong[at].sum())
+    published = PublishedCells.of(cells)
+    runs, parts = _beside_codes(published.texts, codes)
+    read = [None if run in (None, WHOLE) else Range.read(str(run).replace(" ", "T")) for run in runs]
+    dates = any(ends is not None for ends in read) and all(ends is None or ends.dates for ends in read)
+    good = [
+        run in (None, WHOLE) if ends is None else ends.dates == dates
+        for run, ends in zip(runs, read, strict=True)
+    ]
+    if not all(good):
         raise DataError(
-            f"column {cells.name!r}: {count} cells are no ranges; is it numeric? shares() reads the others"
+            f"column {cells.name!r}: {published.count(~np.array(good))} cells are no ranges; is it numeric? "
+            "shares() reads the others"
         )
     try:
+        pairs = [None if ends is None else (ends.low, ends.high) for ends in read]
         whole = _domain(domain, [pair for pair in pairs if pair is not None], dates, str(cells.name))
         ends = _values([whole if pair is None else pair for pair in pairs], dates)
     except ValueError:
         raise DataError(f"column {cells.name!r}: has a date that does not exist; correct it") from None
-    low, high = ends[at, 0], ends[at, 1]
+    low, high = ends[published.rows].T
     middle = low + (high - low) / 2
     result = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
     if codes is not None:
-        result = result.where(np.repeat((parts[at] > 0)[:, None], 3, axis=1)).assign(number=parts[at])
+        number = parts[published.rows]
+        result = result.where(np.repeat((number > 0)[:, None], 3, axis=1)).assign(number=number)
     return result
 
 
@@ -137,8 +135,8 @@ def shares(
     1  0.50  0.50  0.00
     2  0.33  0.33  0.33
     """
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    named = [_named(_text(cell), hierarchy) for cell in distinct]
+    published = PublishedCells.of(cells)
+    named = [_named(text, hierarchy) for text in published.texts]
     if values is None:
         values = (
             hierarchy.leaves
@@ -150,40 +148,33 @@ def shares(
     column = {value: number for number, value in enumerate(values)}
     if len(column) < len(values):
         raise ParameterError("a value is given twice")
-    table = np.zeros((len(distinct), len(values)))
-    unknown = np.zeros(len(distinct), bool)
+    table = np.zeros((len(named), len(values)))
+    unknown = np.zeros(len(named), bool)
     for u, some in enumerate(named):
         members = range(len(values)) if some is None else [column.get(value, -1) for value in some]
         unknown[u] = -1 in members
         if not unknown[u]:
             table[u, list(members)] = 1 / len(members)
     if unknown.any():
-        count = int(unknown[at].sum())
-        raise DataError(f"column {cells.name!r}: {count} cells name a value that is not among those given")
-    return pd.DataFrame(table[at], index=cells.index, columns=list(values))
+        raise DataError(
+            f"column {cells.name!r}: {published.count(unknown)} cells name a value that is not among those given"
+        )
+    return pd.DataFrame(table[published.rows], index=cells.index, columns=list(values))
 
 
-def _beside_codes(texts: list[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:
+def _beside_codes(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:
     """Return the numbers of each text (None without a number), and which part of its members is a number."""
     if codes is None:
         return list(texts), np.ones(len(texts))
-    known = {category_text(code or None) for code in codes}
-    numbers: list[str | None] = []
+    labels = {category_text(code or None) for code in codes}
+    runs: list[str | None] = []
     parts = np.ones(len(texts))
     for u, text in enumerate(texts):
-        braces = len(text) > 1 and text[0] + text[-1] == "{}"
-        members = [text] if text == WHOLE else set_members(text[1:-1] if braces else text)
-        others = [member for member in members if member in known]
-        rest = [member for member in members if member not in known]
-        numbers.append("|".join(rest) if rest else None)
-        parts[u] = 1 / (1 + len(known)) if text == WHOLE else bool(rest) / (bool(rest) + len(others))
-    return numbers, parts
-
-
-def _text(cell: object) -> str:
-    if isinstance(cell, str):
-        return cell
-    return "" if pd.isna(cell) else str(cell)  # type: ignore[call-overload]
+        run, members = (None, [text]) if text in labels else coded_parts(text)
+        runs.append(run if labels.issuperset(members) else text)  # a text with a strange code is no range
+        numbers = 0 if run is None else 1
+        parts[u] = 1 / (1 + len(labels)) if text == WHOLE else numbers / (numbers + len(members))
+    return runs, parts
 
 
 def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:

@@ -22,9 +22,9 @@ from anonflow.release.tables import write_described, write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
-from anonflow.table.domain import WHOLE
 from anonflow.table.files.metadata_file import metadata_path, read_metadata
 from anonflow.table.metadata import ReleaseMetadata
+from anonflow.table.published_cells import WHOLE
 from anonflow.table.release_forms import plain_release
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning

@@ -11,14 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
-from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.table.domain import WHOLE, day_number, named_values
-from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata, range_ends
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata
+from anonflow.table.published_cells import (
+    WHOLE,
+    PublishedCells,
+    coded_parts,
+    day_number,
+    fits,
+    is_set,
+    named_values,
+    read_float,
+)
+from anonflow.table.text_columns import value_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublishedColumn", "fits", "reads_as_float"]
+__all__ = ["PublishedColumn"]
 
 _EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
@@ -63,32 +73,18 @@ class PublishedColumn:
         return self.about.name
 
     @cached_property
-    def _distinct(self) -> tuple[np.ndarray, tuple[str | None, ...]]:
-        import pandas as pd
-
-        at, distinct = pd.factorize(self.cells, use_na_sentinel=False)
-        generalized = self.about.is_generalized
-        texts: list[str | None] = []
-        for cell in distinct:
-            if isinstance(cell, str):
-                texts.append(cell)
-            elif pd.isna(cell):
-                texts.append("" if generalized else None)
-            elif isinstance(cell, bool | np.bool_):
-                texts.append(str(bool(cell)))
-            else:
-                texts.append(number_text(cell))
-        return at, tuple(texts)
+    def _published(self) -> PublishedCells:
+        return PublishedCells.of(self.cells, "" if self.about.is_generalized else None)
 
     @property
     def codes(self) -> np.ndarray:
         """The number of the distinct text of each row, shape (n,), integer."""
-        return self._distinct[0]
+        return self._published.rows
 
     @property
     def texts(self) -> tuple[str | None, ...]:
         """The distinct texts, length u; None is the empty cell of a column that is published as it was."""
-        return self._distinct[1]
+        return self._published.texts
 
     # ------------------------------------------------------------------------------------------ kinds of cells
 
@@ -110,25 +106,19 @@ class PublishedColumn:
         if notation == "exact":
             return ~self.hidden
         if notation == CODED:
-            plain = [text != WHOLE and not _is_set(str(text)) and "|" not in str(text) for text in self.texts]
-            runs = [
-                range_ends(str(text)) is not None and not self._ends_are_equal(text) for text in self.texts
-            ]
-            return self._each([is_plain and not run for is_plain, run in zip(plain, runs, strict=True)])
+            single = [ends is None or ends.low == ends.high for ends in self._published.ranges]
+            plain = [text != WHOLE and not coded_parts(str(text))[1] for text in self.texts]
+            return self._each([a and b for a, b in zip(single, plain, strict=True)])
         if notation in AGGREGATED:
             return np.zeros(len(self), bool)
         if notation == "range":
-            return self._each([text != WHOLE and self._ends_are_equal(text) for text in self.texts])
+            return self._each([ends is not None and ends.low == ends.high for ends in self._published.ranges])
         if notation == "positions":
             return self._each([WHOLE not in str(text) for text in self.texts])
         if notation == "node":
             leaves = set() if tree is None else set(tree.leaves)
             return self._each([text == "" or text in leaves for text in self.texts])
-        return self._each([text != WHOLE and not _is_set(str(text)) for text in self.texts])
-
-    def _ends_are_equal(self, text: str | None) -> bool:
-        ends = range_ends(str(text))
-        return ends is not None and ends[0] == ends[1]
+        return self._each([text != WHOLE and not is_set(str(text)) for text in self.texts])
 
     def _each(self, of_text: Sequence[bool]) -> np.ndarray:
         return np.array(of_text, bool)[self.codes] if len(self) else np.zeros(0, bool)
@@ -173,15 +163,15 @@ class PublishedColumn:
             elif text is None:
                 pairs.append(None)
             elif self.about.notation in AGGREGATED:
-                wrong[u] = not reads_as_float(text)
+                wrong[u] = read_float(text) is None
                 pairs.append(self.about.bounds)
             elif not self.about.is_generalized:
-                wrong[u] = not reads_as_float(text)
+                wrong[u] = read_float(text) is None
                 pairs.append(None if wrong[u] else (text, text))
             else:
-                ends = range_ends(text)
-                wrong[u] = ends is None or ends[2] != dates
-                pairs.append(None if ends is None else ends[:2])
+                ends = self._published.ranges[u]
+                wrong[u] = ends is None or ends.dates != dates
+                pairs.append(None if ends is None else (ends.low, ends.high))
         self._refuse(wrong, "a range" if self.about.notation == "range" else "a number")
         if dates:
             return np.array([[_moment(end) for end in pair or ("NaT", "NaT")] for pair in pairs]).reshape(
@@ -265,8 +255,8 @@ class PublishedColumn:
     @cached_property
     def _class_numbers(self) -> np.ndarray:
         """The mean or median of each distinct text, shape (u,), float64; NaN of ``*``."""
-        texts = map(str, self.texts)
-        return np.array([float(text) if reads_as_float(text) else math.nan for text in texts], np.float64)
+        numbers = (read_float(str(text)) for text in self.texts)
+        return np.array([math.nan if number is None else number for number in numbers], np.float64)
 
     @property
     def width(self) -> pd.Series:
@@ -308,7 +298,7 @@ class PublishedColumn:
             return None if WHOLE in text else (text,)
         if about.notation == "node":
             return self._below(text, about.tree)
-        if about.notation == "suppression" and _is_set(text):
+        if about.notation == "suppression" and is_set(text):
             raise ValueError
         values = named_values(text)
         if about.values is not None and not set(values) <= set(about.values):
@@ -594,7 +584,7 @@ class PublishedColumn:
         if about.notation in ("range", *AGGREGATED):
             try:
                 low, high = domain
-                texts = _as_text(low), _as_text(high)
+                texts = value_text(low), value_text(high)
             except (TypeError, ValueError):
                 raise ParameterError(f"column {self.name!r}: its domain is (lowest, highest)") from None
             if self._point(texts[0]) > self._point(texts[1]):
@@ -628,23 +618,8 @@ class PublishedColumn:
             )
 
 
-def _is_set(text: str) -> bool:
-    return len(text) > 1 and text[0] == "{" and text[-1] == "}"
-
-
 def _by_text(value: str | None) -> tuple[bool, str]:
     return value is not None, value or ""
-
-
-def fits(value: str, text: str | None) -> bool:
-    """Return whether a code with hidden positions may stand for a value."""
-    if text == WHOLE:
-        return True
-    return (
-        text is not None
-        and len(value) == len(text)
-        and all(shown in (WHOLE, own) for own, shown in zip(value, text, strict=True))
-    )
 
 
 def _moment(text: str) -> np.datetime64:
@@ -665,23 +640,6 @@ def _moment(text: str) -> np.datetime64:
     return pd.Timestamp(text).as_unit("us").to_datetime64()
 
 
-def reads_as_float(text: str) -> bool:
-    """Return whether a text is a number, also an infinite one."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _as_value(value: Any) -> str | None:
     """Return a value as the members of cells are written; None is a missing one."""
-    return None if value is None else _as_text(value)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | float | np.integer | np.floating):
-        return number_text(value)
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return None if value is None else value_text(value)

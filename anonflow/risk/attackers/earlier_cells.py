@@ -11,9 +11,8 @@ import pandas as pd
 from anonflow.errors import DataError, HierarchyError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import number_text
-from anonflow.table.domain import WHOLE, category_text, quoted_value, set_members
-from anonflow.table.metadata import range_ends
 from anonflow.table.prepare import Preparation, Step
+from anonflow.table.published_cells import WHOLE, Range, category_text, named_values, set_text
 
 if TYPE_CHECKING:
     from anonflow.table import Domain, Table
@@ -92,23 +91,18 @@ def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
     if not generalized or not isinstance(cell, str):
         coded = _after(cell, steps)
         return WHOLE if coded is None else coded[0]
-    ends = range_ends(cell)
+    ends = Range.read(cell)
     if ends is not None:
-        first, last = (_after(end if ends[2] else float(end), steps) for end in ends[:2])
+        first, last = (_after(end if ends.dates else float(end), steps) for end in (ends.low, ends.high))
         if first is None or last is None:
             return WHOLE
-        texts = _text(first[0]), _text(last[0])
-        if texts[0] == texts[1]:
-            return texts[0]
-        between = "-" if all(isinstance(end[0], int | float | np.number) for end in (first, last)) else "/"
-        joined = between.join(texts)
-        return joined if range_ends(joined) is not None else WHOLE
-    braces = len(cell) > 1 and cell[0] + cell[-1] == "{}"
-    members = [_after(quoted_value(each), steps) for each in (set_members(cell[1:-1]) if braces else [cell])]
+        numbers = all(isinstance(end[0], int | float | np.number) for end in (first, last))
+        joined = Range(_text(first[0]), _text(last[0]), not numbers)
+        return joined.text if joined.low == joined.high or Range.read(joined.text) is not None else WHOLE
+    members = [_after(value or "", steps) for value in named_values(cell)]
     if any(member is None for member in members):
         return WHOLE
-    texts_of = sorted({category_text(_member(member[0])) for member in members if member is not None})
-    return texts_of[0] if len(texts_of) == 1 else "{" + "|".join(texts_of) + "}"
+    return set_text(sorted({category_text(_member(member[0])) for member in members if member is not None}))
 
 
 def _as_published(text: Any, domains: Sequence[Domain]) -> str:
