@@ -16,6 +16,7 @@ from anonflow.table.published_cells import (
     category_text,
     coded_parts,
     named_values,
+    values_of,
 )
 
 __all__ = ["ranges", "shares"]
@@ -77,12 +78,11 @@ def ranges(
             f"column {cells.name!r}: {published.count(~np.array(good))} cells are no ranges; is it numeric? "
             "shares() reads the others"
         )
-    try:
-        pairs = [None if ends is None else (ends.low, ends.high) for ends in read]
-        whole = _domain(domain, [pair for pair in pairs if pair is not None], dates, str(cells.name))
-        ends = _values([whole if pair is None else pair for pair in pairs], dates)
-    except ValueError:
-        raise DataError(f"column {cells.name!r}: has a date that does not exist; correct it") from None
+    unknown = np.array([ends is None for ends in read], bool)
+    ends = values_of([None if pair is None else (pair.low, pair.high) for pair in read], dates)
+    if dates and np.isnat(ends[~unknown]).any():
+        raise DataError(f"column {cells.name!r}: has a date that does not exist; correct it")
+    ends[unknown] = _domain(domain, ends[~unknown], dates, str(cells.name))
     low, high = ends[published.rows].T
     middle = low + (high - low) / 2
     result = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
@@ -177,30 +177,21 @@ def _beside_codes(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[li
     return runs, parts
 
 
-def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
-    if not dates:
-        return np.array(pairs, np.float64).reshape(-1, 2)
-    flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]
-    return np.array(flat, "datetime64[us]").reshape(-1, 2)
-
-
-def _domain(
-    domain: tuple[object, object] | None, pairs: Sequence[tuple[object, object]], dates: bool, name: str
-) -> tuple[object, object]:
-    """Return the domain that `*` stands for."""
+def _domain(domain: tuple[object, object] | None, ends: np.ndarray, dates: bool, name: str) -> np.ndarray:
+    """Return the ends of the domain that `*` stands for, shape (2,), from those of the other cells if it is not given."""
     if domain is None:
-        if not pairs:
+        if not len(ends):
             raise DataError(f"column {name!r}: contains nothing but '*'; give the domain it has")
-        ends = _values(pairs, dates)
-        return ends[:, 0].min(), ends[:, 1].max()
+        return np.array([ends[:, 0].min(), ends[:, 1].max()])
     try:
-        ((low, high),) = _values([(domain[0], domain[1])], dates)
-        good = len(domain) == 2 and bool(low <= high)
-    except (TypeError, ValueError, IndexError):
-        good = False
-    if not good:
+        low, high = domain
+        whole = values_of([(str(low), str(high))], dates)[0]
+        is_ordered = bool(whole[0] <= whole[1])
+    except (TypeError, ValueError):
+        is_ordered = False
+    if not is_ordered:
         raise ParameterError("domain is the lowest and the highest value, such as (17, 90)")
-    return domain
+    return whole
 
 
 def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:

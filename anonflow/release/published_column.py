@@ -17,11 +17,12 @@ from anonflow.table.published_cells import (
     WHOLE,
     PublishedCells,
     coded_parts,
-    day_number,
     fits,
     is_set,
+    moment,
     named_values,
     read_float,
+    values_of,
 )
 from anonflow.table.text_columns import value_text
 
@@ -170,16 +171,10 @@ class PublishedColumn:
                 pairs.append(None if wrong[u] else (text, text))
             else:
                 ends = self._published.ranges[u]
-                wrong[u] = ends is None or ends.dates != dates
-                pairs.append(None if ends is None else (ends.low, ends.high))
+                wrong[u] = ends is None or ends.dates != dates or any(map(math.isnan, ends.points))
+                pairs.append(None if ends is None or wrong[u] else (ends.low, ends.high))
         self._refuse(wrong, "a range" if self.about.notation == "range" else "a number")
-        if dates:
-            return np.array([[_moment(end) for end in pair or ("NaT", "NaT")] for pair in pairs]).reshape(
-                -1, 2
-            )
-        return np.array(
-            [(math.nan, math.nan) if pair is None else pair for pair in pairs], np.float64
-        ).reshape(-1, 2)
+        return values_of(pairs, dates)
 
     def check(self) -> None:
         """Refuse cells that cannot be read, or lie outside the published domain.
@@ -508,10 +503,13 @@ class PublishedColumn:
             If it is no number, or no date.
         """
         try:
-            return _moment(str(value)) if self.has_dates else float(value)
+            point = moment(str(value)) if self.has_dates else float(value)
+            if self.has_dates and np.isnat(point):
+                raise ValueError
         except (TypeError, ValueError):
             scale = "date" if self.has_dates else "number"
             raise ParameterError(f"column {self.name!r}: the given value is not a {scale}") from None
+        return point
 
     # ------------------------------------------------------------------------------------------ other views
 
@@ -620,24 +618,6 @@ class PublishedColumn:
 
 def _by_text(value: str | None) -> tuple[bool, str]:
     return value is not None, value or ""
-
-
-def _moment(text: str) -> np.datetime64:
-    """Return a date or time as UTC.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    if text == "NaT":
-        return np.datetime64("NaT", "us")
-    days = day_number(text)
-    if days is None:
-        raise ValueError
-    import pandas as pd
-
-    return pd.Timestamp(text).as_unit("us").to_datetime64()
 
 
 def _as_value(value: Any) -> str | None:

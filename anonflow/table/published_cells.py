@@ -34,6 +34,7 @@ __all__ = [
     "fits",
     "is_set",
     "members_of",
+    "moment",
     "named_values",
     "quoted_value",
     "range_pattern",
@@ -41,6 +42,7 @@ __all__ = [
     "read_number",
     "reads_as_number",
     "set_text",
+    "values_of",
 ]
 
 WHOLE = "*"
@@ -185,6 +187,29 @@ def day_number(text: str) -> float | None:
     return float(
         (np.datetime64(moment.replace(tzinfo=None), "us") - np.datetime64(0, "us")) / np.timedelta64(1, "D")
     )
+
+
+def moment(text: str) -> np.datetime64:
+    """Return an ISO date or time in UTC, datetime64[us]; NaT where it does not exist."""
+    import pandas as pd
+
+    exists = day_number(text) is not None
+    return pd.Timestamp(text).as_unit("us").to_datetime64() if exists else np.datetime64("NaT", "us")
+
+
+def values_of(ends: Sequence[tuple[str, str] | None], dates: bool) -> np.ndarray:
+    """Return the ends of ranges as values, shape (u, 2), float64 or datetime64[us].
+
+    Parameters
+    ----------
+    ends : sequence of ((str, str) or None), u ranges
+        Missing values (NaN, NaT) for None, and for dates that do not exist.
+    dates : bool
+    """
+    if dates:
+        pairs = [[moment(end) for end in pair or ("", "")] for pair in ends]
+        return np.array(pairs, "datetime64[us]").reshape(-1, 2)
+    return np.array([pair or (math.nan, math.nan) for pair in ends], np.float64).reshape(-1, 2)
 
 
 # ------------------------------------------------------------------------------------------------ sets and codes
