@@ -166,14 +166,15 @@ class PublishedColumn:
             elif self.about.notation in AGGREGATED:
                 wrong[u] = read_float(text) is None
                 pairs.append(self.about.bounds)
-            elif not self.about.is_generalized:
+            elif not self.about.is_generalized and not dates:
                 wrong[u] = read_float(text) is None
                 pairs.append(None if wrong[u] else (text, text))
             else:
                 ends = self._published.ranges[u]
                 wrong[u] = ends is None or ends.dates != dates or any(map(math.isnan, ends.points))
                 pairs.append(None if ends is None or wrong[u] else (ends.low, ends.high))
-        self._refuse(wrong, "a range" if self.about.notation == "range" else "a number")
+        form = "a range" if self.about.notation == "range" else "a date" if dates else "a number"
+        self._refuse(wrong, form)
         return values_of(pairs, dates)
 
     def check(self) -> None:

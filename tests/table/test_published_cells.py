@@ -82,6 +82,9 @@ def test_a_date_that_does_not_exist_is_refused_like_other_cells_that_are_no_rang
     column = PublishedColumn(pd.Series(["2020-01-01", "2020-02-30"], name="a"), about)
     with pytest.raises(DataError, match="1 cells are not a range"):
         _ = column.low
+    plain = ColumnMetadata("a", "insensitive", "exact", "date")
+    with pytest.raises(DataError, match="1 cells are not a date"):
+        _ = PublishedColumn(pd.Series(["2020-01-01", "53"], name="a"), plain).low
 
 
 def test_a_number_below_declared_dates_contradicts_the_description() -> None:
