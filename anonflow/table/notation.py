@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from anonflow.table.domain import Domain, coded_texts, read_coded, set_bits
-from anonflow.table.published_cells import WHOLE, PublishedCells, coded_parts, day_number, set_text
+from anonflow.table.published_cells import (
+    WHOLE,
+    PublishedCells,
+    coded_parts,
+    day_number,
+    read_float,
+    set_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,12 +47,24 @@ _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _END = rf"(?:{_DATE}|{_NUMBER})"
 _FAR = r"(?:[+-]?\s*(?:inf(?:inity)?|∞)|)"
 _BETWEEN = r"\s*(?:,|;|/|-|–|—|:|\.\.+|\bto\b)\s*"
-_BRACKETS = re.compile(
-    rf"([\[\](])\s*({_END}|{_FAR})(?:{_BETWEEN})({_END}|{_FAR})\s*([\[\])])", re.IGNORECASE
+_FORMS = tuple(
+    (form, re.compile(pattern, re.IGNORECASE))
+    for form, pattern in (
+        ("number", rf"(?P<low>{_END})"),
+        (
+            "brackets",
+            rf"(?P<opens>[\[\](])\s*(?P<low>{_END}|{_FAR}){_BETWEEN}(?P<high>{_END}|{_FAR})\s*(?P<closes>[\[\])])",
+        ),
+        ("range", rf"(?P<low>{_END}){_BETWEEN}(?P<high>{_END})"),
+        ("one-sided", rf"(?P<opens>>=|≥|=>|>)\s*(?P<low>{_END})"),
+        ("one-sided", rf"(?P<closes><=|≤|=<|<)\s*(?P<high>{_END})"),
+        ("one-sided", rf"(?P<low>{_END})\s*\+"),
+    )
 )
-_PLAIN = re.compile(rf"({_END})(?:{_BETWEEN})({_END})", re.IGNORECASE)
-_ONE_SIDED = re.compile(rf"(>=|≥|=>|>|<=|≤|=<|<)\s*({_END})")
-_PLUS = re.compile(rf"({_END})\s*\+")
+"""The notations of intervals: another tool's is a line here. An end that a pattern lacks is infinite."""
+
+_OPEN = {"opens": ("]", "(", ">"), "closes": ("[", ")", "<")}
+"""The signs beside an end that does not belong to the interval."""
 
 _LONGEST = 200
 """The most characters of an interval: a hostile cell must not slow the patterns down."""
@@ -133,47 +152,27 @@ def read_interval(text: str, ranges: str = "closed") -> Interval | None:
         None if the text is not a range, or its ends are in the wrong order.
     """
     text = text.strip()
-    if len(text) > _LONGEST:
+    matches = ((form, pattern.fullmatch(text)) for form, pattern in _FORMS if len(text) <= _LONGEST)
+    form, match = next(((form, match) for form, match in matches if match is not None), ("", None))
+    if match is None:
         return None
-    if re.fullmatch(_END, text):
-        at = _number(text)
-        return None if at is None else Interval(at, at, True, True, "number")
-    brackets = _BRACKETS.fullmatch(text)
-    if brackets is not None:
-        opens, low, high, closes = brackets.groups()
-        return _checked(low, high, opens == "[", closes == "]", "brackets")
-    plain = _PLAIN.fullmatch(text)
-    if plain is not None:
-        low, high = plain.groups()
+    parts = match.groupdict()
+    low = _number(parts.get("low", ""), None if form == "number" else -math.inf)
+    high = low if form == "number" else _number(parts.get("high", ""), math.inf)
+    has_low, has_high = (parts.get(sign) not in _OPEN[sign] for sign in ("opens", "closes"))
+    if form == "range":
         has_low, has_high = ranges in ("closed", "right-open"), ranges in ("closed", "left-open")
-        return _checked(low, high, has_low, has_high, "range")
-    side, plus = _ONE_SIDED.fullmatch(text), _PLUS.fullmatch(text)
-    if side is None and plus is None:
+    if low is None or high is None or low > high or (low == high and not (has_low and has_high)):
         return None
-    sign, end = side.groups() if side is not None else (">=", plus[1] if plus is not None else "")
-    with_end = sign in (">=", "≥", "=>", "<=", "≤", "=<")
-    above = sign in (">=", "≥", "=>", ">")
-    return _checked(end if above else "", "" if above else end, with_end, with_end, "one-sided")
-
-
-def _checked(low: str, high: str, has_low: bool, has_high: bool, form: str) -> Interval | None:
-    ends = _number(low, -math.inf), _number(high, math.inf)
-    if ends[0] is None or ends[1] is None or ends[0] > ends[1]:
-        return None
-    if ends[0] == ends[1] and not (has_low and has_high):
-        return None
-    return Interval(ends[0], ends[1], has_low, has_high, form)
+    return Interval(low, high, has_low, has_high, form)
 
 
 def _number(text: str, far: float | None = None) -> float | None:
     """Return an end as a number; `far` for an infinite one, or one that is left out."""
-    if re.fullmatch(_DATE, text):
-        return day_number(text)
-    try:
-        number = float(text)
-    except ValueError:
-        return far
-    return number if math.isfinite(number) else far
+    if re.fullmatch(_DATE, text, re.IGNORECASE):
+        return day_number(text.upper())
+    number = read_float(text)
+    return far if number is None or not math.isfinite(number) else number
 
 
 class CellCodes(NamedTuple):
