@@ -141,7 +141,7 @@ def shares(
         values = (
             hierarchy.leaves
             if hierarchy is not None
-            else sorted({value for some in named if some is not None for value in some})
+            else sorted({value for members in named for value in members or ()})
         )
     if not values:
         raise DataError(f"column {cells.name!r}: contains nothing but '*'; give the values it may have")
@@ -150,11 +150,11 @@ def shares(
         raise ParameterError("a value is given twice")
     table = np.zeros((len(named), len(values)))
     unknown = np.zeros(len(named), bool)
-    for u, some in enumerate(named):
-        members = range(len(values)) if some is None else [column.get(value, -1) for value in some]
-        unknown[u] = -1 in members
+    for u, members in enumerate(named):
+        places = range(len(values)) if members is None else [column.get(value, -1) for value in members]
+        unknown[u] = -1 in places
         if not unknown[u]:
-            table[u, list(members)] = 1 / len(members)
+            table[u, list(places)] = 1 / len(places)
     if unknown.any():
         raise DataError(
             f"column {cells.name!r}: {published.count(unknown)} cells name a value that is not among those given"
@@ -199,6 +199,5 @@ def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
     if text == WHOLE:
         return None
     if hierarchy is not None and text in hierarchy.labels:
-        node = hierarchy.node(text)
-        return list(hierarchy.leaves[int(hierarchy.first[node]) : int(hierarchy.last[node]) + 1])
+        return list(hierarchy.leaves_below(text))
     return [value or "" for value in named_values(text)]

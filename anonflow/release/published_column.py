@@ -92,10 +92,12 @@ class PublishedColumn:
     @cached_property
     def hidden(self) -> np.ndarray:
         """Whether each cell is ``*`` alone, shape (n,), bool."""
-        return self._each([self._hides(text) for text in self.texts])
+        return self._of_rows(self._stars)
 
-    def _hides(self, text: str | None) -> bool:
-        return text == WHOLE and (self.about.is_generalized or self.withheld)
+    @cached_property
+    def _stars(self) -> np.ndarray:
+        """Whether each distinct text hides a value, shape (u,), bool."""
+        return self._published.hidden & (self.about.is_generalized or self.withheld)
 
     @cached_property
     def exact(self) -> np.ndarray:
@@ -109,20 +111,22 @@ class PublishedColumn:
         if notation == CODED:
             single = [ends is None or ends.low == ends.high for ends in self._published.ranges]
             plain = [text != WHOLE and not coded_parts(str(text))[1] for text in self.texts]
-            return self._each([a and b for a, b in zip(single, plain, strict=True)])
+            return self._of_rows([a and b for a, b in zip(single, plain, strict=True)])
         if notation in AGGREGATED:
             return np.zeros(len(self), bool)
         if notation == "range":
-            return self._each([ends is not None and ends.low == ends.high for ends in self._published.ranges])
+            return self._of_rows(
+                [ends is not None and ends.low == ends.high for ends in self._published.ranges]
+            )
         if notation == "positions":
-            return self._each([WHOLE not in str(text) for text in self.texts])
+            return self._of_rows([WHOLE not in str(text) for text in self.texts])
         if notation == "node":
             leaves = set() if tree is None else set(tree.leaves)
-            return self._each([text == "" or text in leaves for text in self.texts])
-        return self._each([text != WHOLE and not is_set(str(text)) for text in self.texts])
+            return self._of_rows([text == "" or text in leaves for text in self.texts])
+        return self._of_rows([text != WHOLE and not is_set(str(text)) for text in self.texts])
 
-    def _each(self, of_text: Sequence[bool]) -> np.ndarray:
-        return np.array(of_text, bool)[self.codes] if len(self) else np.zeros(0, bool)
+    def _of_rows(self, of_text: Sequence[bool] | np.ndarray) -> np.ndarray:
+        return np.array(of_text, bool)[self.codes]
 
     # ------------------------------------------------------------------------------------------ numbers and dates
 
@@ -159,7 +163,7 @@ class PublishedColumn:
         wrong = np.zeros(len(self.texts), bool)
         dates = self.has_dates
         for u, text in enumerate(self.texts):
-            if self._hides(text):
+            if self._stars[u]:
                 pairs.append(self.about.bounds)
             elif text is None:
                 pairs.append(None)
@@ -196,18 +200,13 @@ class PublishedColumn:
                 pair = [self._point(end) for end in about.bounds]
                 self._refuse((low < pair[0]) | (high > pair[1]), "in the domain")
         elif about.notation == "positions":
-            known = None if about.values is None else {WHOLE, *about.values}
+            characters = None if about.values is None else {WHOLE, *about.values}
             lengths = {len(text or "") for text in self.texts if text != WHOLE}
-            wrong = [known is not None and not known.issuperset(text or "") for text in self.texts]
+            wrong = [characters is not None and not characters.issuperset(text or "") for text in self.texts]
             self._refuse(np.array(wrong, bool) | (len(lengths) > 1), "a code of one length")
         elif about.type == "boolean":
-            self._refuse(
-                np.array(
-                    [not self._hides(text) and text not in (None, "True", "False") for text in self.texts],
-                    bool,
-                ),
-                "True or False",
-            )
+            wrong = [text not in (None, "True", "False") for text in self.texts]
+            self._refuse(np.array(wrong, bool) & ~self._stars, "True or False")
         elif about.is_generalized:
             self._named  # noqa: B018
 
@@ -275,7 +274,7 @@ class PublishedColumn:
         wrong = np.zeros(len(self.texts), bool)
         for u, text in enumerate(self.texts):
             try:
-                named.append(self._values_of(text))
+                named.append(None if self._stars[u] else self._values_of(text))
             except ValueError:
                 wrong[u] = True
                 named.append(None)
@@ -286,8 +285,6 @@ class PublishedColumn:
 
     def _values_of(self, text: str | None) -> tuple[str | None, ...] | None:
         about = self.about
-        if self._hides(text):
-            return None
         if text is None or not about.is_generalized:
             return (text,)
         if about.notation == "positions":
@@ -309,8 +306,7 @@ class PublishedColumn:
             return None
         if text not in tree:
             raise ValueError
-        node = tree.node(text)
-        return tree.leaves[int(tree.first[node]) : int(tree.last[node]) + 1]
+        return tree.leaves_below(text)
 
     @cached_property
     def values(self) -> tuple[str | None, ...]:
@@ -335,7 +331,7 @@ class PublishedColumn:
         if self.about.notation in ("node", "positions"):
             seen = {text for text in self.texts if text != WHOLE}
             return tuple(sorted((text or None for text in seen), key=_by_text))
-        return tuple(sorted({value for some in self._named for value in some or ()}, key=_by_text))
+        return tuple(sorted({value for members in self._named for value in members or ()}, key=_by_text))
 
     @property
     def members(self) -> pd.Series:
@@ -346,12 +342,9 @@ class PublishedColumn:
         ParameterError, DataError
             As :attr:`values`.
         """
-        every = self.values if self.about.has_domain and self.about.notation != "positions" else None
-        each = [
-            every if some is None and self._hides(text) else some
-            for some, text in zip(self._named, self.texts, strict=True)
-        ]
-        return self._series(np.fromiter(each, object, len(each)))
+        domain = self.values if self.about.has_domain and self.about.notation != "positions" else None
+        members = [domain if star else named for named, star in zip(self._named, self._stars, strict=True)]
+        return self._series(np.fromiter(members, object, len(members)))
 
     @cached_property
     def candidates(self) -> np.ndarray:
@@ -366,12 +359,12 @@ class PublishedColumn:
         """
         place = {value: at for at, value in enumerate(self.values)}
         allowed = np.zeros((len(self.texts), len(place)), bool)
-        for u, (some, text) in enumerate(zip(self._named, self.texts, strict=True)):
-            if some is not None:
-                allowed[u, [place[value] for value in some]] = True
+        for u, (members, text) in enumerate(zip(self._named, self.texts, strict=True)):
+            if members is not None:
+                allowed[u, [place[value] for value in members]] = True
             elif self.about.notation == "positions":
                 allowed[u] = [fits(str(value), text) for value in self.values]
-            elif self._hides(text):
+            elif self._stars[u]:
                 allowed[u] = True
             else:
                 allowed[u, place[text or None]] = True  # the label of a node
@@ -395,30 +388,27 @@ class PublishedColumn:
             If the value does not have the column's type.
         """
         if self.is_ordered:
-            at = None if value is None else self._point(value)
+            if value is None:
+                _ = self.ends  # refuses cells that cannot be read
+                blank = np.array([text is None or text == "" for text in self.texts], bool)
+                return self._series(
+                    blank | self._stars & (self.about.missing or not self.about.is_generalized)
+                )
+            at = self._point(value)
             low, high = self.ends.T
-            inside = np.zeros(len(self.texts), bool) if at is None else (low <= at) & (at <= high)
-            star = np.array([self._hides(text) for text in self.texts], bool)
-            if self.about.notation in AGGREGATED:
-                star[:] = True
-            if at is None:
-                hidden = np.array([self._hides(text) for text in self.texts], bool)
-                open_end = hidden & (self.about.missing or not self.about.is_generalized)
-                inside = np.array([text is None or text == "" for text in self.texts], bool)
-            else:
-                open_end = star & np.isnan(low) if not self.has_dates else star & np.isnat(low)
-            return self._series(inside | open_end)
+            unbounded = self._unknown(low) & (self._stars | (self.about.notation in AGGREGATED))
+            return self._series((low <= at) & (at <= high) | unbounded)
         if self.about.notation == "positions":
             return self._series(np.array([fits(str(value), text) for text in self.texts], bool))
         value = _as_value(value)
-        each = []
-        for some, text in zip(self._named, self.texts, strict=True):
-            if self._hides(text):
-                known = self.about.has_domain and not (value is None and self.about.missing)
-                each.append(not known or value in self.values)
-            else:
-                each.append(text == value if some is None else value in some)
-        return self._series(np.array(each, bool))
+        in_domain = (
+            not self.about.has_domain or (value is None and self.about.missing) or value in self.values
+        )
+        possible = [
+            in_domain if star else text == value if members is None else value in members
+            for star, text, members in zip(self._stars, self.texts, self._named, strict=True)
+        ]
+        return self._series(np.array(possible, bool))
 
     def share_of(self, values: Any) -> pd.Series:
         """Return which share of what each cell may stand for lies among some values, as if all were equally likely, float64.
@@ -445,17 +435,17 @@ class PublishedColumn:
             return self._series(self._share_between(values))
         if isinstance(values, str) or not isinstance(values, Collection):
             raise ParameterError(f"column {self.name!r}: share_of takes a list of values")
-        wanted = {_as_value(value) for value in values}
+        chosen = {_as_value(value) for value in values}
         if self.about.notation == "positions":
             return self._series(
-                np.array([self._share_of_codes(wanted, text) for text in self.texts], np.float64)
+                np.array([self._share_of_codes(chosen, text) for text in self.texts], np.float64)
             )
-        every = self.values if self.about.has_domain else None
+        domain = self.values if self.about.has_domain else None
         shares = np.full(len(self.texts), math.nan)
-        for u, (some, text) in enumerate(zip(self._named, self.texts, strict=True)):
-            among = every if self._hides(text) else some
-            if among is not None:
-                shares[u] = sum(value in wanted for value in among) / len(among)
+        for u, (named, star) in enumerate(zip(self._named, self._stars, strict=True)):
+            members = domain if star else named
+            if members is not None:
+                shares[u] = sum(value in chosen for value in members) / len(members)
         return self._series(shares)
 
     def _share_between(self, values: Any) -> np.ndarray:
@@ -465,14 +455,14 @@ class PublishedColumn:
             raise ParameterError(f"column {self.name!r}: share_of takes (low, high), both included") from None
         a, b = self._point(first), self._point(last)
         low, high = self.ends.T
-        unknown = np.isnat(low) if self.has_dates else np.isnan(low)
+        unknown = self._unknown(low)
         if self.about.notation in AGGREGATED:
             unknown = np.ones(len(low), bool)  # the distribution of numbers around a mean is unknown
         if self.has_dates:
             day = self.about.type == "date"
             scale = np.timedelta64(1, "D")
             start = np.datetime64("1970-01-01")
-            low, high, a, b = ((each - start) / scale for each in (low, high, a, b))
+            low, high, a, b = ((moments - start) / scale for moments in (low, high, a, b))
         else:
             day = self.about.type == "integer"
         if day:  # whole numbers are counted
@@ -486,8 +476,12 @@ class PublishedColumn:
             )
         return np.where(unknown, math.nan, shares)
 
-    def _share_of_codes(self, wanted: Collection[Any], text: str | None) -> float:
-        fitting = sum(fits(str(value), text) for value in wanted)
+    def _unknown(self, ends: np.ndarray) -> np.ndarray:
+        """Return which ends are missing, bool."""
+        return np.isnat(ends) if self.has_dates else np.isnan(ends)
+
+    def _share_of_codes(self, values: Collection[Any], text: str | None) -> float:
+        fitting = sum(fits(str(value), text) for value in values)
         hidden = str(text).count(WHOLE)
         if not hidden:
             return float(fitting)
@@ -536,10 +530,11 @@ class PublishedColumn:
                 return points
             whole = self.about.type == "integer" and not (points.abs() >= _EXACT).any()
             return points.astype("Int64" if whole else "Float64")
-        each = [some[0] if some is not None and len(some) == 1 else None for some in self._named]
-        if self.about.notation == "node" and self.about.tree is None:
-            each = [None] * len(each)
-        texts = self._series(np.fromiter(each, object, len(each))).where(single, None)
+        is_open = self.about.notation == "node" and self.about.tree is None
+        values = [
+            None if is_open or members is None or len(members) != 1 else members[0] for members in self._named
+        ]
+        texts = self._series(np.fromiter(values, object, len(values))).where(single, None)
         if self.about.type == "boolean":
             return texts.map({"True": True, "False": False}).astype("boolean")
         return texts.astype(pd.StringDtype())
