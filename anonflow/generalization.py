@@ -245,19 +245,19 @@ class Generalization:
         Generalization
             O(n log n) for each such QI. A class in which a number is missing keeps its run.
         """
-        wanted = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
-        if not wanted or classes is None:
+        means = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
+        if not means or classes is None:
             return self
-        aggregates = np.full((len(wanted), self.n), np.nan)
-        kept = np.arange(self.n) if suppressed is None else np.flatnonzero(~suppressed)
-        groups = groups_of(classes[kept])
-        for row, a in zip(aggregates, wanted, strict=True):
+        aggregates = np.full((len(means), self.n), np.nan)
+        published = np.arange(self.n) if suppressed is None else np.flatnonzero(~suppressed)
+        groups = groups_of(classes[published])
+        for row, a in zip(aggregates, means, strict=True):
             domain, codes = self.domains[a], records.codes[:, a]
             for group in groups:
-                at = kept[group]
-                own = codes[at]
-                if own.min() >= 0:
-                    row[at] = aggregate_of(domain, own)
+                at = published[group]
+                members = codes[at]
+                if members.min() >= 0:
+                    row[at] = aggregate_of(domain, members)
         return replace(self, aggregates=aggregates)
 
     def closure(self) -> Generalization:
@@ -422,9 +422,9 @@ class Generalization:
         columns = {}
         for name, parts in parts_of.items():
             at, texts = parts[0]
-            for code, more in parts[1:]:
-                at, pairs = pd.factorize(at * len(more) + code)
-                texts = texts[pairs // len(more)] + more[pairs % len(more)]
+            for code, characters in parts[1:]:
+                at, pairs = pd.factorize(at * len(characters) + code)
+                texts = texts[pairs // len(characters)] + characters[pairs % len(characters)]
             if len(parts) > 1:
                 texts = np.where(texts == WHOLE * len(parts), WHOLE, texts)  # a completely hidden code
             if suppressed is not None and suppressed.any():

@@ -282,8 +282,10 @@ def _as_it_was(cells: pd.Series) -> CandidateColumn:
     if pd.api.types.is_numeric_dtype(read.dtype) or pd.api.types.is_datetime64_any_dtype(read.dtype):
         return _exact_numbers(read)
     hidden = cells == WHOLE
-    shown = cells[~hidden]
-    numbers = hidden.any() and len(shown) and written_numbers(shown) is not shown and not cells.isna().any()
+    visible = cells[~hidden]
+    numbers = (
+        hidden.any() and len(visible) and written_numbers(visible) is not visible and not cells.isna().any()
+    )
     return _numbers(cells) if numbers else _categories(cells, None, exact=True)
 
 
@@ -318,10 +320,10 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
         cells.astype("int64").to_numpy(np.float64) if dates else cells.to_numpy(np.float64, na_value=np.nan)
     )
     missing = cells.isna().to_numpy()
-    known = numbers[~missing]
-    distinct = np.unique(known)
+    present = numbers[~missing]
+    distinct = np.unique(present)
     if len(distinct) > EXACT_VALUES:
-        inner = np.unique(np.quantile(known, np.linspace(0, 1, EXACT_VALUES + 1)[1:-1], method="lower"))
+        inner = np.unique(np.quantile(present, np.linspace(0, 1, EXACT_VALUES + 1)[1:-1], method="lower"))
         at = np.searchsorted(inner, numbers, side="right")
     else:
         at = np.searchsorted(distinct, numbers)
@@ -451,17 +453,17 @@ def _values_of(
     texts: np.ndarray, tree: Hierarchy | None, declared: Sequence[str | None] | None, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return all values that cells name, or that are declared, and which of them each cell may stand for."""
-    known = None if declared is None else ["" if value is None else value for value in declared]
-    table = shares(pd.Series(texts, name=name), values=known, hierarchy=tree)
+    domain = None if declared is None else ["" if value is None else value for value in declared]
+    table = shares(pd.Series(texts, name=name), values=domain, hierarchy=tree)
     return np.array(table.columns, object), table.to_numpy() > 0
 
 
 def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return codes of the most frequent values, and one for the others."""
     counts = np.bincount(codes[at])
-    kept = np.argsort(-counts, kind="stable")[: EXACT_VALUES - 1]
-    rank = np.full(len(counts), len(kept))
-    rank[np.sort(kept)] = np.arange(len(kept))
+    frequent = np.argsort(-counts, kind="stable")[: EXACT_VALUES - 1]
+    rank = np.full(len(counts), len(frequent))
+    rank[np.sort(frequent)] = np.arange(len(frequent))
     return np.unique(rank[codes], return_inverse=True)[1]
 
 

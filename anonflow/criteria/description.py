@@ -58,13 +58,13 @@ def description(
     ]
     if any(None not in pair and pair[0] != pair[1] for pair in promised):
         return _failing(about, "it promises what the certificate does not")
-    own = ReleaseMetadata.declared(schema, names, about.guarantee, about.k)
-    own = replace(own.seeing(SeenCells.of(frame, own)), version=about.version)
-    if own.rows != about.rows:
-        return _failing(about, f"it describes {about.rows} rows, and the release has {own.rows}")
+    recomputed = ReleaseMetadata.declared(schema, names, about.guarantee, about.k)
+    recomputed = replace(recomputed.seeing(SeenCells.of(frame, recomputed)), version=about.version)
+    if recomputed.rows != about.rows:
+        return _failing(about, f"it describes {about.rows} rows, and the release has {recomputed.rows}")
     differing = [
         ours.name
-        for ours, theirs in zip(own.columns, about.columns, strict=True)
+        for ours, theirs in zip(recomputed.columns, about.columns, strict=True)
         if theirs not in (ours, _as_before(ours))
     ]
     if differing:

@@ -392,11 +392,11 @@ def read_coded(codes: Domain, text: str) -> tuple[str | None, list[int]] | None:
     """
     if text == WHOLE:
         return WHOLE, list(range(codes.size))
-    known = codes._code_of
-    if text in known and text != NUMBER_MEMBER:
-        return None, [known[text]]
+    code_of = codes._code_of
+    if text in code_of and text != NUMBER_MEMBER:
+        return None, [code_of[text]]
     run, names = coded_parts(text)
-    places = [known.get(name, 0) for name in names]
+    places = [code_of.get(name, 0) for name in names]
     if 0 in places or len(set(places)) < len(places):
         return None
     return run, places if run is None else [0, *places]

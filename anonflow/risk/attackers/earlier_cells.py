@@ -46,30 +46,30 @@ def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
     before = {new: old for old, new in names.items()}
     frame = frame.rename(columns=names)
     for name in table.frame.columns:
-        own = _steps_of(steps, before.get(name, name))
-        if name in frame.columns and own and not _goes_with(table, frame[name]):
+        changes = _steps_of(steps, before.get(name, name))
+        if name in frame.columns and changes and not _goes_with(table, frame[name]):
             domains = [domain for domain in table.domains if domain.column == name]
-            frame = frame.assign(**{name: _coded(frame[name], own, domains)})
+            frame = frame.assign(**{name: _coded(frame[name], changes, domains)})
     return frame
 
 
 def _steps_of(steps: Preparation, name: str) -> list[Step]:
     """Return the steps that change the cells of a column, in their order."""
-    own = []
+    changes = []
     for step in steps.steps:
         if step.column == name and step.name == "rename":
             name = step.options["to"]
         elif step.column == name and step.name != "filter" and step.declared:  # a release has plain cells
-            own.append(step)
-    return own
+            changes.append(step)
+    return changes
 
 
 def _goes_with(table: Table, cells: pd.Series) -> bool:
     """Return whether all cells of a published column are written as a release of the table writes them."""
     domains = [domain for domain in table.domains if domain.column == cells.name]
     if not domains:
-        known = {_text(value) for value in table.frame[cells.name].unique()}
-        return all(_text(value) in known for value in cells.unique() if value != WHOLE)
+        values = {_text(value) for value in table.frame[cells.name].unique()}
+        return all(_text(value) in values for value in cells.unique() if value != WHOLE)
     distinct = cells.drop_duplicates()
     return all(text == WHOLE or _as_published(text, domains) == text for text in distinct)
 

@@ -11,6 +11,7 @@ from anonflow.analysis.conditions import rows_that_meet
 from anonflow.analysis.models import Design
 from anonflow.analysis.pooling import combine
 from anonflow.errors import ParameterError
+from anonflow.table.published_cells import WHOLE
 from anonflow.utility.analyses.comparison import Comparison
 
 __all__ = ["question", "regression"]
@@ -40,7 +41,9 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     if len(comparison.tables) < 2 or not all(map(len, comparison.tables)):
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     if any(
-        (table[name].astype(str) == "*").all() for table in comparison.tables for name in (own.outcome, *used)
+        (table[name].astype(str) == WHOLE).all()
+        for table in comparison.tables
+        for name in (own.outcome, *used)
     ):
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     reach = stats.t.ppf(0.975, df) * np.sqrt(variance.to_numpy())
