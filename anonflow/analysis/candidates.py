@@ -18,7 +18,7 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
 from anonflow.table import Schema, equal_columns
 from anonflow.table.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
-from anonflow.table.published_cells import WHOLE, PublishedCells, fits
+from anonflow.table.published_cells import WHOLE, PublishedCells, fits, stars
 
 __all__ = ["CandidateColumn", "CandidateTable"]
 
@@ -232,7 +232,7 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     if about.notation == CODED:
         raise _codes_beside_numbers(about.name)
     if about.notation == "range":
-        if (cells == WHOLE).all() and about.bounds is None:
+        if stars(cells).all() and about.bounds is None:
             return _categories(cells, None, exact=True)
         return _numbers(cells, about.bounds, about.has_domain and not about.missing)
     if about.notation == "positions":
@@ -260,7 +260,7 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
         return _exact_numbers(cells)
     if published_as_is:
         return _as_it_was(cells)
-    if (cells == WHOLE).all():  # its values are unknown: it stays as it is
+    if stars(cells).all():  # its values are unknown: it stays as it is
         return _categories(cells, None, exact=True)
     if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
         return _numbers(cells)
@@ -281,7 +281,7 @@ def _as_it_was(cells: pd.Series) -> CandidateColumn:
     read = written_numbers(cells)
     if pd.api.types.is_numeric_dtype(read.dtype) or pd.api.types.is_datetime64_any_dtype(read.dtype):
         return _exact_numbers(read)
-    hidden = cells == WHOLE
+    hidden = stars(cells)
     visible = cells[~hidden]
     numbers = (
         hidden.any() and len(visible) and written_numbers(visible) is not visible and not cells.isna().any()

@@ -15,7 +15,15 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.published_cells import NUMBER, WHOLE, Range, range_pattern, read_number
+from anonflow.table.published_cells import (
+    NUMBER,
+    WHOLE,
+    Range,
+    range_pattern,
+    read_number,
+    rows_of_stars,
+    stars,
+)
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
 from anonflow.table.text_forms import Form
 
@@ -96,9 +104,7 @@ class SeenCells:
         names = [str(name) for name in frame.columns]
         generalized = [column.name for column in about.columns if column.is_generalized]
         as_was = [name for name in names if name not in generalized]
-        hidden = np.full(len(frame), bool(generalized))
-        for name in generalized:
-            hidden &= (frame[name] == WHOLE).to_numpy(bool)
+        hidden = rows_of_stars(frame, generalized)
         types: dict[str, str | None] = {}
         for name in names:
             if name in about.ranges:
@@ -106,26 +112,15 @@ class SeenCells:
                 types[name] = _widest({ends.type for ends in map(Range.read, texts) if ends is not None})
             else:
                 types[name] = _exact_type(frame.loc[~hidden, name])
-        if not hidden.any():
-            stars = [name for name in as_was if _has_star(frame[name])]
-            return cls(len(frame), types, {}, stars=frozenset(stars))
-        return cls(
-            len(frame),
-            types,
-            {name: _exact_type(frame.loc[hidden, name]) for name in as_was},
-            int(hidden.sum()),
-            bool(as_was) and all((frame.loc[hidden, name] == WHOLE).all() for name in as_was),
-            frozenset(name for name in as_was if _has_star(frame.loc[~hidden, name])),
-        )
+        hidden_types = {name: _exact_type(frame.loc[hidden, name]) for name in as_was} if hidden.any() else {}
+        withheld = bool(hidden.any() and rows_of_stars(frame[hidden], as_was).all())
+        values = frozenset(name for name in as_was if (stars(frame[name]) & ~hidden).any())
+        return cls(len(frame), types, hidden_types, int(hidden.sum()), withheld, values)
 
     @property
     def all_types(self) -> Mapping[str, str | None]:
         """The types with those of the hidden rows, where their values are published."""
         return self.types if self.withheld else _wider(self.types, self.hidden_types)
-
-
-def _has_star(cells: pd.Series) -> bool:
-    return bool((cells == WHOLE).any())
 
 
 def _wider(first: Mapping[str, str | None], second: Mapping[str, str | None]) -> dict[str, str | None]:

@@ -41,7 +41,9 @@ __all__ = [
     "read_float",
     "read_number",
     "reads_as_number",
+    "rows_of_stars",
     "set_text",
+    "stars",
     "values_of",
 ]
 
@@ -311,6 +313,21 @@ def fits(value: str, text: str | None) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------ columns
+
+
+def stars(cells: pd.Series) -> np.ndarray:
+    """Return which cells of a column read ``*``, shape (n,), bool."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    return (cells == WHOLE).to_numpy(dtype=bool, na_value=False)
+
+
+def rows_of_stars(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
+    """Return in which rows all cells of some columns read ``*``, shape (n,), bool; in none without columns."""
+    every = np.full(len(frame), bool(names))
+    return np.logical_and.reduce([every, *(stars(frame[name]) for name in names)])
 
 
 @dataclass(frozen=True, eq=False)
