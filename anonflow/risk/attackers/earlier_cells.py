@@ -10,9 +10,9 @@ import pandas as pd
 
 from anonflow.errors import DataError, HierarchyError
 from anonflow.generalization import Generalization
-from anonflow.hierarchy import number_text
 from anonflow.table.prepare import Preparation, Step
 from anonflow.table.published_cells import WHOLE, Range, category_text, named_values, set_text
+from anonflow.table.text_columns import value_text
 
 if TYPE_CHECKING:
     from anonflow.table import Domain, Table
@@ -68,14 +68,10 @@ def _goes_with(table: Table, cells: pd.Series) -> bool:
     """Return whether all cells of a published column are written as a release of the table writes them."""
     domains = [domain for domain in table.domains if domain.column == cells.name]
     if not domains:
-        values = {_text(value) for value in table.frame[cells.name].unique()}
-        return all(_text(value) in values for value in cells.unique() if value != WHOLE)
+        values = {value_text(value) for value in table.frame[cells.name].unique()}
+        return all(value_text(value) in values for value in cells.unique() if value != WHOLE)
     distinct = cells.drop_duplicates()
     return all(text == WHOLE or _as_published(text, domains) == text for text in distinct)
-
-
-def _text(value: Any) -> str:
-    return number_text(value) if isinstance(value, int | float | np.integer | np.floating) else str(value)
 
 
 def _coded(cells: pd.Series, steps: list[Step], domains: Sequence[Domain]) -> pd.Series:
@@ -97,7 +93,7 @@ def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
         if first is None or last is None:
             return WHOLE
         numbers = all(isinstance(end[0], int | float | np.number) for end in (first, last))
-        joined = Range(_text(first[0]), _text(last[0]), not numbers)
+        joined = Range(value_text(first[0]), value_text(last[0]), not numbers)
         return joined.text if joined.low == joined.high or Range.read(joined.text) is not None else WHOLE
     members = [_after(value or "", steps) for value in named_values(cell)]
     if any(member is None for member in members):
@@ -115,7 +111,7 @@ def _as_published(text: Any, domains: Sequence[Domain]) -> str:
 
 
 def _member(value: Any) -> str | None:
-    return None if pd.isna(value) else str(value)
+    return None if pd.isna(value) else value_text(value)
 
 
 def _after(value: Any, steps: list[Step]) -> tuple[Any] | None:

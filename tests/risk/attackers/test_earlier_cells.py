@@ -12,7 +12,7 @@ import pytest
 
 import anonflow as af
 from anonflow.errors import DataError, ParameterError, SchemaError
-from anonflow.risk.attackers.earlier_cells import prepared_release
+from anonflow.risk.attackers.earlier_cells import _goes_with, prepared_release
 from anonflow.table.prepare import Step
 from tests.strategies import loop
 
@@ -72,6 +72,12 @@ def test_each_cell_covers_what_it_covered() -> None:
     jobs = {text.strip("{}") for text in coded["job"]}
     assert jobs - {"*"}
     assert {job for text in jobs for job in text.split("|")} <= {"health", "clerk", "cook", "*"}
+
+
+def test_truth_values_of_a_file_are_those_of_the_table() -> None:
+    table = af.Table(pd.DataFrame({"smokes": [True, False]}), {"smokes": {"role": "insensitive"}})
+    assert _goes_with(table, pd.Series(["True", "False", "*"], name="smokes", dtype=object))
+    assert not _goes_with(table, pd.Series(["True", "1"], name="smokes", dtype=object))
 
 
 def test_a_release_of_the_same_coding_stays() -> None:
