@@ -83,7 +83,7 @@ def ranges(
     if dates and np.isnat(ends[~unknown]).any():
         raise DataError(f"column {cells.name!r}: has a date that does not exist; correct it")
     ends[unknown] = _domain(domain, ends[~unknown], dates, str(cells.name))
-    low, high = ends[published.rows].T
+    low, high = (values[published.rows] for values in ends.T)
     middle = low + (high - low) / 2
     result = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
     if codes is not None:

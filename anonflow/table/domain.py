@@ -296,8 +296,8 @@ class Domain:
             low, high = ends.points
             if math.isnan(low) or math.isnan(high):
                 return None
-            first = int(np.searchsorted(self.points, low, side="left"))
-            last = int(np.searchsorted(self.points, high, side="right")) - 1
+            first = int(self.points.searchsorted(low, side="left"))
+            last = int(self.points.searchsorted(high, side="right")) - 1
         return (first, last) if first <= last else (self.size, -1)
 
     def is_within(self, text: str) -> bool:
@@ -335,6 +335,8 @@ def set_bits(sets: Sequence[Sequence[int] | None], words: int) -> np.ndarray:
     words : int
     """
     bits = np.zeros((words, len(sets)), np.uint64)
+    if not words:
+        return bits
     sizes = [len(codes or ()) for codes in sets]
     members = np.fromiter((code for codes in sets for code in codes or ()), np.int64, sum(sizes))
     place = np.uint64(1) << (members & 63).astype(np.uint64)

@@ -74,10 +74,11 @@ def test_each_cell_covers_what_it_covered() -> None:
     assert {job for text in jobs for job in text.split("|")} <= {"health", "clerk", "cook", "*"}
 
 
-def test_truth_values_of_a_file_are_those_of_the_table() -> None:
-    table = af.Table(pd.DataFrame({"smokes": [True, False]}), {"smokes": {"role": "insensitive"}})
-    assert _goes_with(table, pd.Series(["True", "False", "*"], name="smokes", dtype=object))
-    assert not _goes_with(table, pd.Series(["True", "1"], name="smokes", dtype=object))
+def test_dates_of_a_file_are_those_of_the_table() -> None:
+    frame = pd.DataFrame({"age": [20, 30], "seen": pd.to_datetime(["2020-01-01", "2020-02-01"])})
+    table = af.Table(frame, {"age": COLUMNS["age"], "seen": {"role": "insensitive"}})
+    assert _goes_with(table, pd.Series(["2020-01-01", "2020-02-01", "*"], name="seen", dtype=object))
+    assert not _goes_with(table, pd.Series(["2020-01-01", "2020-03-01"], name="seen", dtype=object))
 
 
 def test_a_release_of_the_same_coding_stays() -> None:
