@@ -12,22 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.table.domain import (
-    NUMBER_MEMBER,
-    WHOLE,
-    Domain,
-    coded_texts,
-    number_text,
-    read_coded,
-    set_members,
-)
+from anonflow.hierarchy import number_text
+from anonflow.table.domain import Domain, coded_texts
+from anonflow.table.notation import ColumnReader, readers_of
+from anonflow.table.published_cells import WHOLE, PublishedCells
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.text_columns import texts_at
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from anonflow.table.notation import ColumnReader
 
 __all__ = ["Generalization", "Layout", "Records", "aggregate_of", "groups_of"]
 
@@ -252,19 +245,19 @@ class Generalization:
         Generalization
             O(n log n) for each such QI. A class in which a number is missing keeps its run.
         """
-        wanted = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
-        if not wanted or classes is None:
+        means = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
+        if not means or classes is None:
             return self
-        aggregates = np.full((len(wanted), self.n), np.nan)
-        kept = np.arange(self.n) if suppressed is None else np.flatnonzero(~suppressed)
-        groups = groups_of(classes[kept])
-        for row, a in zip(aggregates, wanted, strict=True):
+        aggregates = np.full((len(means), self.n), np.nan)
+        published = np.arange(self.n) if suppressed is None else np.flatnonzero(~suppressed)
+        groups = groups_of(classes[published])
+        for row, a in zip(aggregates, means, strict=True):
             domain, codes = self.domains[a], records.codes[:, a]
             for group in groups:
-                at = kept[group]
-                own = codes[at]
-                if own.min() >= 0:
-                    row[at] = aggregate_of(domain, own)
+                at = published[group]
+                members = codes[at]
+                if members.min() >= 0:
+                    row[at] = aggregate_of(domain, members)
         return replace(self, aggregates=aggregates)
 
     def closure(self) -> Generalization:
@@ -429,9 +422,9 @@ class Generalization:
         columns = {}
         for name, parts in parts_of.items():
             at, texts = parts[0]
-            for code, more in parts[1:]:
-                at, pairs = pd.factorize(at * len(more) + code)
-                texts = texts[pairs // len(more)] + more[pairs % len(more)]
+            for code, characters in parts[1:]:
+                at, pairs = pd.factorize(at * len(characters) + code)
+                texts = texts[pairs // len(characters)] + characters[pairs % len(characters)]
             if len(parts) > 1:
                 texts = np.where(texts == WHOLE * len(parts), WHOLE, texts)  # a completely hidden code
             if suppressed is not None and suppressed.any():
@@ -518,56 +511,32 @@ class Generalization:
         lo, hi = (empty((len(layout.ranges), n), np.int32) for _ in range(2))
         bits = empty((int(layout.offset[-1]), n), np.uint64)
         bits[:] = 0
-        wanted = [a for a, domain in enumerate(domains) if domain.aggregate is not None]
-        aggregates = np.full((len(wanted), n), np.nan) if wanted else None
+        means = [a for a, domain in enumerate(domains) if domain.aggregate is not None]
+        aggregates = np.full((len(means), n), np.nan) if means else None
         problems: list[str] = []
-        row_of = layout.row_of_range
-        word_of = {a: int(layout.offset[t]) for a, t in layout.place_of_set.items()}
-        width = {d.column: 1 + (d.position or 0) for d in domains}
-        for a, domain in enumerate(domains):
+        place_of = layout.place_of_set
+        readers = readers_of(domains, None, canonical) if readers is None else readers
+        for a, (domain, reader) in enumerate(zip(domains, readers, strict=True)):
             if domain.column not in frame.columns:
                 if not domain.position:
                     problems.append(f"column {domain.column!r}: missing from the published table")
                 continue
-            texts, at = _distinct_texts(frame[domain.column])
-            bad = np.zeros(len(texts), bool)
-            times = np.bincount(at, minlength=len(texts)).tolist()
-            if domain.has_codes:
-                reader = None if readers is None else readers[a]
-                runs, words, bad = _read_coded_cells(texts, times, domain, domains[a + 1], reader, canonical)
-                lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
-                bits[word_of[a + 1] : word_of[a + 1] + len(words)] = words[:, at]
-            elif domain.kind == "codes":
+            if domain.kind == "codes":
                 continue  # read with its numbers
-            elif domain.aggregate is not None and aggregates is not None:
-                reader = None if readers is None else readers[a]
-                numbers, bad = _read_aggregates(texts, domain, reader, canonical)
-                aggregates[wanted.index(a)] = numbers[at]
-                lo[row_of[a]], hi[row_of[a]] = 0, domain.size - 1
-            elif domain.shape == "range":
-                runs = np.zeros((2, len(texts)), np.int32)
-                cells = [_cell(text, domain, width) for text in texts]
-                for u, cell in enumerate(cells):
-                    if readers is not None:
-                        run = readers[a].run(texts[u], times[u])
-                    else:
-                        run = None if cell is None else domain.read_run(cell)
-                    bad[u] = run is None
-                    runs[:, u] = run or (domain.size, -1)
-                if canonical:
-                    bad |= _odd_runs(domain, cells, runs)
-                lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
-            else:
-                words, bad = domain.read_sets(texts) if readers is None else readers[a].bits(texts, times)
-                if canonical:
-                    read = np.flatnonzero(~bad)
-                    plain = domain.set_texts(words[:, read])
-                    bad[read] = [texts[u] not in (WHOLE, text) for u, text in zip(read, plain, strict=True)]
-                bits[word_of[a] : word_of[a] + domain.words] = words[:, at]
-            if bad.any() and not domain.position:
-                count = int(bad[at].sum())
+            published = PublishedCells.of(frame[domain.column])
+            at = published.rows
+            read = reader.read(published.texts, np.bincount(at, minlength=len(published.texts)).tolist())
+            if domain.shape == "range":
+                t = layout.row_of_range[a]
+                lo[t], hi[t] = read.lo[at], read.hi[at]
+            if len(read.bits):
+                start = int(layout.offset[place_of[a + domain.has_codes]])
+                bits[start : start + len(read.bits)] = read.bits[:, at]
+            if aggregates is not None and domain.aggregate is not None:
+                aggregates[means.index(a)] = read.numbers[at]
+            if read.bad.any() and not domain.position:
                 problems.append(
-                    f"column {domain.column!r}: {count} cells are no generalization of its values; "
+                    f"column {domain.column!r}: {published.count(read.bad)} cells are no generalization of its values; "
                     "use the schema and the original table that the release was made with"
                     + (", or say that another tool made it" if canonical else "")
                 )
@@ -601,42 +570,6 @@ class Generalization:
         return replace(self, lo=lo, hi=hi)
 
 
-def _read_coded_cells(
-    texts: Sequence[str],
-    times: Sequence[int],
-    numbers: Domain,
-    codes: Domain,
-    reader: ColumnReader | None,
-    canonical: bool,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return cells of a numeric column with codes: runs (2, u), words of codes (words, u), and which cannot be read (u,)."""
-    runs = np.empty((2, len(texts)), np.int32)
-    words = np.zeros((codes.words, len(texts)), np.uint64)
-    bad = np.zeros(len(texts), bool)
-    for u, text in enumerate(texts):
-        cell = read_coded(codes, text) if reader is None else reader.coded(text, times[u])
-        run: tuple[int, int] | None = (numbers.size, -1)
-        if cell is not None and cell[0] is not None:
-            run = numbers.read_run(cell[0]) if reader is None else reader.run(cell[0], times[u])
-        bad[u] = cell is None or run is None
-        runs[:, u] = run or (numbers.size, -1)
-        for code in cell[1] if cell is not None else ():
-            words[code >> 6, u] |= _ONE << np.uint64(code & 63)
-    if canonical:
-        plain = coded_texts(numbers, codes, runs[0], runs[1], words)
-        for u, text in enumerate(texts):
-            if bad[u] or text in (WHOLE, plain[u]):
-                continue
-            run_text, *rest = set_members(text)
-            held = [
-                label
-                for code, label in enumerate(codes.labels)
-                if words[code >> 6, u] >> np.uint64(code & 63) & _ONE
-            ]
-            bad[u] = [NUMBER_MEMBER, *rest] != held or not numbers.is_within(run_text)
-    return runs, words, bad
-
-
 def aggregate_of(domain: Domain, codes: np.ndarray) -> float:
     """Return the mean or median of the numbers of a class: the same float in whatever order its members come.
 
@@ -666,57 +599,6 @@ def groups_of(labels: np.ndarray) -> list[np.ndarray]:
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order])) + 1
     return np.split(order, starts) if len(order) else []
-
-
-def _read_aggregates(
-    texts: Sequence[str], domain: Domain, reader: ColumnReader | None, canonical: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return cells that are the mean or median of a class: the numbers (u,), NaN for ``*``, and which cannot be read (u,)."""
-    numbers = np.full(len(texts), np.nan)
-    bad = np.zeros(len(texts), bool)
-    for u, text in enumerate(texts):
-        if text == WHOLE or (reader is not None and reader.hides(text)):
-            continue
-        number = domain.read_aggregate(text, canonical and reader is None)
-        bad[u] = number is None
-        if number is not None:
-            numbers[u] = number
-    return numbers, bad
-
-
-def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> np.ndarray:
-    """Return cells in another notation than the published one: a second spelling distinguishes equal rows."""
-    odd = np.array([cell is not None and cell != WHOLE for cell in cells], bool)
-    covering = odd & (runs[0] <= runs[1])
-    for u, text in zip(np.flatnonzero(covering).tolist(), domain.run_texts(*runs[:, covering]), strict=True):
-        odd[u] = cells[u] != text
-    for u in np.flatnonzero(odd).tolist():
-        odd[u] = not domain.is_within(str(cells[u]))
-    return odd
-
-
-def _cell(text: str, domain: Domain, width: dict[str, int]) -> str | None:
-    """Return the part of a published text that is about this domain: of a code, the character at its position."""
-    if domain.position is None or text == WHOLE:
-        return text
-    return text[domain.position] if len(text) == width[domain.column] else None
-
-
-def _distinct_texts(cells: pd.Series) -> tuple[list[str], np.ndarray]:
-    """Return the distinct cells of a column as text, and the position of each row's cell among them."""
-    import pandas as pd
-
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    plain = np.asarray(distinct, object)
-    texts = [cell if isinstance(cell, str) else "" if pd.isna(cell) else _plain(cell) for cell in plain]
-    return texts, at
-
-
-def _plain(cell: object) -> str:
-    is_number = isinstance(cell, int | float | np.integer | np.floating) and not isinstance(
-        cell, bool | np.bool_
-    )
-    return number_text(cell) if is_number else str(cell)  # type: ignore[arg-type]
 
 
 def _full(size: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from anonflow import generalization
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
+from anonflow.table.notation import readers_of
 from tests.strategies import labels, loop, regular_matches, tables
 
 
@@ -194,7 +195,9 @@ def test_sets_are_read_at_once_as_one_by_one() -> None:
     assert [domain.read_set(text) for text in sets] == [sorted(codes) for codes in drawn]
     wrong = ["{", "{}", "{a", "a}", "{a|zz}", '{a|"b|c"}', '{a|"b|c}', "zz", "{a|a}", "{|a}", '"d', "{zz|zy}"]
     texts = [*sets, *wrong, *domain.labels, "*", ""]
-    words, bad = domain.read_sets(texts)
+    (reader,) = readers_of(table.domains, None)
+    read = reader.read(texts, [1] * len(texts))
+    words, bad = read.bits, read.bad
     for u, text in enumerate(texts):
         codes = domain.read_set(text)
         assert bad[u] == (codes is None), text

@@ -16,10 +16,9 @@ from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
-from anonflow.release.published_column import fits
 from anonflow.table import Schema, equal_columns
-from anonflow.table.domain import WHOLE
 from anonflow.table.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
+from anonflow.table.published_cells import WHOLE, PublishedCells, fits, stars
 
 __all__ = ["CandidateColumn", "CandidateTable"]
 
@@ -233,7 +232,7 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     if about.notation == CODED:
         raise _codes_beside_numbers(about.name)
     if about.notation == "range":
-        if (cells == WHOLE).all() and about.bounds is None:
+        if stars(cells).all() and about.bounds is None:
             return _categories(cells, None, exact=True)
         return _numbers(cells, about.bounds, about.has_domain and not about.missing)
     if about.notation == "positions":
@@ -261,7 +260,7 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
         return _exact_numbers(cells)
     if published_as_is:
         return _as_it_was(cells)
-    if (cells == WHOLE).all():  # its values are unknown: it stays as it is
+    if stars(cells).all():  # its values are unknown: it stays as it is
         return _categories(cells, None, exact=True)
     if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
         return _numbers(cells)
@@ -282,9 +281,11 @@ def _as_it_was(cells: pd.Series) -> CandidateColumn:
     read = written_numbers(cells)
     if pd.api.types.is_numeric_dtype(read.dtype) or pd.api.types.is_datetime64_any_dtype(read.dtype):
         return _exact_numbers(read)
-    hidden = cells == WHOLE
-    shown = cells[~hidden]
-    numbers = hidden.any() and len(shown) and written_numbers(shown) is not shown and not cells.isna().any()
+    hidden = stars(cells)
+    visible = cells[~hidden]
+    numbers = (
+        hidden.any() and len(visible) and written_numbers(visible) is not visible and not cells.isna().any()
+    )
     return _numbers(cells) if numbers else _categories(cells, None, exact=True)
 
 
@@ -319,10 +320,10 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
         cells.astype("int64").to_numpy(np.float64) if dates else cells.to_numpy(np.float64, na_value=np.nan)
     )
     missing = cells.isna().to_numpy()
-    known = numbers[~missing]
-    distinct = np.unique(known)
+    present = numbers[~missing]
+    distinct = np.unique(present)
     if len(distinct) > EXACT_VALUES:
-        inner = np.unique(np.quantile(known, np.linspace(0, 1, EXACT_VALUES + 1)[1:-1], method="lower"))
+        inner = np.unique(np.quantile(present, np.linspace(0, 1, EXACT_VALUES + 1)[1:-1], method="lower"))
         at = np.searchsorted(inner, numbers, side="right")
     else:
         at = np.searchsorted(distinct, numbers)
@@ -338,10 +339,9 @@ def _numbers(
     cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False
 ) -> CandidateColumn:
     """Return a column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = pd.Series(distinct, name=cells.name)
-    ends = ranges(texts, bounds)
-    whole = np.array([str(text) == WHOLE for text in distinct], bool)
+    published = PublishedCells.of(cells)
+    at, whole = published.rows, published.hidden
+    ends = ranges(pd.Series(published.texts, name=cells.name, dtype=object), bounds)
     dates = pd.api.types.is_datetime64_any_dtype(ends["low"].dtype)
     low, high = (_plain_numbers(ends[name], dates) for name in ("low", "high"))
     points = _points(low, high, at, whole)
@@ -413,9 +413,8 @@ def _categories(
     closed: bool = False,
 ) -> CandidateColumn:
     """Return a column of categories; `declared` are the values that there are, `closed` whether ``*`` is one of these."""
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = np.array(["" if pd.isna(cell) else str(cell) for cell in distinct], object)
-    whole = texts == WHOLE
+    published = PublishedCells.of(cells)
+    at, whole, texts = published.rows, published.hidden, np.array(published.texts, object)
     if exact:
         codes, values = pd.factorize(texts, sort=True)
         if whole.any() and len(values) > 1:  # a suppressed row's own value, which is hidden with the others
@@ -454,24 +453,24 @@ def _values_of(
     texts: np.ndarray, tree: Hierarchy | None, declared: Sequence[str | None] | None, name: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return all values that cells name, or that are declared, and which of them each cell may stand for."""
-    known = None if declared is None else ["" if value is None else value for value in declared]
-    table = shares(pd.Series(texts, name=name), values=known, hierarchy=tree)
+    domain = None if declared is None else ["" if value is None else value for value in declared]
+    table = shares(pd.Series(texts, name=name), values=domain, hierarchy=tree)
     return np.array(table.columns, object), table.to_numpy() > 0
 
 
 def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return codes of the most frequent values, and one for the others."""
     counts = np.bincount(codes[at])
-    kept = np.argsort(-counts, kind="stable")[: EXACT_VALUES - 1]
-    rank = np.full(len(counts), len(kept))
-    rank[np.sort(kept)] = np.arange(len(kept))
+    frequent = np.argsort(-counts, kind="stable")[: EXACT_VALUES - 1]
+    rank = np.full(len(counts), len(frequent))
+    rank[np.sort(frequent)] = np.arange(len(frequent))
     return np.unique(rank[codes], return_inverse=True)[1]
 
 
 def _codes(cells: pd.Series) -> CandidateColumn:
     """Return codes with hidden positions: the codes that some row shows in full, where one goes with a pattern."""
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = ["" if pd.isna(cell) else str(cell) for cell in distinct]
+    published = PublishedCells.of(cells)
+    texts = published.texts
     longest = max(map(len, texts))
     patterns = [WHOLE * longest if text == WHOLE else text for text in texts]
     full = [text for text in patterns if WHOLE not in text]
@@ -488,9 +487,9 @@ def _codes(cells: pd.Series) -> CandidateColumn:
         member[u, list(fitting)] = True
     return CandidateColumn(
         str(cells.name),
-        at.astype(np.int64),
+        published.rows.astype(np.int64),
         member,
-        np.array([text == WHOLE for text in texts], bool),
+        published.hidden,
         cells,
         values=np.array(values, object),
         exact=not any(WHOLE in text for text in texts),

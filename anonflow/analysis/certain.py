@@ -9,8 +9,7 @@ import numpy as np
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_of
-from anonflow.release.published_column import fits, reads_as_float
-from anonflow.table.domain import WHOLE
+from anonflow.table.published_cells import WHOLE, fits, read_float
 
 __all__ = [
     "crosstab_bounds",
@@ -70,10 +69,10 @@ def _met_range(
     step = 1.0 if column.whole_numbers else 0.0
     if condition.values is not None:
         # single numbers: as many as a range of whole numbers has; of others, nothing of its width
-        wanted = np.unique([float(text) for text in condition.values if reads_as_float(text)])
-        hits = _within(wanted, low, high)
+        numbers = np.unique([number for number in map(read_float, condition.values) if number is not None])
+        hits = _within(numbers, low, high)
         if step:
-            share = _within(wanted[wanted == np.floor(wanted)], low, high) / (high - low + 1)
+            share = _within(numbers[numbers == np.floor(numbers)], low, high) / (high - low + 1)
         else:
             share = np.where(single, hits > 0, 0.0)
         # that a range has whole ends does not prove that its numbers are whole
@@ -89,9 +88,9 @@ def _met_range(
     return inside, touches, np.where(inside, 1.0, np.where(touches, share, 0.0))
 
 
-def _within(wanted: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _within(numbers: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return how many of some numbers, ascending, lie in each range, shape (u,)."""
-    return np.searchsorted(wanted, high, side="right") - np.searchsorted(wanted, low, side="left")
+    return np.searchsorted(numbers, high, side="right") - np.searchsorted(numbers, low, side="left")
 
 
 def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:

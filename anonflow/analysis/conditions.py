@@ -59,8 +59,8 @@ class ColumnCondition:
     def inside(self, numbers: np.ndarray) -> np.ndarray:
         """Return which numbers lie in the range, or are among the values."""
         if self.values is not None:
-            wanted = np.array([number for number in map(_number, self.values) if number is not None])
-            return np.isin(numbers, wanted)
+            members = np.array([number for number in map(_number, self.values) if number is not None])
+            return np.isin(numbers, members)
         low = -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
         return np.asarray((numbers >= low) & (numbers <= high))
@@ -86,29 +86,29 @@ def conditions(where: Any, columns: Sequence[str]) -> tuple[ColumnCondition, ...
         raise ParameterError(
             "a condition is a mapping such as {age: {from: 30, to: 39}, sex: Female}; give at least one column"
         )
-    return tuple(_condition(name, wanted, columns) for name, wanted in where.items())
+    return tuple(_condition(name, condition, columns) for name, condition in where.items())
 
 
-def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> ColumnCondition:
+def _condition(name: Any, condition: Any, columns: Sequence[str]) -> ColumnCondition:
     if name not in columns:
         raise ParameterError(
             f"condition: there is no column {name!r}{did_you_mean(str(name), tuple(columns))}"
         )
-    if isinstance(wanted, tuple) and len(wanted) == 2:
-        wanted = {"from": wanted[0], "to": wanted[1]}
-    if isinstance(wanted, Mapping):
-        if not wanted or set(wanted) - {"from", "to"}:
+    if isinstance(condition, tuple) and len(condition) == 2:
+        condition = {"from": condition[0], "to": condition[1]}
+    if isinstance(condition, Mapping):
+        if not condition or set(condition) - {"from", "to"}:
             raise ParameterError(
                 f"condition on {name!r}: a range is {{from: NUMBER, to: NUMBER}}, or one of the two"
             )
-        ends = {key: None if end is None else _end(end) for key, end in wanted.items()}
-        if any(end is None and wanted[key] is not None for key, end in ends.items()):
+        ends = {key: None if end is None else _end(end) for key, end in condition.items()}
+        if any(end is None and condition[key] is not None for key, end in ends.items()):
             raise ParameterError(f"condition on {name!r}: from and to are numbers or dates")
         low, high = ends.get("from"), ends.get("to")
         if low is not None and high is not None and low > high:
             raise ParameterError(f"condition on {name!r}: from is larger than to")
         return ColumnCondition(str(name), low, high)
-    several = wanted if isinstance(wanted, list | set | frozenset) else [wanted]
+    several = condition if isinstance(condition, list | set | frozenset) else [condition]
     if not several or any(isinstance(value, Mapping | list | tuple) for value in several):
         raise ParameterError(f"condition on {name!r}: give a value, a list of values, or {{from: , to: }}")
     return ColumnCondition(str(name), values=frozenset(text_of(value) for value in several))

@@ -12,11 +12,11 @@ import pandas as pd
 
 from anonflow.criteria.verification import Finding
 from anonflow.table import Schema
-from anonflow.table.domain import WHOLE, day_number, named_values
 from anonflow.table.files.metadata_file import additions, has_other_sentences
 from anonflow.table.files.parquet_metadata import carries_metadata, is_parquet
 from anonflow.table.files.read import parquet_files
-from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells, range_ends
+from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells
+from anonflow.table.published_cells import WHOLE, PublishedCells, Range, named_values
 
 __all__ = ["description", "with_promise"]
 
@@ -53,18 +53,18 @@ def description(
     if any(name not in schema for name in names) or names != [str(name) for name in frame.columns]:
         return _failing(about, "it describes other columns than the release has")
     promised = [
-        (each, getattr(certificate, name, None))
-        for each, name in ((about.guarantee, "criterion"), (about.k, "k"))
+        (promise, getattr(certificate, name, None))
+        for promise, name in ((about.guarantee, "criterion"), (about.k, "k"))
     ]
     if any(None not in pair and pair[0] != pair[1] for pair in promised):
         return _failing(about, "it promises what the certificate does not")
-    own = ReleaseMetadata.declared(schema, names, about.guarantee, about.k)
-    own = replace(own.seeing(SeenCells.of(frame, own)), version=about.version)
-    if own.rows != about.rows:
-        return _failing(about, f"it describes {about.rows} rows, and the release has {own.rows}")
+    recomputed = ReleaseMetadata.declared(schema, names, about.guarantee, about.k)
+    recomputed = replace(recomputed.seeing(SeenCells.of(frame, recomputed)), version=about.version)
+    if recomputed.rows != about.rows:
+        return _failing(about, f"it describes {about.rows} rows, and the release has {recomputed.rows}")
     differing = [
         ours.name
-        for ours, theirs in zip(own.columns, about.columns, strict=True)
+        for ours, theirs in zip(recomputed.columns, about.columns, strict=True)
         if theirs not in (ours, _as_before(ours))
     ]
     if differing:
@@ -124,23 +124,19 @@ def _contradicting(column: ColumnMetadata, cells: pd.Series) -> np.ndarray:
     """Return which cells contradict the description of their column, shape (n,), bool."""
     if column.notation in (EXACT, CODED):  # their type was compared; which texts are codes is not published
         return np.zeros(len(cells), bool)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = ["" if pd.isna(cell) else str(cell) for cell in distinct]
-    wrong = [text != WHOLE and not _goes_with(column, text) for text in texts]
-    if column.notation == "positions" and len({len(text) for text in texts if text != WHOLE}) > 1:
+    published = PublishedCells.of(cells)
+    wrong = [text != WHOLE and not _goes_with(column, text) for text in published.texts]
+    if column.notation == "positions" and len({len(text) for text in published.texts if text != WHOLE}) > 1:
         return np.ones(len(cells), bool)
-    return np.array(wrong, bool)[at]
+    return np.array(wrong, bool)[published.rows]
 
 
 def _goes_with(column: ColumnMetadata, text: str) -> bool:
     if column.notation == "range":
-        ends = range_ends(text)
+        ends = Range.read(text)
         if ends is None or column.bounds is None:
             return ends is not None
-        number = day_number if ends[2] else float
-        numbers = [number(end) for end in (column.bounds[0], *ends[:2], column.bounds[1])]
-        known = [each for each in numbers if each is not None]
-        return len(known) == len(numbers) and known == sorted(known)
+        return ends.is_inside(Range(*column.bounds, ends.dates))
     if column.notation == "node":
         return text == "" or column.tree is None or text in column.tree
     if column.values is None:

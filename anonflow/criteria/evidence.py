@@ -19,8 +19,8 @@ from anonflow.generalization import Generalization
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table import Column, Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
-from anonflow.table.domain import WHOLE
 from anonflow.table.notation import HIDDEN, Notation, hidden_rows, readers_of
+from anonflow.table.published_cells import rows_of_stars
 from anonflow.table.row_marks import coded_texts, joint_codes
 from anonflow.table.schema import UNPUBLISHED
 
@@ -305,16 +305,9 @@ class Evidence:
         if self.certified and self.listing is not None and self.k is not None:
             # only records with too few matches are suppressed: others may have "*" as a value
             blank &= self.listing.sizes < self.k * self.table.unit_rows
-            return np.asarray(
-                blank & np.logical_and.reduce([_stars(self.frame[name]) for name in self.others])
-            )
-        hidden, own = (
-            np.logical_and.reduce([_stars(frame[name]) for name in self.others])
-            for frame in (self.frame, self.table.frame)
-        )
-        if (
-            not self.alone and hidden.sum() == own.sum()
-        ):  # for as many people "*" is the own value: nothing is hidden
+            return np.asarray(blank & rows_of_stars(self.frame, self.others))
+        hidden, stars = (rows_of_stars(frame, self.others) for frame in (self.frame, self.table.frame))
+        if not self.alone and hidden.sum() == stars.sum():  # as many people have "*" as their value
             return np.zeros(self.rows, bool)
         return np.asarray(blank & hidden)
 
@@ -432,7 +425,7 @@ def collect(
         published = spanning_lists(
             published, table.records, Candidates.of_claim(common["certificate"], subject.rows)
         )
-    suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
+    suppressed = rows_of_stars(frame, table.qi_columns)
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
 
 
@@ -522,15 +515,6 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
 
 
 _UNNAMED = "the release has columns that the schema does not name, and that were not checked: {}"
-
-
-def _stars(cells: pd.Series) -> np.ndarray:
-    """Return which cells read ``*``, shape (n,), bool."""
-    import pandas as pd
-
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(cells.cat.categories.dtype)
-    return (cells == WHOLE).to_numpy(dtype=bool, na_value=False)
 
 
 def _check_columns(table: Table, frame: pd.DataFrame) -> None:

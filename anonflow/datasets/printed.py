@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError
+from anonflow.table.published_cells import WHOLE, set_text
 from anonflow.table.text_columns import text_array
 
 if TYPE_CHECKING:
@@ -366,9 +367,7 @@ def _sets(values: list[str], sets: list[set[str]]) -> pd.DataFrame:
     import pandas as pd
 
     def published(members: set[str]) -> str:
-        if len(members) == len(values):
-            return "*"
-        return next(iter(members)) if len(members) == 1 else "{" + "|".join(sorted(members)) + "}"
+        return WHOLE if len(members) == len(values) else set_text(sorted(members))
 
     texts = [published(members) for members in sets]
     return pd.DataFrame({"value": text_array(values), "generalized": text_array(texts)})

@@ -383,6 +383,17 @@ class Hierarchy:
             raise HierarchyError("a label is no node of the hierarchy; use one of its labels")
         return node
 
+    def leaves_below(self, label: str) -> tuple[str, ...]:
+        """Return the leaves below the node `label`, or the leaf itself, in depth-first order.
+
+        Raises
+        ------
+        HierarchyError
+            If no node has this label.
+        """
+        node = self.node(label)
+        return self.leaves[int(self.first[node]) : int(self.last[node]) + 1]
+
     def leaf_index(self, label: str) -> int:
         """Position of the leaf `label` in depth-first order, in O(1).
 

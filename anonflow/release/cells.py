@@ -9,8 +9,15 @@ import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import WHOLE, category_text, named_values, set_members
-from anonflow.table.metadata import range_ends
+from anonflow.table.published_cells import (
+    WHOLE,
+    PublishedCells,
+    Range,
+    category_text,
+    coded_parts,
+    named_values,
+    values_of,
+)
 
 __all__ = ["ranges", "shares"]
 
@@ -58,39 +65,30 @@ def ranges(
     1  25.0  25.0    25.0
     2  20.0  30.0    25.0
     """
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = [_text(cell) for cell in distinct]
-    numbers, parts = _beside_codes(texts, codes)
-    texts = [text for text in numbers if text is not None]
-    known = [text for text in texts if text != WHOLE]
-    read = {text: range_ends(text.replace(" ", "T")) for text in known}
-    dates = bool(known) and all(ends is not None and ends[2] for ends in read.values())
-    pairs: list[tuple[object, object] | None] = []
-    wrong = np.zeros(len(numbers), bool)
-    for u, text in enumerate(numbers):
-        if text is None:
-            pairs.append(None)
-            continue
-        own = read.get(text)
-        if own is not None and own[2] != dates:
-            own = None
-        wrong[u] = own is None and text != WHOLE
-        pairs.append(None if own is None else own[:2])
-    if wrong.any():
-        count = int(wrong[at].sum())
+    published = PublishedCells.of(cells)
+    runs, parts = _beside_codes(published.texts, codes)
+    read = [None if run in (None, WHOLE) else Range.read(str(run).replace(" ", "T")) for run in runs]
+    dates = any(ends is not None for ends in read) and all(ends is None or ends.dates for ends in read)
+    good = [
+        run in (None, WHOLE) if ends is None else ends.dates == dates
+        for run, ends in zip(runs, read, strict=True)
+    ]
+    if not all(good):
         raise DataError(
-            f"column {cells.name!r}: {count} cells are no ranges; is it numeric? shares() reads the others"
+            f"column {cells.name!r}: {published.count(~np.array(good))} cells are no ranges; is it numeric? "
+            "shares() reads the others"
         )
-    try:
-        whole = _domain(domain, [pair for pair in pairs if pair is not None], dates, str(cells.name))
-        ends = _values([whole if pair is None else pair for pair in pairs], dates)
-    except ValueError:
-        raise DataError(f"column {cells.name!r}: has a date that does not exist; correct it") from None
-    low, high = ends[at, 0], ends[at, 1]
+    unknown = np.array([ends is None for ends in read], bool)
+    ends = values_of([None if pair is None else (pair.low, pair.high) for pair in read], dates)
+    if dates and np.isnat(ends[~unknown]).any():
+        raise DataError(f"column {cells.name!r}: has a date that does not exist; correct it")
+    ends[unknown] = _domain(domain, ends[~unknown], dates, str(cells.name))
+    low, high = (values[published.rows] for values in ends.T)
     middle = low + (high - low) / 2
     result = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
     if codes is not None:
-        result = result.where(np.repeat((parts[at] > 0)[:, None], 3, axis=1)).assign(number=parts[at])
+        number = parts[published.rows]
+        result = result.where(np.repeat((number > 0)[:, None], 3, axis=1)).assign(number=number)
     return result
 
 
@@ -137,79 +135,63 @@ def shares(
     1  0.50  0.50  0.00
     2  0.33  0.33  0.33
     """
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    named = [_named(_text(cell), hierarchy) for cell in distinct]
+    published = PublishedCells.of(cells)
+    named = [_named(text, hierarchy) for text in published.texts]
     if values is None:
         values = (
             hierarchy.leaves
             if hierarchy is not None
-            else sorted({value for some in named if some is not None for value in some})
+            else sorted({value for members in named for value in members or ()})
         )
     if not values:
         raise DataError(f"column {cells.name!r}: contains nothing but '*'; give the values it may have")
     column = {value: number for number, value in enumerate(values)}
     if len(column) < len(values):
         raise ParameterError("a value is given twice")
-    table = np.zeros((len(distinct), len(values)))
-    unknown = np.zeros(len(distinct), bool)
-    for u, some in enumerate(named):
-        members = range(len(values)) if some is None else [column.get(value, -1) for value in some]
-        unknown[u] = -1 in members
+    table = np.zeros((len(named), len(values)))
+    unknown = np.zeros(len(named), bool)
+    for u, members in enumerate(named):
+        places = range(len(values)) if members is None else [column.get(value, -1) for value in members]
+        unknown[u] = -1 in places
         if not unknown[u]:
-            table[u, list(members)] = 1 / len(members)
+            table[u, list(places)] = 1 / len(places)
     if unknown.any():
-        count = int(unknown[at].sum())
-        raise DataError(f"column {cells.name!r}: {count} cells name a value that is not among those given")
-    return pd.DataFrame(table[at], index=cells.index, columns=list(values))
+        raise DataError(
+            f"column {cells.name!r}: {published.count(unknown)} cells name a value that is not among those given"
+        )
+    return pd.DataFrame(table[published.rows], index=cells.index, columns=list(values))
 
 
-def _beside_codes(texts: list[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:
+def _beside_codes(texts: Sequence[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:
     """Return the numbers of each text (None without a number), and which part of its members is a number."""
     if codes is None:
         return list(texts), np.ones(len(texts))
-    known = {category_text(code or None) for code in codes}
-    numbers: list[str | None] = []
+    labels = {category_text(code or None) for code in codes}
+    runs: list[str | None] = []
     parts = np.ones(len(texts))
     for u, text in enumerate(texts):
-        braces = len(text) > 1 and text[0] + text[-1] == "{}"
-        members = [text] if text == WHOLE else set_members(text[1:-1] if braces else text)
-        others = [member for member in members if member in known]
-        rest = [member for member in members if member not in known]
-        numbers.append("|".join(rest) if rest else None)
-        parts[u] = 1 / (1 + len(known)) if text == WHOLE else bool(rest) / (bool(rest) + len(others))
-    return numbers, parts
+        run, members = (None, [text]) if text in labels else coded_parts(text)
+        runs.append(run if labels.issuperset(members) else text)  # a text with a strange code is no range
+        numbers = 0 if run is None else 1
+        parts[u] = 1 / (1 + len(labels)) if text == WHOLE else numbers / (numbers + len(members))
+    return runs, parts
 
 
-def _text(cell: object) -> str:
-    if isinstance(cell, str):
-        return cell
-    return "" if pd.isna(cell) else str(cell)  # type: ignore[call-overload]
-
-
-def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
-    if not dates:
-        return np.array(pairs, np.float64).reshape(-1, 2)
-    flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]
-    return np.array(flat, "datetime64[us]").reshape(-1, 2)
-
-
-def _domain(
-    domain: tuple[object, object] | None, pairs: Sequence[tuple[object, object]], dates: bool, name: str
-) -> tuple[object, object]:
-    """Return the domain that `*` stands for."""
+def _domain(domain: tuple[object, object] | None, ends: np.ndarray, dates: bool, name: str) -> np.ndarray:
+    """Return the ends of the domain that `*` stands for, shape (2,), from those of the other cells if it is not given."""
     if domain is None:
-        if not pairs:
+        if not len(ends):
             raise DataError(f"column {name!r}: contains nothing but '*'; give the domain it has")
-        ends = _values(pairs, dates)
-        return ends[:, 0].min(), ends[:, 1].max()
+        return np.array([ends[:, 0].min(), ends[:, 1].max()])
     try:
-        ((low, high),) = _values([(domain[0], domain[1])], dates)
-        good = len(domain) == 2 and bool(low <= high)
-    except (TypeError, ValueError, IndexError):
-        good = False
-    if not good:
+        low, high = domain
+        whole = values_of([(str(low), str(high))], dates)[0]
+        is_ordered = bool(whole[0] <= whole[1])
+    except (TypeError, ValueError):
+        is_ordered = False
+    if not is_ordered:
         raise ParameterError("domain is the lowest and the highest value, such as (17, 90)")
-    return domain
+    return whole
 
 
 def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
@@ -217,6 +199,5 @@ def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
     if text == WHOLE:
         return None
     if hierarchy is not None and text in hierarchy.labels:
-        node = hierarchy.node(text)
-        return list(hierarchy.leaves[int(hierarchy.first[node]) : int(hierarchy.last[node]) + 1])
+        return list(hierarchy.leaves_below(text))
     return [value or "" for value in named_values(text)]

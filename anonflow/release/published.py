@@ -22,9 +22,9 @@ from anonflow.release.tables import write_described, write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
-from anonflow.table.domain import WHOLE
 from anonflow.table.files.metadata_file import metadata_path, read_metadata
 from anonflow.table.metadata import ReleaseMetadata
+from anonflow.table.published_cells import rows_of_stars
 from anonflow.table.release_forms import plain_release
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning
@@ -94,15 +94,11 @@ class Release:
     def _withholds(self) -> bool:
         """Whether suppressed rows have ``*`` in the other columns."""
         assert self.about is not None
-        columns = {
-            flag: [c.name for c in self.about.columns if c.is_generalized is flag] for flag in (True, False)
-        }
-        hidden = np.ones(len(self.frame), bool)
-        for name in columns[True]:
-            hidden &= (self.frame[name] == WHOLE).to_numpy(bool)
-        if not hidden.any() or not columns[True]:
-            return False
-        return all((self.frame.loc[hidden, name] == WHOLE).all() for name in columns[False])
+        generalized, others = (
+            [c.name for c in self.about.columns if c.is_generalized is flag] for flag in (True, False)
+        )
+        hidden = rows_of_stars(self.frame, generalized)
+        return bool(hidden.any() and rows_of_stars(self.frame[hidden], others).all())
 
     def to_frame(self, cells: str = "text") -> pd.DataFrame:
         """Return the published table in other types.

@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
-from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.table.domain import WHOLE, day_number, named_values
-from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata, range_ends
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata
+from anonflow.table.published_cells import (
+    WHOLE,
+    PublishedCells,
+    coded_parts,
+    fits,
+    is_set,
+    moment,
+    named_values,
+    read_float,
+    values_of,
+)
+from anonflow.table.text_columns import value_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublishedColumn", "fits", "reads_as_float"]
+__all__ = ["PublishedColumn"]
 
 _EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
@@ -63,42 +74,30 @@ class PublishedColumn:
         return self.about.name
 
     @cached_property
-    def _distinct(self) -> tuple[np.ndarray, tuple[str | None, ...]]:
-        import pandas as pd
-
-        at, distinct = pd.factorize(self.cells, use_na_sentinel=False)
-        generalized = self.about.is_generalized
-        texts: list[str | None] = []
-        for cell in distinct:
-            if isinstance(cell, str):
-                texts.append(cell)
-            elif pd.isna(cell):
-                texts.append("" if generalized else None)
-            elif isinstance(cell, bool | np.bool_):
-                texts.append(str(bool(cell)))
-            else:
-                texts.append(number_text(cell))
-        return at, tuple(texts)
+    def _published(self) -> PublishedCells:
+        return PublishedCells.of(self.cells, "" if self.about.is_generalized else None)
 
     @property
     def codes(self) -> np.ndarray:
         """The number of the distinct text of each row, shape (n,), integer."""
-        return self._distinct[0]
+        return self._published.rows
 
     @property
     def texts(self) -> tuple[str | None, ...]:
         """The distinct texts, length u; None is the empty cell of a column that is published as it was."""
-        return self._distinct[1]
+        return self._published.texts
 
     # ------------------------------------------------------------------------------------------ kinds of cells
 
     @cached_property
     def hidden(self) -> np.ndarray:
         """Whether each cell is ``*`` alone, shape (n,), bool."""
-        return self._each([self._hides(text) for text in self.texts])
+        return self._of_rows(self._stars)
 
-    def _hides(self, text: str | None) -> bool:
-        return text == WHOLE and (self.about.is_generalized or self.withheld)
+    @cached_property
+    def _stars(self) -> np.ndarray:
+        """Whether each distinct text hides a value, shape (u,), bool."""
+        return self._published.hidden & (self.about.is_generalized or self.withheld)
 
     @cached_property
     def exact(self) -> np.ndarray:
@@ -110,28 +109,24 @@ class PublishedColumn:
         if notation == "exact":
             return ~self.hidden
         if notation == CODED:
-            plain = [text != WHOLE and not _is_set(str(text)) and "|" not in str(text) for text in self.texts]
-            runs = [
-                range_ends(str(text)) is not None and not self._ends_are_equal(text) for text in self.texts
-            ]
-            return self._each([is_plain and not run for is_plain, run in zip(plain, runs, strict=True)])
+            single = [ends is None or ends.low == ends.high for ends in self._published.ranges]
+            plain = [text != WHOLE and not coded_parts(str(text))[1] for text in self.texts]
+            return self._of_rows([a and b for a, b in zip(single, plain, strict=True)])
         if notation in AGGREGATED:
             return np.zeros(len(self), bool)
         if notation == "range":
-            return self._each([text != WHOLE and self._ends_are_equal(text) for text in self.texts])
+            return self._of_rows(
+                [ends is not None and ends.low == ends.high for ends in self._published.ranges]
+            )
         if notation == "positions":
-            return self._each([WHOLE not in str(text) for text in self.texts])
+            return self._of_rows([WHOLE not in str(text) for text in self.texts])
         if notation == "node":
             leaves = set() if tree is None else set(tree.leaves)
-            return self._each([text == "" or text in leaves for text in self.texts])
-        return self._each([text != WHOLE and not _is_set(str(text)) for text in self.texts])
+            return self._of_rows([text == "" or text in leaves for text in self.texts])
+        return self._of_rows([text != WHOLE and not is_set(str(text)) for text in self.texts])
 
-    def _ends_are_equal(self, text: str | None) -> bool:
-        ends = range_ends(str(text))
-        return ends is not None and ends[0] == ends[1]
-
-    def _each(self, of_text: Sequence[bool]) -> np.ndarray:
-        return np.array(of_text, bool)[self.codes] if len(self) else np.zeros(0, bool)
+    def _of_rows(self, of_text: Sequence[bool] | np.ndarray) -> np.ndarray:
+        return np.array(of_text, bool)[self.codes]
 
     # ------------------------------------------------------------------------------------------ numbers and dates
 
@@ -168,28 +163,23 @@ class PublishedColumn:
         wrong = np.zeros(len(self.texts), bool)
         dates = self.has_dates
         for u, text in enumerate(self.texts):
-            if self._hides(text):
+            if self._stars[u]:
                 pairs.append(self.about.bounds)
             elif text is None:
                 pairs.append(None)
             elif self.about.notation in AGGREGATED:
-                wrong[u] = not reads_as_float(text)
+                wrong[u] = read_float(text) is None
                 pairs.append(self.about.bounds)
-            elif not self.about.is_generalized:
-                wrong[u] = not reads_as_float(text)
+            elif not self.about.is_generalized and not dates:
+                wrong[u] = read_float(text) is None
                 pairs.append(None if wrong[u] else (text, text))
             else:
-                ends = range_ends(text)
-                wrong[u] = ends is None or ends[2] != dates
-                pairs.append(None if ends is None else ends[:2])
-        self._refuse(wrong, "a range" if self.about.notation == "range" else "a number")
-        if dates:
-            return np.array([[_moment(end) for end in pair or ("NaT", "NaT")] for pair in pairs]).reshape(
-                -1, 2
-            )
-        return np.array(
-            [(math.nan, math.nan) if pair is None else pair for pair in pairs], np.float64
-        ).reshape(-1, 2)
+                ends = self._published.ranges[u]
+                wrong[u] = ends is None or ends.dates != dates or any(map(math.isnan, ends.points))
+                pairs.append(None if ends is None or wrong[u] else (ends.low, ends.high))
+        form = "a range" if self.about.notation == "range" else "a date" if dates else "a number"
+        self._refuse(wrong, form)
+        return values_of(pairs, dates)
 
     def check(self) -> None:
         """Refuse cells that cannot be read, or lie outside the published domain.
@@ -210,18 +200,13 @@ class PublishedColumn:
                 pair = [self._point(end) for end in about.bounds]
                 self._refuse((low < pair[0]) | (high > pair[1]), "in the domain")
         elif about.notation == "positions":
-            known = None if about.values is None else {WHOLE, *about.values}
+            characters = None if about.values is None else {WHOLE, *about.values}
             lengths = {len(text or "") for text in self.texts if text != WHOLE}
-            wrong = [known is not None and not known.issuperset(text or "") for text in self.texts]
+            wrong = [characters is not None and not characters.issuperset(text or "") for text in self.texts]
             self._refuse(np.array(wrong, bool) | (len(lengths) > 1), "a code of one length")
         elif about.type == "boolean":
-            self._refuse(
-                np.array(
-                    [not self._hides(text) and text not in (None, "True", "False") for text in self.texts],
-                    bool,
-                ),
-                "True or False",
-            )
+            wrong = [text not in (None, "True", "False") for text in self.texts]
+            self._refuse(np.array(wrong, bool) & ~self._stars, "True or False")
         elif about.is_generalized:
             self._named  # noqa: B018
 
@@ -265,8 +250,8 @@ class PublishedColumn:
     @cached_property
     def _class_numbers(self) -> np.ndarray:
         """The mean or median of each distinct text, shape (u,), float64; NaN of ``*``."""
-        texts = map(str, self.texts)
-        return np.array([float(text) if reads_as_float(text) else math.nan for text in texts], np.float64)
+        numbers = (read_float(str(text)) for text in self.texts)
+        return np.array([math.nan if number is None else number for number in numbers], np.float64)
 
     @property
     def width(self) -> pd.Series:
@@ -289,7 +274,7 @@ class PublishedColumn:
         wrong = np.zeros(len(self.texts), bool)
         for u, text in enumerate(self.texts):
             try:
-                named.append(self._values_of(text))
+                named.append(None if self._stars[u] else self._values_of(text))
             except ValueError:
                 wrong[u] = True
                 named.append(None)
@@ -300,15 +285,13 @@ class PublishedColumn:
 
     def _values_of(self, text: str | None) -> tuple[str | None, ...] | None:
         about = self.about
-        if self._hides(text):
-            return None
         if text is None or not about.is_generalized:
             return (text,)
         if about.notation == "positions":
             return None if WHOLE in text else (text,)
         if about.notation == "node":
             return self._below(text, about.tree)
-        if about.notation == "suppression" and _is_set(text):
+        if about.notation == "suppression" and is_set(text):
             raise ValueError
         values = named_values(text)
         if about.values is not None and not set(values) <= set(about.values):
@@ -323,8 +306,7 @@ class PublishedColumn:
             return None
         if text not in tree:
             raise ValueError
-        node = tree.node(text)
-        return tree.leaves[int(tree.first[node]) : int(tree.last[node]) + 1]
+        return tree.leaves_below(text)
 
     @cached_property
     def values(self) -> tuple[str | None, ...]:
@@ -349,7 +331,7 @@ class PublishedColumn:
         if self.about.notation in ("node", "positions"):
             seen = {text for text in self.texts if text != WHOLE}
             return tuple(sorted((text or None for text in seen), key=_by_text))
-        return tuple(sorted({value for some in self._named for value in some or ()}, key=_by_text))
+        return tuple(sorted({value for members in self._named for value in members or ()}, key=_by_text))
 
     @property
     def members(self) -> pd.Series:
@@ -360,12 +342,9 @@ class PublishedColumn:
         ParameterError, DataError
             As :attr:`values`.
         """
-        every = self.values if self.about.has_domain and self.about.notation != "positions" else None
-        each = [
-            every if some is None and self._hides(text) else some
-            for some, text in zip(self._named, self.texts, strict=True)
-        ]
-        return self._series(np.fromiter(each, object, len(each)))
+        domain = self.values if self.about.has_domain and self.about.notation != "positions" else None
+        members = [domain if star else named for named, star in zip(self._named, self._stars, strict=True)]
+        return self._series(np.fromiter(members, object, len(members)))
 
     @cached_property
     def candidates(self) -> np.ndarray:
@@ -380,12 +359,12 @@ class PublishedColumn:
         """
         place = {value: at for at, value in enumerate(self.values)}
         allowed = np.zeros((len(self.texts), len(place)), bool)
-        for u, (some, text) in enumerate(zip(self._named, self.texts, strict=True)):
-            if some is not None:
-                allowed[u, [place[value] for value in some]] = True
+        for u, (members, text) in enumerate(zip(self._named, self.texts, strict=True)):
+            if members is not None:
+                allowed[u, [place[value] for value in members]] = True
             elif self.about.notation == "positions":
                 allowed[u] = [fits(str(value), text) for value in self.values]
-            elif self._hides(text):
+            elif self._stars[u]:
                 allowed[u] = True
             else:
                 allowed[u, place[text or None]] = True  # the label of a node
@@ -409,30 +388,27 @@ class PublishedColumn:
             If the value does not have the column's type.
         """
         if self.is_ordered:
-            at = None if value is None else self._point(value)
+            if value is None:
+                _ = self.ends  # refuses cells that cannot be read
+                blank = np.array([text is None or text == "" for text in self.texts], bool)
+                return self._series(
+                    blank | self._stars & (self.about.missing or not self.about.is_generalized)
+                )
+            at = self._point(value)
             low, high = self.ends.T
-            inside = np.zeros(len(self.texts), bool) if at is None else (low <= at) & (at <= high)
-            star = np.array([self._hides(text) for text in self.texts], bool)
-            if self.about.notation in AGGREGATED:
-                star[:] = True
-            if at is None:
-                hidden = np.array([self._hides(text) for text in self.texts], bool)
-                open_end = hidden & (self.about.missing or not self.about.is_generalized)
-                inside = np.array([text is None or text == "" for text in self.texts], bool)
-            else:
-                open_end = star & np.isnan(low) if not self.has_dates else star & np.isnat(low)
-            return self._series(inside | open_end)
+            unbounded = self._unknown(low) & (self._stars | (self.about.notation in AGGREGATED))
+            return self._series((low <= at) & (at <= high) | unbounded)
         if self.about.notation == "positions":
             return self._series(np.array([fits(str(value), text) for text in self.texts], bool))
         value = _as_value(value)
-        each = []
-        for some, text in zip(self._named, self.texts, strict=True):
-            if self._hides(text):
-                known = self.about.has_domain and not (value is None and self.about.missing)
-                each.append(not known or value in self.values)
-            else:
-                each.append(text == value if some is None else value in some)
-        return self._series(np.array(each, bool))
+        in_domain = (
+            not self.about.has_domain or (value is None and self.about.missing) or value in self.values
+        )
+        possible = [
+            in_domain if star else text == value if members is None else value in members
+            for star, text, members in zip(self._stars, self.texts, self._named, strict=True)
+        ]
+        return self._series(np.array(possible, bool))
 
     def share_of(self, values: Any) -> pd.Series:
         """Return which share of what each cell may stand for lies among some values, as if all were equally likely, float64.
@@ -459,17 +435,17 @@ class PublishedColumn:
             return self._series(self._share_between(values))
         if isinstance(values, str) or not isinstance(values, Collection):
             raise ParameterError(f"column {self.name!r}: share_of takes a list of values")
-        wanted = {_as_value(value) for value in values}
+        chosen = {_as_value(value) for value in values}
         if self.about.notation == "positions":
             return self._series(
-                np.array([self._share_of_codes(wanted, text) for text in self.texts], np.float64)
+                np.array([self._share_of_codes(chosen, text) for text in self.texts], np.float64)
             )
-        every = self.values if self.about.has_domain else None
+        domain = self.values if self.about.has_domain else None
         shares = np.full(len(self.texts), math.nan)
-        for u, (some, text) in enumerate(zip(self._named, self.texts, strict=True)):
-            among = every if self._hides(text) else some
-            if among is not None:
-                shares[u] = sum(value in wanted for value in among) / len(among)
+        for u, (named, star) in enumerate(zip(self._named, self._stars, strict=True)):
+            members = domain if star else named
+            if members is not None:
+                shares[u] = sum(value in chosen for value in members) / len(members)
         return self._series(shares)
 
     def _share_between(self, values: Any) -> np.ndarray:
@@ -479,14 +455,14 @@ class PublishedColumn:
             raise ParameterError(f"column {self.name!r}: share_of takes (low, high), both included") from None
         a, b = self._point(first), self._point(last)
         low, high = self.ends.T
-        unknown = np.isnat(low) if self.has_dates else np.isnan(low)
+        unknown = self._unknown(low)
         if self.about.notation in AGGREGATED:
             unknown = np.ones(len(low), bool)  # the distribution of numbers around a mean is unknown
         if self.has_dates:
             day = self.about.type == "date"
             scale = np.timedelta64(1, "D")
             start = np.datetime64("1970-01-01")
-            low, high, a, b = ((each - start) / scale for each in (low, high, a, b))
+            low, high, a, b = ((moments - start) / scale for moments in (low, high, a, b))
         else:
             day = self.about.type == "integer"
         if day:  # whole numbers are counted
@@ -500,8 +476,12 @@ class PublishedColumn:
             )
         return np.where(unknown, math.nan, shares)
 
-    def _share_of_codes(self, wanted: Collection[Any], text: str | None) -> float:
-        fitting = sum(fits(str(value), text) for value in wanted)
+    def _unknown(self, ends: np.ndarray) -> np.ndarray:
+        """Return which ends are missing, bool."""
+        return np.isnat(ends) if self.has_dates else np.isnan(ends)
+
+    def _share_of_codes(self, values: Collection[Any], text: str | None) -> float:
+        fitting = sum(fits(str(value), text) for value in values)
         hidden = str(text).count(WHOLE)
         if not hidden:
             return float(fitting)
@@ -518,10 +498,13 @@ class PublishedColumn:
             If it is no number, or no date.
         """
         try:
-            return _moment(str(value)) if self.has_dates else float(value)
+            point = moment(str(value)) if self.has_dates else float(value)
+            if self.has_dates and np.isnat(point):
+                raise ValueError
         except (TypeError, ValueError):
             scale = "date" if self.has_dates else "number"
             raise ParameterError(f"column {self.name!r}: the given value is not a {scale}") from None
+        return point
 
     # ------------------------------------------------------------------------------------------ other views
 
@@ -547,10 +530,11 @@ class PublishedColumn:
                 return points
             whole = self.about.type == "integer" and not (points.abs() >= _EXACT).any()
             return points.astype("Int64" if whole else "Float64")
-        each = [some[0] if some is not None and len(some) == 1 else None for some in self._named]
-        if self.about.notation == "node" and self.about.tree is None:
-            each = [None] * len(each)
-        texts = self._series(np.fromiter(each, object, len(each))).where(single, None)
+        is_open = self.about.notation == "node" and self.about.tree is None
+        values = [
+            None if is_open or members is None or len(members) != 1 else members[0] for members in self._named
+        ]
+        texts = self._series(np.fromiter(values, object, len(values))).where(single, None)
         if self.about.type == "boolean":
             return texts.map({"True": True, "False": False}).astype("boolean")
         return texts.astype(pd.StringDtype())
@@ -594,7 +578,7 @@ class PublishedColumn:
         if about.notation in ("range", *AGGREGATED):
             try:
                 low, high = domain
-                texts = _as_text(low), _as_text(high)
+                texts = value_text(low), value_text(high)
             except (TypeError, ValueError):
                 raise ParameterError(f"column {self.name!r}: its domain is (lowest, highest)") from None
             if self._point(texts[0]) > self._point(texts[1]):
@@ -628,60 +612,10 @@ class PublishedColumn:
             )
 
 
-def _is_set(text: str) -> bool:
-    return len(text) > 1 and text[0] == "{" and text[-1] == "}"
-
-
 def _by_text(value: str | None) -> tuple[bool, str]:
     return value is not None, value or ""
 
 
-def fits(value: str, text: str | None) -> bool:
-    """Return whether a code with hidden positions may stand for a value."""
-    if text == WHOLE:
-        return True
-    return (
-        text is not None
-        and len(value) == len(text)
-        and all(shown in (WHOLE, own) for own, shown in zip(value, text, strict=True))
-    )
-
-
-def _moment(text: str) -> np.datetime64:
-    """Return a date or time as UTC.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    if text == "NaT":
-        return np.datetime64("NaT", "us")
-    days = day_number(text)
-    if days is None:
-        raise ValueError
-    import pandas as pd
-
-    return pd.Timestamp(text).as_unit("us").to_datetime64()
-
-
-def reads_as_float(text: str) -> bool:
-    """Return whether a text is a number, also an infinite one."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _as_value(value: Any) -> str | None:
     """Return a value as the members of cells are written; None is a missing one."""
-    return None if value is None else _as_text(value)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | float | np.integer | np.floating):
-        return number_text(value)
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return None if value is None else value_text(value)

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy import number_text
 from anonflow.table.arrow import table_of_frame
-from anonflow.table.domain import number_text
 from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.files.parquet_metadata import in_folder, is_parquet
 from anonflow.table.files.statistics_writing import is_written, write_statistics

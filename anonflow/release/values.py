@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
-from anonflow.table.domain import WHOLE
+from anonflow.table.published_cells import WHOLE
 from anonflow.table.text_columns import check_characters, factorized, texts_at, value_text
 
 __all__ = ["PlainColumn"]

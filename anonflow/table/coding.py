@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from anonflow.errors import DataError, HierarchyError, SchemaError
-from anonflow.hierarchy import EMPTY, Hierarchy
+from anonflow.hierarchy import EMPTY, Hierarchy, number_text
 from anonflow.hierarchy.calendar import is_partial, partial_leaf
-from anonflow.table.domain import (
-    NUMBER_MEMBER,
-    WHOLE,
-    Domain,
-    Kind,
-    category_text,
-    day_number,
-    missing_cells,
-    number_text,
-)
+from anonflow.table.domain import NUMBER_MEMBER, Domain, Kind, missing_cells
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.numbers import numbers_of
+from anonflow.table.published_cells import WHOLE, category_text, day_number, read_float
 from anonflow.table.schema import Column
 from anonflow.table.text_columns import check_characters, value_text
 from anonflow.table.text_forms import other_form
@@ -195,17 +187,10 @@ def _outside(domain: Domain, column: Column) -> int:
         if column.kind == "positions":
             known = {str(value) for value in declared}
         return sum(label not in known for label in domain.labels)
-    ends = [day_number(str(end)) if domain.dates else _float(str(end)) for end in declared]
+    ends = [day_number(str(end)) if domain.dates else read_float(str(end)) for end in declared]
     if ends[0] is None or ends[1] is None:
         return domain.size  # dates for numbers, or numbers for dates
     return int(((domain.points < ends[0]) | (domain.points > ends[1])).sum())
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:

@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from anonflow.hierarchy import Hierarchy, number_text
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.published_cells import (
+    WHOLE,
+    Range,
+    coded_parts,
+    coded_text,
+    members_of,
+    read_number,
+    set_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "MOMENT",
-    "NUMBER",
-    "WHOLE",
-    "Domain",
-    "Kind",
-    "category_text",
-    "day_number",
-    "missing_cells",
-    "number_text",
-    "set_members",
-]
+__all__ = ["NUMBER_MEMBER", "Domain", "Kind", "coded_texts", "missing_cells", "read_coded", "set_bits"]
 
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions", "codes"]
-
-WHOLE = "*"
-"""The published text of a whole domain."""
-
-NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
-"""The published form of a number."""
-
-MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-"""The published form of a date or time."""
-
-_RANGE = re.compile(rf"({NUMBER})-({NUMBER})")
-_MOMENT = re.compile(MOMENT)
-_RESERVED = re.compile(r"[{|}]")
 
 NUMBER_MEMBER = "{}"
 """The label of any number among the codes of a numeric column; no category is written so, and it is never published."""
@@ -228,7 +210,6 @@ class Domain:
         whole = self.is_whole(lo, hi).tolist()
         texts = []
         nodes = self.hierarchy.lca(lo, hi).tolist() if self.kind == "hierarchy" and self.hierarchy else None
-        between = "/" if self.dates else "-"
         for at, (first, last) in enumerate(zip(lo.tolist(), hi.tolist(), strict=True)):
             if whole[at]:
                 texts.append(WHOLE)
@@ -237,8 +218,11 @@ class Domain:
             elif nodes is not None and self.hierarchy is not None:
                 texts.append(self.hierarchy.labels[nodes[at]])
             else:
-                texts.append(f"{self.labels[first]}{between}{self.labels[last]}")
+                texts.append(self._run_text(first, last))
         return texts
+
+    def _run_text(self, first: int, last: int) -> str:
+        return Range(self.labels[first], self.labels[last], bool(self.dates)).text
 
     def set_texts(self, words: np.ndarray) -> list[str]:
         """Return the published texts of sets of codes: members sorted by text, ``*`` for all of them.
@@ -259,12 +243,7 @@ class Domain:
         texts = []
         start = 0
         for end in ends:
-            if end == start + 1:
-                texts.append(members[start])
-            elif end == start + self.size:
-                texts.append(WHOLE)
-            else:
-                texts.append("{" + "|".join(members[start:end]) + "}")
+            texts.append(WHOLE if end == start + self.size > start + 1 else set_text(members[start:end]))
             start = end
         return texts
 
@@ -293,34 +272,32 @@ class Domain:
         canonical : bool
             Whether only the shortest spelling counts.
         """
-        if not re.fullmatch(NUMBER, text) or (canonical and not _is_canonical(text)):
+        number = read_number(text, canonical)
+        if number is None or not math.isfinite(number):
             return None
-        number = float(text)
-        inside = math.isfinite(number) and self.points[0] <= number <= self.points[-1]
-        return number if inside else None
+        return number if self.points[0] <= number <= self.points[-1] else None
 
     def _is_high_enough(self, run: tuple[int, int]) -> bool:
         """Return whether a node is not below the level that the column is published at least."""
         return self.floor is None or bool(self.floor[run[0], 0] == run[0] and self.floor[run[1], 1] == run[1])
 
+    def _range(self, text: str) -> Range | None:
+        ends = Range.read(text)
+        return ends if ends is not None and ends.dates == bool(self.dates) else None
+
     def _read_range(self, text: str) -> tuple[int, int] | None:
-        if self.dates:
-            low, slash, high = text.partition("/")
-            pair = (low, high if slash else low)
-        else:
-            match = _RANGE.fullmatch(text)
-            if match is None and not re.fullmatch(NUMBER, text):
-                return None
-            pair = (match[1], match[2]) if match else (text, text)
-        if pair[0] in self._code_of and pair[1] in self._code_of:
+        ends = self._range(text.replace(" ", "T"))  # files of other programs have a space before the time
+        if ends is None:
+            return None
+        if ends.low in self._code_of and ends.high in self._code_of:
             # exact also for integers and times that float64 cannot tell apart
-            first, last = self._code_of[pair[0]], self._code_of[pair[1]]
+            first, last = self._code_of[ends.low], self._code_of[ends.high]
         else:
-            ends = [day_number(end) if self.dates else float(end) for end in pair]
-            if ends[0] is None or ends[1] is None:
+            low, high = ends.points
+            if math.isnan(low) or math.isnan(high):
                 return None
-            first = int(np.searchsorted(self.points, ends[0], side="left"))
-            last = int(np.searchsorted(self.points, ends[1], side="right")) - 1
+            first = int(self.points.searchsorted(low, side="left"))
+            last = int(self.points.searchsorted(high, side="right")) - 1
         return (first, last) if first <= last else (self.size, -1)
 
     def is_within(self, text: str) -> bool:
@@ -332,80 +309,39 @@ class Domain:
         node = self._node_run.get(text) if self.kind == "hierarchy" else None
         if node is not None:
             return not self._is_high_enough(node)
-        if self.kind != "numeric" or not self.size:
+        ends = self._range(text) if self.kind == "numeric" and self.size else None
+        if ends is None or not ends.is_text(text):
             return False
-        if self.dates:
-            low, slash, high = text.partition("/")
-            ends = [low, high] if slash else [low]
-            if not all(_MOMENT.fullmatch(end) for end in ends):
-                return False
-            points = [day_number(end) for end in ends]
-        else:
-            match = _RANGE.fullmatch(text)
-            ends = [match[1], match[2]] if match else [text]
-            if not all(re.fullmatch(NUMBER, end) and _is_canonical(end) for end in ends):
-                return False
-            points = [float(end) for end in ends]
-        first, last = points[0], points[-1]
-        if first is None or last is None or (len(ends) > 1 and first >= last):
-            return False
-        strange = any(end not in self._code_of for end in ends)
-        return strange and bool(self.points[0] <= first and last <= self.points[-1])
+        first, last = ends.points
+        ordered = first < last or ends.low == ends.high
+        strange = ends.low not in self._code_of or ends.high not in self._code_of
+        return ordered and strange and bool(self.points[0] <= first and last <= self.points[-1])
 
     def read_set(self, text: str) -> list[int] | None:
         """Return the codes of a published set, or None if the text is not a set of known values."""
         if text == WHOLE:
             return list(range(self.size))
-        code = self._code_of.get(text)
-        if code is not None:
-            return [code]
-        if len(text) < 2 or text[0] != "{" or text[-1] != "}":
-            return None
-        codes = [self._code_of.get(member) for member in set_members(text[1:-1])]
-        return None if any(code is None for code in codes) else [code for code in codes if code is not None]
+        codes = [self._code_of.get(member) for member in members_of(text)]
+        return None if None in codes else [code for code in codes if code is not None]
 
-    def read_sets(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bits of many published sets at once, see :meth:`read_set`.
 
-        Parameters
-        ----------
-        texts : sequence of str, u texts
+def set_bits(sets: Sequence[Sequence[int] | None], words: int) -> np.ndarray:
+    """Return sets of codes as bits, shape (words, u), uint64: 64 codes a word, lowest code in the lowest bit.
 
-        Returns
-        -------
-        words : numpy.ndarray, shape (words, u), uint64
-            64 codes a word, lowest code in the lowest bit.
-        bad : numpy.ndarray, shape (u,), bool
-            Texts that are not sets of known values; their bits are 0. O(members) in all.
-        """
-        words = np.zeros((self.words, len(texts)), np.uint64)
-        bad = np.zeros(len(texts), bool)
-        known, rows, members, sizes = self._code_of, [], [], []
-        for u, text in enumerate(texts):
-            # the common case: a set whose members need no quotes
-            if (
-                text not in known
-                and text[:1] == "{"
-                and text[-1:] == "}"
-                and len(text) > 1
-                and '"' not in text
-            ):
-                inside = text[1:-1].split("|")
-                rows.append(u)
-                sizes.append(len(inside))
-                members += inside
-                continue
-            codes = self.read_set(text)
-            bad[u] = codes is None
-            for code in codes or ():
-                words[code >> 6, u] |= np.uint64(1) << np.uint64(code & 63)
-        places = np.fromiter((known.get(member, -1) for member in members), np.int64, len(members))
-        row = np.repeat(np.array(rows, np.int64), sizes)
-        bad[row[places < 0]] = True
-        good = ~bad[row]
-        places, row = places[good], row[good]
-        np.bitwise_or.at(words, (places >> 6, row), np.uint64(1) << (places & 63).astype(np.uint64))
-        return words, bad
+    Parameters
+    ----------
+    sets : sequence of (sequence of int, or None), u sets
+        None is the empty set.
+    words : int
+    """
+    bits = np.zeros((words, len(sets)), np.uint64)
+    if not words:
+        return bits
+    sizes = [len(codes or ()) for codes in sets]
+    members = np.fromiter((code for codes in sets for code in codes or ()), np.int64, sum(sizes))
+    place = np.uint64(1) << (members & 63).astype(np.uint64)
+    np.bitwise_or.at(bits, (members >> 6, np.repeat(np.arange(len(sets)), sizes)), place)
+    return bits
 
 
 def coded_texts(
@@ -429,19 +365,16 @@ def coded_texts(
         ``*`` any number or code. All numbers without every code are a range, for ``*`` stands for codes, too.
     """
     flags = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
-    between = "/" if numbers.dates else "-"
     whole = numbers.is_whole(lo, hi) | (numbers.size == 1)
     texts = []
     for at, (first, last) in enumerate(zip(lo.tolist(), hi.tolist(), strict=True)):
         members = [codes.labels[code] for code in np.flatnonzero(flags[at]).tolist() if code]
         if not flags[at, 0] or first > last:
-            texts.append(members[0] if len(members) == 1 else "{" + "|".join(members) + "}")
+            texts.append(set_text(members))
         elif whole[at] and len(members) == codes.size - 1:
             texts.append(WHOLE)
         else:
-            run = numbers.labels[first]
-            run = run if first == last else f"{run}{between}{numbers.labels[last]}"
-            texts.append("|".join([run, *members]))
+            texts.append(coded_text(numbers._run_text(first, last), members))
     return texts
 
 
@@ -461,106 +394,16 @@ def read_coded(codes: Domain, text: str) -> tuple[str | None, list[int]] | None:
     """
     if text == WHOLE:
         return WHOLE, list(range(codes.size))
-    known = codes._code_of
-    if text in known and text != NUMBER_MEMBER:
-        return None, [known[text]]
-    braces = len(text) > 1 and text[0] + text[-1] == "{}"
-    members = set_members(text[1:-1] if braces else text)
-    run, names = (None, members) if braces else (members[0], members[1:])
-    places = [known.get(name, 0) for name in names]
+    code_of = codes._code_of
+    if text in code_of and text != NUMBER_MEMBER:
+        return None, [code_of[text]]
+    run, names = coded_parts(text)
+    places = [code_of.get(name, 0) for name in names]
     if 0 in places or len(set(places)) < len(places):
         return None
     return run, places if run is None else [0, *places]
 
 
-def reads_as_number(text: str) -> bool:
-    """Return whether a text is a number, a date or a range of them, and so could be confused with a published range."""
-    try:
-        float(text)
-    except ValueError:
-        ends = text.split("/", 1)
-        return bool(_RANGE.fullmatch(text)) or all(_MOMENT.fullmatch(end) for end in ends)
-    return True
-
-
-def category_text(value: str | None) -> str:
-    """Return the published text of a category: itself, or a JSON string if it could be misread.
-
-    Parameters
-    ----------
-    value : str or None
-        The category; None is the missing value.
-
-    Returns
-    -------
-    str
-        ``""`` for a missing value.
-    """
-    if value is None:
-        return ""
-    odd = value in ("", WHOLE) or value[0] in "\"'" or _RESERVED.search(value) or value != value.strip()
-    return json.dumps(value, ensure_ascii=False) if odd else value
-
-
-def quoted_value(text: str) -> str:
-    """Return a category without its quotes."""
-    if text[:1] != '"':
-        return text
-    try:
-        return str(json.loads(text))
-    except ValueError:
-        return text
-
-
 def missing_cells(cells: pd.Series) -> np.ndarray:
     """Return which cells of a column have no value, shape (n,), bool."""
     return cells.isna().to_numpy(dtype=bool)
-
-
-def set_members(inside: str) -> list[str]:
-    """Split the inside of a published set at the bars that are not in a JSON string."""
-    if '"' not in inside:
-        return inside.split("|")
-    members, at, decoder = [], 0, json.JSONDecoder()
-    while True:
-        if inside[at : at + 1] == '"':
-            try:
-                _, end = decoder.raw_decode(inside, at)
-            except ValueError:
-                return [inside]
-        else:
-            end = inside.find("|", at)
-            end = len(inside) if end < 0 else end
-        members.append(inside[at:end])
-        if end >= len(inside):
-            return members
-        if inside[end] != "|":
-            return [inside]
-        at = end + 1
-
-
-def _is_canonical(text: str) -> bool:
-    """Return whether a number is written in its shortest form, and is finite."""
-    number: int | float = float(text)
-    if not math.isfinite(number):
-        return False
-    if text.lstrip("-").isdigit():
-        number = int(text)
-    return number_text(number) == text
-
-
-def named_values(text: str) -> tuple[str | None, ...]:
-    """Return the values that a published cell of categories names, one or a set; None is a missing one."""
-    members = set_members(text[1:-1]) if len(text) > 1 and text[0] == "{" and text[-1] == "}" else [text]
-    return tuple(quoted_value(member) if member else None for member in members)
-
-
-def day_number(text: str) -> float | None:
-    """Return an ISO date or time as days since 1970; None where it does not exist."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return float(
-        (np.datetime64(moment.replace(tzinfo=None), "us") - np.datetime64(0, "us")) / np.timedelta64(1, "D")
-    )

@@ -11,9 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.hierarchy.calendar import NESTED_UNITS, periods
-from anonflow.table.domain import WHOLE, Domain, number_text
+from anonflow.table.domain import Domain
+from anonflow.table.published_cells import WHOLE
 
 __all__ = [
     "MOST_WIDTHS",

@@ -14,8 +14,16 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
-from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.table.domain import MOMENT, NUMBER, WHOLE
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.published_cells import (
+    NUMBER,
+    WHOLE,
+    Range,
+    range_pattern,
+    read_number,
+    rows_of_stars,
+    stars,
+)
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
 from anonflow.table.text_forms import Form
 
@@ -29,7 +37,6 @@ __all__ = [
     "ReleaseMetadata",
     "SeenCells",
     "hierarchy_of",
-    "range_ends",
 ]
 
 EXACT = "exact"
@@ -53,33 +60,8 @@ CODED = "range-or-code"
 TYPES = ("boolean", "integer", "number", "date", "time", "utc", "text")
 """What a value may be; ``utc`` is a time in UTC."""
 
-_RANGE = re.compile(rf"({NUMBER})(?:-({NUMBER}))?")
-_NUMBER = re.compile(NUMBER)
 _LONGEST = 40
-_DATES = re.compile(rf"({MOMENT})(?:/({MOMENT}))?")
-
-
-def range_ends(text: str) -> tuple[str, str, bool] | None:
-    """Return the two ends of a published range, and whether they are dates; None if the cell has another form.
-
-    Parameters
-    ----------
-    text : str
-        ``53-59``, ``53``, ``2020-01-01/2020-03-31``; ``*`` is no range.
-    """
-    dates = _DATES.fullmatch(text)
-    match = dates or _RANGE.fullmatch(text)
-    return None if match is None else (match[1], match[2] or match[1], dates is not None)
-
-
-def _type_of(text: str) -> str | None:
-    """Return the type of the ends of a range, None where it has none."""
-    ends = range_ends(text)
-    if ends is None:
-        return None
-    if ends[2]:
-        return "utc" if ends[0].endswith("Z") else "time" if "T" in ends[0] else "date"
-    return "integer" if all(end.lstrip("-").isdigit() for end in ends[:2]) else "number"
+"""The most characters of a number that is published as it was."""
 
 
 @dataclass(frozen=True)
@@ -122,36 +104,23 @@ class SeenCells:
         names = [str(name) for name in frame.columns]
         generalized = [column.name for column in about.columns if column.is_generalized]
         as_was = [name for name in names if name not in generalized]
-        hidden = np.full(len(frame), bool(generalized))
-        for name in generalized:
-            hidden &= (frame[name] == WHOLE).to_numpy(bool)
+        hidden = rows_of_stars(frame, generalized)
         types: dict[str, str | None] = {}
         for name in names:
             if name in about.ranges:
                 texts = [text for text in pd.unique(frame[name]) if isinstance(text, str)]
-                types[name] = _widest({kind for kind in map(_type_of, texts) if kind is not None})
+                types[name] = _widest({ends.type for ends in map(Range.read, texts) if ends is not None})
             else:
                 types[name] = _exact_type(frame.loc[~hidden, name])
-        if not hidden.any():
-            stars = [name for name in as_was if _has_star(frame[name])]
-            return cls(len(frame), types, {}, stars=frozenset(stars))
-        return cls(
-            len(frame),
-            types,
-            {name: _exact_type(frame.loc[hidden, name]) for name in as_was},
-            int(hidden.sum()),
-            bool(as_was) and all((frame.loc[hidden, name] == WHOLE).all() for name in as_was),
-            frozenset(name for name in as_was if _has_star(frame.loc[~hidden, name])),
-        )
+        hidden_types = {name: _exact_type(frame.loc[hidden, name]) for name in as_was} if hidden.any() else {}
+        withheld = bool(hidden.any() and rows_of_stars(frame[hidden], as_was).all())
+        values = frozenset(name for name in as_was if (stars(frame[name]) & ~hidden).any())
+        return cls(len(frame), types, hidden_types, int(hidden.sum()), withheld, values)
 
     @property
     def all_types(self) -> Mapping[str, str | None]:
         """The types with those of the hidden rows, where their values are published."""
         return self.types if self.withheld else _wider(self.types, self.hidden_types)
-
-
-def _has_star(cells: pd.Series) -> bool:
-    return bool((cells == WHOLE).any())
 
 
 def _wider(first: Mapping[str, str | None], second: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -192,12 +161,9 @@ def _text_type(text: str) -> str:
     """Return the type of a text, if it has the published form of numbers or bools."""
     if text in ("True", "False"):
         return "boolean"
-    if len(text) > _LONGEST or _NUMBER.fullmatch(text) is None:
+    if len(text) > _LONGEST or read_number(text, canonical=True) is None:
         return "text"
-    whole = text.lstrip("-").isdigit()
-    if number_text(int(text) if whole else float(text)) != text:
-        return "text"
-    return "integer" if whole else "number"
+    return Range(text, text, dates=False).type
 
 
 @dataclass(frozen=True)
@@ -279,15 +245,14 @@ class ColumnMetadata:
         if self.form is not None:
             return None
         if self.notation in AGGREGATED:
-            return rf"\*|{NUMBER}"
+            return f"{re.escape(WHOLE)}|{NUMBER}"
         if self.notation != "range":
             return None
         if self.type is None:
-            return r"\*"
-        if self.type in ("integer", "number"):
-            number = r"-?[0-9]+" if self.type == "integer" else NUMBER
-            return rf"\*|{number}(?:-{number})?"
-        return rf"\*|{MOMENT}(?:/{MOMENT})?"
+            return re.escape(WHOLE)
+        dates = self.type not in ("integer", "number")
+        number = r"-?[0-9]+" if self.type == "integer" else NUMBER
+        return f"{re.escape(WHOLE)}|{range_pattern(dates, number)}"
 
     @property
     def sentences(self) -> str:

@@ -6,11 +6,19 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from anonflow.table.domain import WHOLE, Domain, day_number, read_coded
+from anonflow.table.domain import Domain, coded_texts, read_coded, set_bits
+from anonflow.table.published_cells import (
+    WHOLE,
+    PublishedCells,
+    coded_parts,
+    day_number,
+    read_float,
+    set_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = [
     "HIDDEN",
     "RANGES",
+    "CellCodes",
     "ColumnReader",
+    "ForeignReader",
     "Interval",
     "Notation",
     "hidden_rows",
@@ -37,12 +47,24 @@ _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _END = rf"(?:{_DATE}|{_NUMBER})"
 _FAR = r"(?:[+-]?\s*(?:inf(?:inity)?|∞)|)"
 _BETWEEN = r"\s*(?:,|;|/|-|–|—|:|\.\.+|\bto\b)\s*"
-_BRACKETS = re.compile(
-    rf"([\[\](])\s*({_END}|{_FAR})(?:{_BETWEEN})({_END}|{_FAR})\s*([\[\])])", re.IGNORECASE
+_FORMS = tuple(
+    (form, re.compile(pattern, re.IGNORECASE))
+    for form, pattern in (
+        ("number", rf"(?P<low>{_END})"),
+        (
+            "brackets",
+            rf"(?P<opens>[\[\](])\s*(?P<low>{_END}|{_FAR}){_BETWEEN}(?P<high>{_END}|{_FAR})\s*(?P<closes>[\[\])])",
+        ),
+        ("range", rf"(?P<low>{_END}){_BETWEEN}(?P<high>{_END})"),
+        ("one-sided", rf"(?P<opens>>=|≥|=>|>)\s*(?P<low>{_END})"),
+        ("one-sided", rf"(?P<closes><=|≤|=<|<)\s*(?P<high>{_END})"),
+        ("one-sided", rf"(?P<low>{_END})\s*\+"),
+    )
 )
-_PLAIN = re.compile(rf"({_END})(?:{_BETWEEN})({_END})", re.IGNORECASE)
-_ONE_SIDED = re.compile(rf"(>=|≥|=>|>|<=|≤|=<|<)\s*({_END})")
-_PLUS = re.compile(rf"({_END})\s*\+")
+"""The notations of intervals: another tool's is a line here. An end that a pattern lacks is infinite."""
+
+_OPEN = {"opens": ("]", "(", ">"), "closes": ("[", ")", "<")}
+"""The signs beside an end that does not belong to the interval."""
 
 _LONGEST = 200
 """The most characters of an interval: a hostile cell must not slow the patterns down."""
@@ -130,69 +152,193 @@ def read_interval(text: str, ranges: str = "closed") -> Interval | None:
         None if the text is not a range, or its ends are in the wrong order.
     """
     text = text.strip()
-    if len(text) > _LONGEST:
+    matches = ((form, pattern.fullmatch(text)) for form, pattern in _FORMS if len(text) <= _LONGEST)
+    form, match = next(((form, match) for form, match in matches if match is not None), ("", None))
+    if match is None:
         return None
-    if re.fullmatch(_END, text):
-        at = _number(text)
-        return None if at is None else Interval(at, at, True, True, "number")
-    brackets = _BRACKETS.fullmatch(text)
-    if brackets is not None:
-        opens, low, high, closes = brackets.groups()
-        return _checked(low, high, opens == "[", closes == "]", "brackets")
-    plain = _PLAIN.fullmatch(text)
-    if plain is not None:
-        low, high = plain.groups()
+    parts = match.groupdict()
+    low = _number(parts.get("low", ""), None if form == "number" else -math.inf)
+    high = low if form == "number" else _number(parts.get("high", ""), math.inf)
+    has_low, has_high = (parts.get(sign) not in _OPEN[sign] for sign in ("opens", "closes"))
+    if form == "range":
         has_low, has_high = ranges in ("closed", "right-open"), ranges in ("closed", "left-open")
-        return _checked(low, high, has_low, has_high, "range")
-    side, plus = _ONE_SIDED.fullmatch(text), _PLUS.fullmatch(text)
-    if side is None and plus is None:
+    if low is None or high is None or low > high or (low == high and not (has_low and has_high)):
         return None
-    sign, end = side.groups() if side is not None else (">=", plus[1] if plus is not None else "")
-    with_end = sign in (">=", "≥", "=>", "<=", "≤", "=<")
-    above = sign in (">=", "≥", "=>", ">")
-    return _checked(end if above else "", "" if above else end, with_end, with_end, "one-sided")
-
-
-def _checked(low: str, high: str, has_low: bool, has_high: bool, form: str) -> Interval | None:
-    ends = _number(low, -math.inf), _number(high, math.inf)
-    if ends[0] is None or ends[1] is None or ends[0] > ends[1]:
-        return None
-    if ends[0] == ends[1] and not (has_low and has_high):
-        return None
-    return Interval(ends[0], ends[1], has_low, has_high, form)
+    return Interval(low, high, has_low, has_high, form)
 
 
 def _number(text: str, far: float | None = None) -> float | None:
     """Return an end as a number; `far` for an infinite one, or one that is left out."""
-    if re.fullmatch(_DATE, text):
-        return day_number(text)
-    try:
-        number = float(text)
-    except ValueError:
-        return far
-    return number if math.isfinite(number) else far
+    if re.fullmatch(_DATE, text, re.IGNORECASE):
+        return day_number(text.upper())
+    number = read_float(text)
+    return far if number is None or not math.isfinite(number) else number
+
+
+class CellCodes(NamedTuple):
+    """The codes of a column's u distinct texts.
+
+    Attributes
+    ----------
+    lo, hi : numpy.ndarray, shape (u,), int32
+        Runs of a range domain; ``(D, -1)`` is none.
+    bits : numpy.ndarray, shape (words, u), uint64
+        Sets of a set domain, or of the codes beside numbers.
+    numbers : numpy.ndarray, shape (u,), float64
+        Means or medians of classes; NaN for a hidden one.
+    bad : numpy.ndarray, shape (u,), bool
+        Texts that cannot be read.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    bits: np.ndarray
+    numbers: np.ndarray
+    bad: np.ndarray
 
 
 class ColumnReader:
+    """Read one column of a release in the published notation.
+
+    Parameters
+    ----------
+    domain : Domain
+    positions : int
+        Of a code: how many positions it has.
+    codes : Domain, optional
+        Of a numeric column with codes: these.
+    canonical : bool
+        Whether a text in another spelling than the published one cannot be read: it would distinguish equal rows.
+    """
+
+    def __init__(
+        self, domain: Domain, positions: int = 1, codes: Domain | None = None, canonical: bool = False
+    ) -> None:
+        self.domain = domain
+        self.positions = positions
+        self.codes = codes
+        self.canonical = canonical
+
+    def read(self, texts: Sequence[str], cells: Sequence[int]) -> CellCodes:
+        """Read the distinct texts of the column.
+
+        Parameters
+        ----------
+        texts : sequence of str, u texts
+        cells : sequence of int
+            How many cells read so.
+        """
+        domain, count = self.domain, len(texts)
+        whole, nothing = (0, domain.size - 1), (domain.size, -1)
+        runs: list[tuple[int, int] | None] = [nothing] * count
+        sets: list[list[int] | None] = [[] for _ in texts]
+        numbers = np.full(count, np.nan)
+        for u, (text, times) in enumerate(zip(texts, cells, strict=True)):
+            if self.codes is not None:
+                run, sets[u] = self.coded(text, times) or (None, None)
+                runs[u] = nothing if run is None else self.run(run, times)
+            elif domain.aggregate is not None:
+                number = math.nan if self.hides(text) else domain.read_aggregate(text, self.canonical)
+                numbers[u], runs[u] = (math.nan, None) if number is None else (number, whole)
+            elif domain.shape == "range":
+                runs[u] = self.run(text, times)
+            else:
+                sets[u] = self.set(text, times)
+        bad = np.array([run is None or codes is None for run, codes in zip(runs, sets, strict=True)], bool)
+        lo, hi = np.array([run or nothing for run in runs], np.int32).reshape(-1, 2).T
+        bits = set_bits(sets, (self.codes or domain).words)
+        if self.canonical and domain.aggregate is None:
+            plain = self._plain(lo, hi, bits)
+            odd = (
+                text not in (WHOLE, label) for text, label in zip(map(self._part, texts), plain, strict=True)
+            )
+            for u in np.flatnonzero(np.fromiter(odd, bool, count) & ~bad).tolist():
+                bad[u] = not self._is_within(texts[u], sets[u])
+        return CellCodes(lo, hi, bits, numbers, bad)
+
+    def _plain(self, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray) -> Sequence[str]:
+        """Return the published texts of what was read; ``""`` of a run that covers nothing."""
+        domain = self.domain
+        if self.codes is not None:
+            return coded_texts(domain, self.codes, lo, hi, bits)
+        if domain.shape == "set":
+            return domain.set_texts(bits)
+        covering = lo <= hi
+        texts = iter(domain.run_texts(lo[covering], hi[covering]))
+        return [next(texts) if covers else "" for covers in covering.tolist()]
+
+    def _is_within(self, text: str, codes: list[int] | None) -> bool:
+        """Return whether a text is a range in the domain that no method here publishes, see :meth:`Domain.is_within`."""
+        if self.codes is None:
+            return self.domain.is_within(str(self._part(text)))
+        run, _ = coded_parts(text)
+        return run is not None and codes == sorted(codes or ()) and self.domain.is_within(run)
+
+    def _part(self, text: str) -> str | None:
+        """Return the part of a text that is about this domain: of a code, the character at its position."""
+        if self.domain.position is None or text == WHOLE:
+            return text
+        return text[self.domain.position] if len(text) == self.positions else None
+
+    def hides(self, text: str) -> bool:
+        """Return whether a cell is hidden."""
+        return text == WHOLE
+
+    def run(self, text: str, cells: int = 1) -> tuple[int, int] | None:
+        """Return the run of codes that a cell covers, ``(D, -1)`` where it covers none; None if it cannot be read.
+
+        Parameters
+        ----------
+        text : str
+        cells : int
+            How many cells read so.
+        """
+        part = self._part(text)
+        return None if part is None else self.domain.read_run(part)
+
+    def coded(self, text: str, cells: int = 1) -> tuple[str | None, list[int]] | None:
+        """Return the parts of a cell of a numeric column with codes, as :func:`read_coded` gives them.
+
+        Parameters
+        ----------
+        text : str
+        cells : int
+            How many cells read so.
+        """
+        assert self.codes is not None
+        return read_coded(self.codes, text)
+
+    def set(self, text: str, cells: int = 1) -> list[int] | None:
+        """Return the codes of a set, or None if it cannot be read."""
+        return self.domain.read_set(text)
+
+    def remarks(self) -> list[str]:
+        """Return remarks on how the column was read: counts, never a value."""
+        return []
+
+
+class ForeignReader(ColumnReader):
     """Read one column of another tool's release, and report its interpretation.
 
     Parameters
     ----------
     domain : Domain
-    notation : Notation, optional
-        The schema's declaration; the rest is guessed.
     positions : int
         Of a code: how many positions it has.
     codes : Domain, optional
         Of a numeric column with codes: these.
+    notation : Notation, optional
+        The schema's declaration; the rest is guessed.
     """
 
     def __init__(
-        self, domain: Domain, notation: Notation | None, positions: int = 1, codes: Domain | None = None
+        self,
+        domain: Domain,
+        positions: int = 1,
+        codes: Domain | None = None,
+        notation: Notation | None = None,
     ) -> None:
-        self.domain = domain
-        self.positions = positions
-        self.codes = codes
+        super().__init__(domain, positions, codes)
         self.notation = notation or Notation()
         self._labels = {*domain.labels, *(codes.labels[1:] if codes is not None else ())}
         self._forms: dict[str, int] = {}
@@ -213,23 +359,14 @@ class ColumnReader:
         return tree is not None and text in tree.labels
 
     def run(self, text: str, cells: int = 1) -> tuple[int, int] | None:
-        """Return the run of codes that a cell covers, ``(D, -1)`` where it covers none; None if it cannot be read.
-
-        Parameters
-        ----------
-        text : str
-        cells : int
-            How many cells read so.
-        """
+        """Return the run of codes that a cell covers, see :meth:`ColumnReader.run`."""
         domain = self.domain
         if self.hides(text):
             self._count("hidden", 0 if text == WHOLE else cells)
             return 0, domain.size - 1
-        if domain.position is not None:
-            return domain.read_run(text[domain.position]) if len(text) == self.positions else None
         if domain.kind != "numeric":
-            run = domain.read_run(text)
-            return run if run is not None or text.strip() == text else domain.read_run(text.strip())
+            run = super().run(text)
+            return run if run is not None or domain.position is not None else super().run(text.strip())
         interval = read_interval(text, self.notation.ranges or "closed")
         if interval is None:
             return self._listed(text, cells)
@@ -241,16 +378,9 @@ class ColumnReader:
         return (first, last) if first <= last else (domain.size, -1)
 
     def coded(self, text: str, cells: int = 1) -> tuple[str | None, list[int]] | None:
-        """Return the parts of a cell of a numeric column with codes, as :func:`read_coded` gives them.
-
-        Parameters
-        ----------
-        text : str
-        cells : int
-            How many cells read so.
-        """
+        """Return the parts of a cell of a numeric column with codes, see :meth:`ColumnReader.coded`."""
         assert self.codes is not None
-        parts = read_coded(self.codes, text.strip())
+        parts = super().coded(text.strip())
         if (parts is not None and parts[0] is None) or self.hides(text):
             if parts is None or parts[0] is not None:
                 self._count("hidden", 0 if text == WHOLE else cells)
@@ -263,18 +393,7 @@ class ColumnReader:
             return parts
         self._count("set", cells)
         rest = [member for member in members if member not in place]
-        return ("{" + "|".join(rest) + "}", [0, *places]) if rest else (None, places)
-
-    def bits(self, texts: Sequence[str], cells: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bits of many sets: shape (words, u) uint64, and which texts cannot be read, shape (u,), bool."""
-        words = np.zeros((self.domain.words, len(texts)), np.uint64)
-        bad = np.zeros(len(texts), bool)
-        for u, text in enumerate(texts):
-            codes = self.set(text, cells[u])
-            bad[u] = codes is None
-            for code in codes or ():
-                words[code >> 6, u] |= np.uint64(1) << np.uint64(code & 63)
-        return words, bad
+        return (set_text(rest), [0, *places]) if rest else (None, places)
 
     def _listed(self, text: str, cells: int) -> tuple[int, int] | None:
         """Return a set of numbers that are neighbours in the domain: any other set is not a run."""
@@ -293,7 +412,7 @@ class ColumnReader:
         if self.hides(text):
             self._count("hidden", 0 if text == WHOLE else cells)
             return list(range(self.domain.size))
-        codes = self.domain.read_set(text)
+        codes = super().set(text)
         if codes is None:
             members = _members(text) or [text.strip()]
             members_read = [self.domain.read_set(member) for member in members]
@@ -335,39 +454,39 @@ def _members(text: str) -> list[str] | None:
     return [member.strip().strip("\"'") for member in re.split(r"[,;|]", text[1:-1])]
 
 
-def readers_of(domains: Sequence[Domain], notations: Mapping[str, Notation | None]) -> list[ColumnReader]:
+def readers_of(
+    domains: Sequence[Domain], notations: Mapping[str, Notation | None] | None, canonical: bool = False
+) -> list[ColumnReader]:
     """Return a reader for each domain.
 
     Parameters
     ----------
     domains : sequence of Domain
-    notations : mapping
-        Column -> what the schema says of it.
+    notations : mapping or None
+        Column -> what the schema says of it, of another tool's release; None for one in the published notation.
+    canonical : bool
+        As :class:`ColumnReader` takes it.
     """
     positions = {domain.column: 1 + (domain.position or 0) for domain in domains}
     codes = {domain.column: domain for domain in domains if domain.kind == "codes"}
-    return [
-        ColumnReader(
-            domain,
-            notations.get(domain.column),
-            positions[domain.column],
-            codes.get(domain.column) if domain.has_codes else None,
-        )
-        for domain in domains
-    ]
+    readers: list[ColumnReader] = []
+    for domain in domains:
+        common = domain, positions[domain.column], codes.get(domain.column) if domain.has_codes else None
+        if notations is None:
+            readers.append(ColumnReader(*common, canonical))
+        else:
+            readers.append(ForeignReader(*common, notations.get(domain.column)))
+    return readers
 
 
 def hidden_rows(frame: pd.DataFrame, readers: Sequence[ColumnReader]) -> np.ndarray:
     """Return which rows of another tool's release hide every quasi-identifier, shape (rows,), bool."""
-    import pandas as pd
-
     hidden = np.ones(len(frame), bool)
     for reader in readers:
         if reader.domain.position or reader.domain.kind == "codes":
             continue
-        at, distinct = pd.factorize(frame[reader.domain.column], use_na_sentinel=False)
-        texts = ["" if pd.isna(cell) else str(cell) for cell in np.asarray(distinct, object)]
+        published = PublishedCells.of(frame[reader.domain.column])
         coded = reader.domain.position is not None
-        flags = [reader.hides(text) or (coded and not text.strip(WHOLE)) for text in texts]
-        hidden &= np.array(flags, bool)[at]
+        flags = [reader.hides(text) or (coded and not text.strip(WHOLE)) for text in published.texts]
+        hidden &= np.array(flags, bool)[published.rows]
     return hidden

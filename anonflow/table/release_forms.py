@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike, fspath
@@ -12,8 +11,8 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.date_forms import DateForm
-from anonflow.table.domain import MOMENT, NUMBER, WHOLE
 from anonflow.table.files.metadata_file import read_metadata
+from anonflow.table.published_cells import WHOLE, Range, coded_parts, coded_text
 from anonflow.table.spreadsheets import read_published
 from anonflow.table.text_columns import text_type
 
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from anonflow.table.text_forms import Form
 
 __all__ = ["forms_of", "in_source_forms", "plain_release"]
-
-_NUMBERS = re.compile(rf"({NUMBER})(?:-({NUMBER}))?")
-_DATES = re.compile(rf"({MOMENT})(?:/({MOMENT}))?")
 
 
 def forms_of(about: ReleaseMetadata | None) -> dict[str, Form]:
@@ -97,32 +93,29 @@ def _each(cells: pd.Series, change: Callable[[str], str | None]) -> pd.Series:
 
 def _written(text: str, form: Form) -> str:
     """Return a published cell in a form; ``*``, codes and sets of codes stay."""
-    run, bar, codes = text.partition("|")
-    dates = isinstance(form, DateForm)
-    match = (_DATES if dates else _NUMBERS).fullmatch(run)
-    if match is None:
-        return text
-    between = "/" if dates else "-"
-    return between.join(form.cell(end) for end in match.groups() if end is not None) + bar + codes
+    run, codes = coded_parts(text)
+    ends = _range(run, form)
+    return text if ends is None else coded_text(ends.written(form.cell), codes)
+
+
+def _range(run: str | None, form: Form) -> Range | None:
+    """Return a plain run of numbers, or of dates, of what the form is about; None of ``53-53``, which nobody publishes."""
+    ends = None if run is None else Range.read(run)
+    return (
+        ends if ends is not None and ends.text == run and ends.dates == isinstance(form, DateForm) else None
+    )
 
 
 def _read(text: str, form: Form) -> str | None:
     """Return a cell of a form as a plain one; None for a number or date that is written otherwise."""
-    if text in ("", WHOLE) or text[0] == "{":
+    run, codes = coded_parts(text)
+    if run is None or text in ("", WHOLE):
         return text
-    run, bar, codes = text.partition("|")
-    for at in _cuts(run, "/" if isinstance(form, DateForm) else "-"):
-        ends = [run] if at is None else [run[:at], run[at + 1 :]]
-        plain = form.read(ends).plain.tolist()
-        if None not in plain and all(
-            form.cell(number) == end for number, end in zip(plain, ends, strict=True)
-        ):
-            between = "/" if isinstance(form, DateForm) else "-"
-            return between.join(plain) + bar + codes
-    is_plain = (_DATES if isinstance(form, DateForm) else _NUMBERS).fullmatch(run) is not None
-    return None if is_plain or bar else text
-
-
-def _cuts(run: str, between: str) -> list[int | None]:
-    """Return where a run may be cut into two ends; None is the run as a single value."""
-    return [None, *(at for at, sign in enumerate(run) if sign == between and 0 < at < len(run) - 1)]
+    for low, high in Range.cuts(run, dates=isinstance(form, DateForm)):
+        first, last = form.read([low, high]).plain.tolist()
+        if first is None or last is None:
+            continue
+        ends = Range(first, last, isinstance(form, DateForm))
+        if ends.written(form.cell) == run:
+            return coded_text(ends.text, codes)
+    return None if codes or _range(run, form) is not None else text

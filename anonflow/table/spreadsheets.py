@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anonflow.table.domain import NUMBER
 from anonflow.table.files.read import read_frame
+from anonflow.table.published_cells import range_pattern
 from anonflow.table.text_columns import text_type
 
 __all__ = [
@@ -28,7 +28,7 @@ _CSV = ".csv"
 _EXECUTED = ("=", "+", "-", "@", "\t", "\r")
 """The beginnings of texts that a spreadsheet takes for formulas, or skips."""
 
-_PLAIN = re.compile(rf"[+-]?{NUMBER.removeprefix('-?')}(?:-{NUMBER})?")
+_PLAIN = re.compile(rf"(?:\+(?!-))?{range_pattern()}")
 """Numbers and ranges of them, which stay as they are: a spreadsheet computes nothing from them."""
 
 

@@ -82,6 +82,7 @@ def test_dates_are_ends_too() -> None:
     assert interval is not None
     assert (interval.low, interval.high) == (18262.0, 18293.0)
     assert math.isinf(read_interval(">2020-01-01").high)  # type: ignore[union-attr]
+    assert read_interval("[2020-01-01t10:00, 2020-02-01]") == read_interval("[2020-01-01T10:00, 2020-02-01]")
 
 
 TREE = {"nested": {"*": {"North": ["a", "b"], "South": ["c"]}}}

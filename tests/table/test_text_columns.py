@@ -19,8 +19,7 @@ import anonflow as af
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
 from anonflow.release.values import PlainColumn
-from anonflow.table.domain import MOMENT, reads_as_number
-from anonflow.table.metadata import range_ends
+from anonflow.table.published_cells import Range, range_pattern, reads_as_number
 from anonflow.table.row_marks import cell_text
 from anonflow.table.text_columns import value_text
 from tests.strategies import loop
@@ -102,9 +101,9 @@ def test_spans_of_time_are_seen_by_attackers() -> None:
 def test_a_published_date_is_one_for_every_reader(moment: datetime.datetime, digits: int, zone: str) -> None:
     fraction = f".{moment.microsecond:06d}000"[: digits + 1] if digits else ""
     text = f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}{zone}"
-    assert re.fullmatch(MOMENT, text)
+    assert re.fullmatch(range_pattern(dates=True), text)
     assert reads_as_number(text)
-    assert range_ends(text) == (text, text, True)
+    assert Range.read(text) == (text, text, True)
     low = af.ranges(pd.Series([text]))["low"][0]
     stamp = pd.Timestamp(text)
     assert low == (stamp.tz_convert("UTC").tz_localize(None) if zone else stamp)
@@ -112,7 +111,7 @@ def test_a_published_date_is_one_for_every_reader(moment: datetime.datetime, dig
 
 @loop("text", ["2020-01-01foo", "2020-01-01T10", "20200101/20200102", "2020-1-1"])
 def test_what_is_no_date_is_refused(text: str) -> None:
-    assert range_ends(text) is None
+    assert Range.read(text) is None
     with pytest.raises(DataError, match="no ranges"):
         af.ranges(pd.Series([text]))
 

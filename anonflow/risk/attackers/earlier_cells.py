@@ -10,10 +10,9 @@ import pandas as pd
 
 from anonflow.errors import DataError, HierarchyError
 from anonflow.generalization import Generalization
-from anonflow.hierarchy import number_text
-from anonflow.table.domain import WHOLE, category_text, quoted_value, set_members
-from anonflow.table.metadata import range_ends
 from anonflow.table.prepare import Preparation, Step
+from anonflow.table.published_cells import WHOLE, Range, category_text, named_values, set_text
+from anonflow.table.text_columns import value_text
 
 if TYPE_CHECKING:
     from anonflow.table import Domain, Table
@@ -47,36 +46,32 @@ def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
     before = {new: old for old, new in names.items()}
     frame = frame.rename(columns=names)
     for name in table.frame.columns:
-        own = _steps_of(steps, before.get(name, name))
-        if name in frame.columns and own and not _goes_with(table, frame[name]):
+        changes = _steps_of(steps, before.get(name, name))
+        if name in frame.columns and changes and not _goes_with(table, frame[name]):
             domains = [domain for domain in table.domains if domain.column == name]
-            frame = frame.assign(**{name: _coded(frame[name], own, domains)})
+            frame = frame.assign(**{name: _coded(frame[name], changes, domains)})
     return frame
 
 
 def _steps_of(steps: Preparation, name: str) -> list[Step]:
     """Return the steps that change the cells of a column, in their order."""
-    own = []
+    changes = []
     for step in steps.steps:
         if step.column == name and step.name == "rename":
             name = step.options["to"]
         elif step.column == name and step.name != "filter" and step.declared:  # a release has plain cells
-            own.append(step)
-    return own
+            changes.append(step)
+    return changes
 
 
 def _goes_with(table: Table, cells: pd.Series) -> bool:
     """Return whether all cells of a published column are written as a release of the table writes them."""
     domains = [domain for domain in table.domains if domain.column == cells.name]
     if not domains:
-        known = {_text(value) for value in table.frame[cells.name].unique()}
-        return all(_text(value) in known for value in cells.unique() if value != WHOLE)
+        values = {value_text(value) for value in table.frame[cells.name].unique()}
+        return all(value_text(value) in values for value in cells.unique() if value != WHOLE)
     distinct = cells.drop_duplicates()
     return all(text == WHOLE or _as_published(text, domains) == text for text in distinct)
-
-
-def _text(value: Any) -> str:
-    return number_text(value) if isinstance(value, int | float | np.integer | np.floating) else str(value)
 
 
 def _coded(cells: pd.Series, steps: list[Step], domains: Sequence[Domain]) -> pd.Series:
@@ -92,23 +87,18 @@ def _coded_cell(cell: Any, steps: list[Step], generalized: bool) -> Any:
     if not generalized or not isinstance(cell, str):
         coded = _after(cell, steps)
         return WHOLE if coded is None else coded[0]
-    ends = range_ends(cell)
+    ends = Range.read(cell)
     if ends is not None:
-        first, last = (_after(end if ends[2] else float(end), steps) for end in ends[:2])
+        first, last = (_after(end if ends.dates else float(end), steps) for end in (ends.low, ends.high))
         if first is None or last is None:
             return WHOLE
-        texts = _text(first[0]), _text(last[0])
-        if texts[0] == texts[1]:
-            return texts[0]
-        between = "-" if all(isinstance(end[0], int | float | np.number) for end in (first, last)) else "/"
-        joined = between.join(texts)
-        return joined if range_ends(joined) is not None else WHOLE
-    braces = len(cell) > 1 and cell[0] + cell[-1] == "{}"
-    members = [_after(quoted_value(each), steps) for each in (set_members(cell[1:-1]) if braces else [cell])]
+        numbers = all(isinstance(end[0], int | float | np.number) for end in (first, last))
+        joined = Range(value_text(first[0]), value_text(last[0]), not numbers)
+        return joined.text if joined.low == joined.high or Range.read(joined.text) is not None else WHOLE
+    members = [_after(value or "", steps) for value in named_values(cell)]
     if any(member is None for member in members):
         return WHOLE
-    texts_of = sorted({category_text(_member(member[0])) for member in members if member is not None})
-    return texts_of[0] if len(texts_of) == 1 else "{" + "|".join(texts_of) + "}"
+    return set_text(sorted({category_text(_member(member[0])) for member in members if member is not None}))
 
 
 def _as_published(text: Any, domains: Sequence[Domain]) -> str:
@@ -121,7 +111,7 @@ def _as_published(text: Any, domains: Sequence[Domain]) -> str:
 
 
 def _member(value: Any) -> str | None:
-    return None if pd.isna(value) else str(value)
+    return None if pd.isna(value) else value_text(value)
 
 
 def _after(value: Any, steps: list[Step]) -> tuple[Any] | None:

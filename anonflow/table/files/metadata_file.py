@@ -18,7 +18,6 @@ from urllib.parse import quote, unquote
 from anonflow import __version__
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import WHOLE, day_number
 from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
 from anonflow.table.files.statistics_writing import WRITTEN, is_written
 from anonflow.table.metadata import (
@@ -29,8 +28,8 @@ from anonflow.table.metadata import (
     TYPES,
     ColumnMetadata,
     ReleaseMetadata,
-    range_ends,
 )
+from anonflow.table.published_cells import WHOLE, Range
 from anonflow.table.schema import ROLES, UNPUBLISHED, form_of, short_form
 from anonflow.table.spreadsheets import guarded_text
 
@@ -475,7 +474,7 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     values = tree = None
     if notation in ("range", *AGGREGATED) and "lowest" in own:
         low, high = own.get("lowest"), own.get("highest")
-        if not isinstance(low, str) or not isinstance(high, str) or not _is_range(low, high):
+        if not isinstance(low, str) or not isinstance(high, str) or Range.between(low, high) is None:
             raise _WrongError(
                 f"column {name!r}: lowest and highest must be numbers or dates, as texts, in order"
             )
@@ -507,14 +506,3 @@ def _tree(name: str, own: Mapping[str, Any]) -> Hierarchy:
         return Hierarchy(nodes, parents)
     except AnonflowError as error:
         raise _WrongError(f"column {name!r}: its nodes are no tree: {error.message}") from None
-
-
-def _is_range(low: str, high: str) -> bool:
-    """Return whether two texts are ends of numbers or of dates, in order."""
-    first, last = range_ends(low), range_ends(high)
-    if first is None or last is None or first[2] != last[2] or first[0] != first[1] or last[0] != last[1]:
-        return False
-    if first[2]:
-        days = day_number(low), day_number(high)
-        return days[0] is not None and days[1] is not None and days[0] <= days[1]
-    return float(low) <= float(high)

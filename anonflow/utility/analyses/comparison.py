@@ -20,6 +20,7 @@ from anonflow.release import Release
 from anonflow.release.cells import ranges
 from anonflow.release.publish import publish
 from anonflow.table import Table
+from anonflow.table.published_cells import rows_of_stars
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
@@ -232,7 +233,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
             f"column {absent[0]!r}: missing from the release; an analysis needs all that the table publishes"
         )
     hidden = part.generalization.suppressed_rows() if release is subject else None
-    rows = frame[list(table.qi_columns)].eq("*").all(axis=1).to_numpy() if hidden is None else hidden
+    rows = rows_of_stars(frame, table.qi_columns) if hidden is None else hidden
     kept = np.flatnonzero(~rows)
     original = originals_of(table)
     if not len(kept):

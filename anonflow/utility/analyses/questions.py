@@ -11,6 +11,7 @@ from anonflow.analysis.conditions import rows_that_meet
 from anonflow.analysis.models import Design
 from anonflow.analysis.pooling import combine
 from anonflow.errors import ParameterError
+from anonflow.table.published_cells import stars
 from anonflow.utility.analyses.comparison import Comparison
 
 __all__ = ["question", "regression"]
@@ -39,9 +40,7 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     used = [name for term in own.terms for name in term]
     if len(comparison.tables) < 2 or not all(map(len, comparison.tables)):
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
-    if any(
-        (table[name].astype(str) == "*").all() for table in comparison.tables for name in (own.outcome, *used)
-    ):
+    if any(stars(table[name]).all() for table in comparison.tables for name in (own.outcome, *used)):
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     reach = stats.t.ppf(0.975, df) * np.sqrt(variance.to_numpy())
     each = []

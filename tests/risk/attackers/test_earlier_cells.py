@@ -12,7 +12,7 @@ import pytest
 
 import anonflow as af
 from anonflow.errors import DataError, ParameterError, SchemaError
-from anonflow.risk.attackers.earlier_cells import prepared_release
+from anonflow.risk.attackers.earlier_cells import _goes_with, prepared_release
 from anonflow.table.prepare import Step
 from tests.strategies import loop
 
@@ -72,6 +72,13 @@ def test_each_cell_covers_what_it_covered() -> None:
     jobs = {text.strip("{}") for text in coded["job"]}
     assert jobs - {"*"}
     assert {job for text in jobs for job in text.split("|")} <= {"health", "clerk", "cook", "*"}
+
+
+def test_dates_of_a_file_are_those_of_the_table() -> None:
+    frame = pd.DataFrame({"age": [20, 30], "seen": pd.to_datetime(["2020-01-01", "2020-02-01"])})
+    table = af.Table(frame, {"age": COLUMNS["age"], "seen": {"role": "insensitive"}})
+    assert _goes_with(table, pd.Series(["2020-01-01", "2020-02-01", "*"], name="seen", dtype=object))
+    assert not _goes_with(table, pd.Series(["2020-01-01", "2020-03-01"], name="seen", dtype=object))
 
 
 def test_a_release_of_the_same_coding_stays() -> None:
