@@ -185,7 +185,8 @@ def _domain(domain: tuple[object, object] | None, ends: np.ndarray, dates: bool,
         return np.array([ends[:, 0].min(), ends[:, 1].max()])
     try:
         low, high = domain
-        whole = values_of([(str(low), str(high))], dates)[0]
+        form = "datetime64[us]" if dates else np.float64
+        whole = np.array([pd.Timestamp(end).to_datetime64() if dates else end for end in (low, high)], form)  # type: ignore[arg-type]
         is_ordered = bool(whole[0] <= whole[1])
     except (TypeError, ValueError):
         is_ordered = False
