@@ -14,10 +14,10 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
 from anonflow.table.domain import Domain, coded_texts
-from anonflow.table.notation import ColumnReader, readers_of
-from anonflow.table.published_cells import WHOLE, PublishedCells
+from anonflow.table.forms.text_columns import texts_at
+from anonflow.table.published.notation import ColumnReader, readers_of
+from anonflow.table.published.published_cells import WHOLE, PublishedCells
 from anonflow.table.records import Records, equal_columns
-from anonflow.table.text_columns import texts_at
 
 if TYPE_CHECKING:
     import pandas as pd

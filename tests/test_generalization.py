@@ -12,7 +12,7 @@ from anonflow import generalization
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
-from anonflow.table.notation import readers_of
+from anonflow.table.published.notation import readers_of
 from tests.strategies import labels, loop, regular_matches, tables
 
 

@@ -17,8 +17,8 @@ from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
 from anonflow.table import Schema, equal_columns
-from anonflow.table.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
-from anonflow.table.published_cells import WHOLE, PublishedCells, fits, stars
+from anonflow.table.published.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
+from anonflow.table.published.published_cells import WHOLE, PublishedCells, fits, stars
 
 __all__ = ["CandidateColumn", "CandidateTable"]
 

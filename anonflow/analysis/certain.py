@@ -9,7 +9,7 @@ import numpy as np
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_of
-from anonflow.table.published_cells import WHOLE, fits, read_float
+from anonflow.table.published.published_cells import WHOLE, fits, read_float
 
 __all__ = [
     "crosstab_bounds",

@@ -418,7 +418,7 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
         If one is no such text.
     """
     from anonflow.table.files.csv_head import CsvShape
-    from anonflow.table.number_forms import DECIMALS, THOUSANDS
+    from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS
 
     signs: dict[str, tuple[str, ...]] = {"decimal": DECIMALS, "thousands": THOUSANDS}
     read: dict[str, Any] = {}
@@ -597,7 +597,7 @@ def _replayed(
     """Return the test of a release's rows by running the method again."""
     from anonflow.algorithms import anonymize
     from anonflow.risk import own_rows_test
-    from anonflow.table.release_forms import plain_release
+    from anonflow.table.published.release_forms import plain_release
 
     if k is None:
         raise ParameterError("--algorithm needs --k, the k of the release")
@@ -844,7 +844,7 @@ def _text_rows(frame: Any, number: Any) -> list[list[str]]:
 
 def _published(file: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the cells of a published file, or of a register, of any tool."""
-    from anonflow.table.release_forms import plain_release
+    from anonflow.table.published.release_forms import plain_release
 
     form = found_form(file, delimiter or "auto", encoding or "auto")
     return plain_release(file, delimiter=form[0], encoding=form[1])

@@ -15,8 +15,8 @@ from anonflow.table import Schema
 from anonflow.table.files.metadata_file import additions, has_other_sentences
 from anonflow.table.files.parquet_metadata import carries_metadata, is_parquet
 from anonflow.table.files.read import parquet_files
-from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells
-from anonflow.table.published_cells import WHOLE, PublishedCells, Range, named_values
+from anonflow.table.published.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells
+from anonflow.table.published.published_cells import WHOLE, PublishedCells, Range, named_values
 
 __all__ = ["description", "with_promise"]
 

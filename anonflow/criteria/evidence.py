@@ -19,8 +19,8 @@ from anonflow.generalization import Generalization
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table import Column, Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
-from anonflow.table.notation import HIDDEN, Notation, hidden_rows, readers_of
-from anonflow.table.published_cells import rows_of_stars
+from anonflow.table.published.notation import HIDDEN, Notation, hidden_rows, readers_of
+from anonflow.table.published.published_cells import rows_of_stars
 from anonflow.table.row_marks import coded_texts, joint_codes
 from anonflow.table.schema import UNPUBLISHED
 
@@ -120,7 +120,7 @@ def subject_of(subject: Any) -> Subject:
     if isinstance(subject, Subject):
         return subject
     if isinstance(subject, str | PathLike):
-        from anonflow.table.release_forms import plain_release
+        from anonflow.table.published.release_forms import plain_release
 
         subject = plain_release(subject)
     subject = pandas_frame(subject)

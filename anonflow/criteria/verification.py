@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import ParameterError, VerificationError
-from anonflow.table.text_columns import text_array
+from anonflow.table.forms.text_columns import text_array
 
 __all__ = ["POSITIONS", "Finding", "Verification"]
 

@@ -23,7 +23,7 @@ from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
 from anonflow.table import Schema, Table
 from anonflow.table.files.metadata_file import read_metadata
-from anonflow.table.metadata import ReleaseMetadata
+from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.row_marks import row_marks
 
 __all__ = ["criteria_names", "verify"]

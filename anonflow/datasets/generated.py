@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
-from anonflow.table.text_columns import text_array
+from anonflow.table.forms.text_columns import text_array
 from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:

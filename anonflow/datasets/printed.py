@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.table.published_cells import WHOLE, set_text
-from anonflow.table.text_columns import text_array
+from anonflow.table.forms.text_columns import text_array
+from anonflow.table.published.published_cells import WHOLE, set_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from anonflow.engine.report.card import ReleaseCard
     from anonflow.risk import Answer
-    from anonflow.table.metadata import ReleaseMetadata
+    from anonflow.table.published.metadata import ReleaseMetadata
 
 __all__ = [
     "DrawnRelease",

@@ -9,7 +9,7 @@ import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.published_cells import (
+from anonflow.table.published.published_cells import (
     WHOLE,
     PublishedCells,
     Range,

@@ -25,7 +25,7 @@ from anonflow.release.randomness import (
     warn_of_small_seed,
 )
 from anonflow.release.rows import blocks, candidates, drawn_originals
-from anonflow.table.metadata import ReleaseMetadata, SeenCells
+from anonflow.table.published.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
 if TYPE_CHECKING:

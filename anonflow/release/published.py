@@ -23,12 +23,12 @@ from anonflow.release.view import release_view
 from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import metadata_path, read_metadata
-from anonflow.table.metadata import ReleaseMetadata
-from anonflow.table.published_cells import rows_of_stars
-from anonflow.table.release_forms import plain_release
+from anonflow.table.forms.text_columns import text_type
+from anonflow.table.published.metadata import ReleaseMetadata
+from anonflow.table.published.published_cells import rows_of_stars
+from anonflow.table.published.release_forms import plain_release
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning
-from anonflow.table.text_columns import text_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,9 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata
-from anonflow.table.published_cells import (
+from anonflow.table.forms.text_columns import value_text
+from anonflow.table.published.metadata import AGGREGATED, CODED, ColumnMetadata
+from anonflow.table.published.published_cells import (
     WHOLE,
     PublishedCells,
     coded_parts,
@@ -24,7 +25,6 @@ from anonflow.table.published_cells import (
     read_float,
     values_of,
 )
-from anonflow.table.text_columns import value_text
 
 if TYPE_CHECKING:
     import pandas as pd

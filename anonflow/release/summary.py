@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from anonflow.table.metadata import AGGREGATED, CODED
+from anonflow.table.published.metadata import AGGREGATED, CODED
 
 if TYPE_CHECKING:
     from anonflow.release.published_column import PublishedColumn
-    from anonflow.table.metadata import ReleaseMetadata
+    from anonflow.table.published.metadata import ReleaseMetadata
 
 __all__ = ["ColumnSummary", "ReleaseSummary", "summary_of"]
 

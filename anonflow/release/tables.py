@@ -19,10 +19,10 @@ from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.files.parquet_metadata import in_folder, is_parquet
 from anonflow.table.files.statistics_writing import is_written, write_statistics
-from anonflow.table.metadata import ReleaseMetadata
-from anonflow.table.release_forms import forms_of, in_source_forms
+from anonflow.table.forms.text_columns import text_type
+from anonflow.table.published.metadata import ReleaseMetadata
+from anonflow.table.published.release_forms import forms_of, in_source_forms
 from anonflow.table.spreadsheets import changed_texts, guarded_text
-from anonflow.table.text_columns import text_type
 from anonflow.whole_file import as_path, drafted, failing_as, locked, streamed, write_whole
 
 __all__ = ["check_package", "has_returns", "write_described", "write_table"]

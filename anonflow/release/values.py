@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
-from anonflow.table.published_cells import WHOLE
-from anonflow.table.text_columns import check_characters, factorized, texts_at, value_text
+from anonflow.table.forms.text_columns import check_characters, factorized, texts_at, value_text
+from anonflow.table.published.published_cells import WHOLE
 
 __all__ = ["PlainColumn"]
 

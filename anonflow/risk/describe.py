@@ -114,7 +114,7 @@ def describe(
     table : Table or Schema
         The originals; without them the release's schema.
     release : Release, pandas.DataFrame or path
-        Cells in any of the usual notations (:mod:`anonflow.table.notation`); it may have fewer rows than the original.
+        Cells in any of the usual notations (:mod:`anonflow.table.published.notation`); it may have fewer rows than the original.
     register : pandas.DataFrame, optional
         People of the population with the quasi-identifiers: k-map, delta-presence, the journalist's and the marketer's
         risk are counted on it.

@@ -18,9 +18,9 @@ from anonflow.hierarchy import number_text
 from anonflow.table import Schema, Table
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.domain import missing_cells
-from anonflow.table.notation import readers_of
 from anonflow.table.per_unit import first_labels
 from anonflow.table.prepare import Preparation
+from anonflow.table.published.notation import readers_of
 
 if TYPE_CHECKING:
     import pandas as pd

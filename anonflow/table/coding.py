@@ -13,12 +13,12 @@ from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import EMPTY, Hierarchy, number_text
 from anonflow.hierarchy.calendar import is_partial, partial_leaf
 from anonflow.table.domain import NUMBER_MEMBER, Domain, Kind, missing_cells
+from anonflow.table.forms.numbers import numbers_of
+from anonflow.table.forms.text_columns import check_characters, value_text
+from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
-from anonflow.table.numbers import numbers_of
-from anonflow.table.published_cells import WHOLE, category_text, day_number, read_float
+from anonflow.table.published.published_cells import WHOLE, category_text, day_number, read_float
 from anonflow.table.schema import Column
-from anonflow.table.text_columns import check_characters, value_text
-from anonflow.table.text_forms import other_form
 
 if TYPE_CHECKING:
     import pandas as pd

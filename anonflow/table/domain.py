@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.published_cells import (
+from anonflow.table.published.published_cells import (
     WHOLE,
     Range,
     coded_parts,

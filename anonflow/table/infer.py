@@ -11,9 +11,12 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.hierarchy.calendar import is_partial
 from anonflow.hierarchy.wording import plural
-from anonflow.table.date_forms import DateForm
 from anonflow.table.domain import missing_cells
 from anonflow.table.files.csv_head import PLAIN, CsvShape
+from anonflow.table.forms.date_forms import DateForm
+from anonflow.table.forms.number_forms import NumberForm, has_second_reading
+from anonflow.table.forms.numbers import numbers_of
+from anonflow.table.forms.text_forms import Form, mixture, seen, texts_of
 from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
 from anonflow.table.identification.column_signs import group_name, name_says
 from anonflow.table.identification.value_signs import (
@@ -27,10 +30,7 @@ from anonflow.table.identification.value_signs import (
 )
 from anonflow.table.identification.weight_signs import weight_name, weight_shape
 from anonflow.table.named_settings import NAME_MISSING
-from anonflow.table.number_forms import NumberForm, has_second_reading
-from anonflow.table.numbers import numbers_of
-from anonflow.table.published_cells import reads_as_number
-from anonflow.table.text_forms import Form, mixture, seen, texts_of
+from anonflow.table.published.published_cells import reads_as_number
 
 if TYPE_CHECKING:
     import pandas as pd

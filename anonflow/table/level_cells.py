@@ -14,7 +14,7 @@ from anonflow.errors import ParameterError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.hierarchy.calendar import NESTED_UNITS, periods
 from anonflow.table.domain import Domain
-from anonflow.table.published_cells import WHOLE
+from anonflow.table.published.published_cells import WHOLE
 
 __all__ = [
     "MOST_WIDTHS",

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
-from anonflow.table.numbers import numbers_of
+from anonflow.table.forms.numbers import numbers_of
+from anonflow.table.forms.text_columns import text_array
 from anonflow.table.schema import did_you_mean
-from anonflow.table.text_columns import text_array
 
 __all__ = [
     "OF_NUMBERS",

@@ -24,13 +24,13 @@ from anonflow.hierarchy import number_text
 from anonflow.hierarchy.calendar import is_partial, period_labels
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
-from anonflow.table.date_forms import DATES, DateForm, partial_ends
 from anonflow.table.domain import missing_cells
+from anonflow.table.forms.date_forms import DATES, DateForm, partial_ends
+from anonflow.table.forms.number_forms import NumberForm
+from anonflow.table.forms.numbers import numbers_of
+from anonflow.table.forms.text_columns import text_type
+from anonflow.table.forms.text_forms import Form, other_form
 from anonflow.table.named_settings import NAME_MISSING
-from anonflow.table.number_forms import NumberForm
-from anonflow.table.numbers import numbers_of
-from anonflow.table.text_columns import text_type
-from anonflow.table.text_forms import Form, other_form
 
 if TYPE_CHECKING:
     import pandas as pd

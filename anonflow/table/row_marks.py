@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.hierarchy import number_text
+from anonflow.table.forms.text_columns import check_characters, factorized, value_text
 from anonflow.table.records import equal_columns
-from anonflow.table.text_columns import check_characters, factorized, value_text
 
 if TYPE_CHECKING:
     import pandas as pd

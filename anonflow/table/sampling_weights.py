@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
+from anonflow.table.forms.text_forms import other_form, texts_of
 from anonflow.table.schema import Schema
-from anonflow.table.text_forms import other_form, texts_of
 
 if TYPE_CHECKING:
     import pandas as pd

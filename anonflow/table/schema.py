@@ -14,13 +14,13 @@ from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.option import is_finite
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
-from anonflow.table.date_forms import DATES, PIVOT, DateForm
+from anonflow.table.forms.date_forms import DATES, PIVOT, DateForm
+from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
+from anonflow.table.forms.text_forms import Form, keys_text
 from anonflow.table.named_settings import MISSING_VALUE, UNDER_PREPARE, say_missing
-from anonflow.table.notation import RANGES, Notation
-from anonflow.table.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.prepare import Preparation
-from anonflow.table.published_cells import day_number, reads_as_number
-from anonflow.table.text_forms import Form, keys_text
+from anonflow.table.published.notation import RANGES, Notation
+from anonflow.table.published.published_cells import day_number, reads_as_number
 from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from anonflow.table.files.read import read_frame
-from anonflow.table.published_cells import range_pattern
-from anonflow.table.text_columns import text_type
+from anonflow.table.forms.text_columns import text_type
+from anonflow.table.published.published_cells import range_pattern
 
 __all__ = [
     "changed_texts",

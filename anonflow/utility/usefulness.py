@@ -12,7 +12,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
 from anonflow.table.domain import Domain
-from anonflow.table.numbers import summable
+from anonflow.table.forms.numbers import summable
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 

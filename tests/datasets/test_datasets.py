@@ -23,7 +23,7 @@ from anonflow import datasets
 from anonflow.datasets import census, files, generated
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.text_columns import text_type
+from anonflow.table.forms.text_columns import text_type
 from tests import ROOT
 
 AT_HAND = [name for name in datasets.names() if name not in ("adult", "cmc")]

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.table.published_cells import NUMBER
+from anonflow.table.published.published_cells import NUMBER
 from tests import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "read-a-release.md"

@@ -22,7 +22,7 @@ from anonflow.release import Release, read_release
 from anonflow.release.tables import write_described, write_table
 from anonflow.table import Schema
 from anonflow.table.files.metadata_file import metadata_path, metadata_text
-from anonflow.table.metadata import ReleaseMetadata, SeenCells
+from anonflow.table.published.metadata import ReleaseMetadata, SeenCells
 from tests import strategies
 from tests.cases.releases import released_like
 from tests.naive.cells import members, stands_for

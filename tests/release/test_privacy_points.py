@@ -29,7 +29,7 @@ from anonflow.release import (
     read_release,
     write_release,
 )
-from anonflow.table.text_columns import text_type
+from anonflow.table.forms.text_columns import text_type
 from anonflow.whole_file import write_whole
 from tests import ROOT
 from tests.cases.flow_files import REPORTED, everything_in, write_flow

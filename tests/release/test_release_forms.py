@@ -14,10 +14,10 @@ import anonflow as af
 from anonflow.errors import DataError, SchemaError
 from anonflow.release import read_release
 from anonflow.risk.register import register_table
-from anonflow.table.date_forms import DATES, DateForm
 from anonflow.table.files.metadata_file import read_metadata
-from anonflow.table.number_forms import NumberForm
-from anonflow.table.release_forms import _read, _written, plain_release
+from anonflow.table.forms.date_forms import DATES, DateForm
+from anonflow.table.forms.number_forms import NumberForm
+from anonflow.table.published.release_forms import _read, _written, plain_release
 from tests.strategies import loop
 
 QI = {"role": "quasi-identifier", "kind": "numeric"}

@@ -14,7 +14,7 @@ import anonflow as af
 from anonflow.errors import DataError, ParameterError, SchemaError
 from anonflow.generalization import Generalization
 from anonflow.table import Schema, Table
-from anonflow.table.notation import readers_of
+from anonflow.table.published.notation import readers_of
 from tests.checks import SOON, TAKE_EVERY_KIND, check_release, check_result
 from tests.strategies import loop
 

@@ -13,8 +13,8 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
+from anonflow.table.forms.text_columns import text_type
 from anonflow.table.per_unit import RECIPES
-from anonflow.table.text_columns import text_type
 from tests.cases.flow_files import write_flow
 from tests.strategies import loop
 

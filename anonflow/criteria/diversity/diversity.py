@@ -21,9 +21,9 @@ from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.option import Option
-from anonflow.table.published_cells import WHOLE
+from anonflow.table.forms.text_forms import other_form
+from anonflow.table.published.published_cells import WHOLE
 from anonflow.table.schema import Schema
-from anonflow.table.text_forms import other_form
 
 __all__ = [
     "Column",

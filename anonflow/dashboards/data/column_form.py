@@ -19,11 +19,11 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
+from anonflow.table.forms.numbers import numbers_of
+from anonflow.table.forms.text_forms import keys_text
 from anonflow.table.identification.uniqueness import unique_as_added
 from anonflow.table.infer import infer_columns, kind_of, read_cells
-from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import FORM_KEYS, KINDS, MISSING_RULES, ROLES, UNPUBLISHED, Schema, form_of
-from anonflow.table.text_forms import keys_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,10 +17,10 @@ from anonflow.engine.flows import spec
 from anonflow.engine.flows.matrix import DIVERSITIES
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
-from anonflow.table.date_forms import DATES
-from anonflow.table.notation import RANGES
-from anonflow.table.number_forms import DECIMALS, THOUSANDS
+from anonflow.table.forms.date_forms import DATES
+from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS
 from anonflow.table.prepare import STEPS
+from anonflow.table.published.notation import RANGES
 from anonflow.table.schema import (
     AGGREGATES,
     COLUMN_KEYS,

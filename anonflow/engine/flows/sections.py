@@ -17,7 +17,7 @@ from anonflow.errors import AnonflowError, Problem
 from anonflow.table.files.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.files.statistics_files import READERS
 from anonflow.table.files.workbooks import ENDINGS
-from anonflow.table.number_forms import DECIMALS, THOUSANDS, NumberForm
+from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.prepare import Preparation
 from anonflow.table.schema import Schema
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.table import Domain, Table
-from anonflow.table.published_cells import quoted_value
+from anonflow.table.published.published_cells import quoted_value
 
 if TYPE_CHECKING:
     from anonflow.algorithms.anonymize import Anonymization

@@ -10,9 +10,9 @@ import pandas as pd
 
 from anonflow.errors import DataError, HierarchyError
 from anonflow.generalization import Generalization
+from anonflow.table.forms.text_columns import value_text
 from anonflow.table.prepare import Preparation, Step
-from anonflow.table.published_cells import WHOLE, Range, category_text, named_values, set_text
-from anonflow.table.text_columns import value_text
+from anonflow.table.published.published_cells import WHOLE, Range, category_text, named_values, set_text
 
 if TYPE_CHECKING:
     from anonflow.table import Domain, Table

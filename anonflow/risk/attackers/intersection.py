@@ -14,7 +14,7 @@ from anonflow.errors import ParameterError
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.earlier_cells import prepared_release
 from anonflow.risk.attackers.people import PeopleAtRisk
-from anonflow.table.published_cells import WHOLE
+from anonflow.table.published.published_cells import WHOLE
 from anonflow.table.row_marks import row_labels
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from anonflow.errors import DataError, setting
-from anonflow.table.published_cells import reads_as_number
+from anonflow.table.published.published_cells import reads_as_number
 
 __all__ = ["DROP", "PLAIN", "CsvHead", "CsvShape", "body_of", "head_of", "is_total"]
 

@@ -1,6 +1,6 @@
 """The description file beside a published table: CSVW for CSV, a data package for other files.
 
-One description (:class:`anonflow.table.metadata.ReleaseMetadata`), two renderings. Facts without a term in the
+One description (:class:`anonflow.table.published.metadata.ReleaseMetadata`), two renderings. Facts without a term in the
 standards have the same names in both: in CSVW as properties ``urn:anonflow:NAME``, in a data package under
 ``anonflow``.
 """
@@ -20,7 +20,7 @@ from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
 from anonflow.table.files.statistics_writing import WRITTEN, is_written
-from anonflow.table.metadata import (
+from anonflow.table.published.metadata import (
     AGGREGATED,
     CODED,
     EXACT,
@@ -29,7 +29,7 @@ from anonflow.table.metadata import (
     ColumnMetadata,
     ReleaseMetadata,
 )
-from anonflow.table.published_cells import WHOLE, Range
+from anonflow.table.published.published_cells import WHOLE, Range
 from anonflow.table.schema import ROLES, UNPUBLISHED, form_of, short_form
 from anonflow.table.spreadsheets import guarded_text
 

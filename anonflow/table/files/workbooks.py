@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy.wording import plural
-from anonflow.table.text_columns import text_type
+from anonflow.table.forms.text_columns import text_type
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ import numpy as np
 
 from anonflow.candidate_lists import Candidates
 from anonflow.table.domain import Domain
-from anonflow.table.numbers import summable
+from anonflow.table.forms.numbers import summable
 from anonflow.table.records import Records
 from anonflow.table.row_marks import joint_codes
 

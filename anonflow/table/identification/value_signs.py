@@ -8,8 +8,8 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
+from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.identification.column_signs import values_say
-from anonflow.table.numbers import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from anonflow.release import Release
 from anonflow.release.cells import ranges
 from anonflow.release.publish import publish
 from anonflow.table import Table
-from anonflow.table.published_cells import rows_of_stars
+from anonflow.table.published.published_cells import rows_of_stars
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 

@@ -11,7 +11,7 @@ from anonflow.analysis.conditions import rows_that_meet
 from anonflow.analysis.models import Design
 from anonflow.analysis.pooling import combine
 from anonflow.errors import ParameterError
-from anonflow.table.published_cells import stars
+from anonflow.table.published.published_cells import stars
 from anonflow.utility.analyses.comparison import Comparison
 
 __all__ = ["question", "regression"]

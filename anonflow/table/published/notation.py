@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from anonflow.table.domain import Domain, coded_texts, read_coded, set_bits
-from anonflow.table.published_cells import (
+from anonflow.table.published.published_cells import (
     WHOLE,
     PublishedCells,
     coded_parts,

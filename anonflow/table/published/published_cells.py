@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from anonflow.hierarchy import number_text
-from anonflow.table.text_columns import value_text
+from anonflow.table.forms.text_columns import value_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import DataError, HierarchyError, SchemaError
-from anonflow.table.number_forms import DECIMALS, THOUSANDS, NumberForm, number_forms
-from anonflow.table.text_forms import seen
+from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm, number_forms
+from anonflow.table.forms.text_forms import seen
 from tests.strategies import loop
 
 QI = {"role": "quasi-identifier", "kind": "numeric"}

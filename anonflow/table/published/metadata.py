@@ -15,7 +15,8 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.published_cells import (
+from anonflow.table.forms.text_forms import Form
+from anonflow.table.published.published_cells import (
     NUMBER,
     WHOLE,
     Range,
@@ -25,7 +26,6 @@ from anonflow.table.published_cells import (
     stars,
 )
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
-from anonflow.table.text_forms import Form
 
 __all__ = [
     "AGGREGATED",

@@ -19,9 +19,9 @@ import anonflow as af
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
 from anonflow.release.values import PlainColumn
-from anonflow.table.published_cells import Range, range_pattern, reads_as_number
+from anonflow.table.forms.text_columns import value_text
+from anonflow.table.published.published_cells import Range, range_pattern, reads_as_number
 from anonflow.table.row_marks import cell_text
-from anonflow.table.text_columns import value_text
 from tests.strategies import loop
 
 VALUES: list[tuple[Any, str]] = [

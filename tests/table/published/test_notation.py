@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anonflow.errors import DataError, SchemaError
 from anonflow.generalization import Generalization
 from anonflow.table import Schema, Table
-from anonflow.table.notation import Notation, read_interval, readers_of
+from anonflow.table.published.notation import Notation, read_interval, readers_of
 from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}

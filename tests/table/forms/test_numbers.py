@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from anonflow.errors import DataError
-from anonflow.table.numbers import numbers_of
+from anonflow.table.forms.numbers import numbers_of
 
 
 class _Counted(np.ndarray):

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.table.date_forms import DateForm
 from anonflow.table.files.metadata_file import read_metadata
-from anonflow.table.published_cells import WHOLE, Range, coded_parts, coded_text
+from anonflow.table.forms.date_forms import DateForm
+from anonflow.table.forms.text_columns import text_type
+from anonflow.table.published.published_cells import WHOLE, Range, coded_parts, coded_text
 from anonflow.table.spreadsheets import read_published
-from anonflow.table.text_columns import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.table.metadata import ReleaseMetadata
-    from anonflow.table.text_forms import Form
+    from anonflow.table.forms.text_forms import Form
+    from anonflow.table.published.metadata import ReleaseMetadata
 
 __all__ = ["forms_of", "in_source_forms", "plain_release"]
 

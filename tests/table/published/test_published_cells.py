@@ -12,9 +12,9 @@ from anonflow.criteria.description import _contradicting
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.release.published_column import PublishedColumn
-from anonflow.table.metadata import ColumnMetadata
-from anonflow.table.number_forms import NumberForm
-from anonflow.table.release_forms import _read, _written
+from anonflow.table.forms.number_forms import NumberForm
+from anonflow.table.published.metadata import ColumnMetadata
+from anonflow.table.published.release_forms import _read, _written
 from tests.naive.cells import members, stands_for
 
 QI = {"role": "quasi-identifier"}

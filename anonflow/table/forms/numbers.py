@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
+from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import NAME_MISSING
-from anonflow.table.text_forms import other_form
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import Sentence, setting
-from anonflow.table.date_forms import PIVOT, DateForm, date_forms
-from anonflow.table.number_forms import NumberForm, number_forms
+from anonflow.table.forms.date_forms import PIVOT, DateForm, date_forms
+from anonflow.table.forms.number_forms import NumberForm, number_forms
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import DataError
-from anonflow.table import date_forms as date_forms_module
-from anonflow.table.date_forms import DATES, DateForm, date_forms
+from anonflow.table.forms import date_forms as date_forms_module
+from anonflow.table.forms.date_forms import DATES, DateForm, date_forms
 from tests.strategies import loop
 
 QI = {"role": "quasi-identifier", "kind": "numeric"}

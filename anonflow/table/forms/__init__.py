@@ -1,0 +1,1 @@
+"""How people write numbers and dates: forms that are recognized, read and written."""
