@@ -28,6 +28,9 @@ TITLES = (
     "flows-and-clusters",
     "explorer-and-dashboard",
     "compute-with-a-release",
+    "risk-first",
+    "households-and-weights",
+    "the-signed-report",
 )
 FOLDED = {"tags": ["hide-cell"], "jupyter": {"outputs_hidden": True, "source_hidden": True}}
 
