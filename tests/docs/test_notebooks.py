@@ -69,6 +69,7 @@ def test_each_ends_with_an_exercise_whose_solution_is_folded_away(subtests: pyte
                 if before.source.startswith("## Exercise"):
                     assert cell.cell_type == "code"
                     assert cell.outputs
+                    assert "You are right if" in before.source.replace("\n", " ")
                     assert cell.metadata == FOLDED
                 else:
                     assert "hide-cell" not in cell.metadata.get("tags", ())
