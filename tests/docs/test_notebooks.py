@@ -55,6 +55,7 @@ def test_each_opens_with_what_the_reader_will_be_able_to_do(subtests: pytest.Sub
             assert first.cell_type == "markdown"
             lines = first.source.splitlines()
             assert re.match(rf"# {path.stem[:2]} \w", lines[0])
+            assert re.fullmatch(r"Time: about \d+ minutes\.", lines[2])
             assert "After this notebook you can" in lines
             assert sum(line.startswith("- ") for line in lines) >= 3
 
