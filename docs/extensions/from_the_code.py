@@ -318,7 +318,7 @@ def _entry(path: Path) -> str:
     opening = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
     heading = opening.splitlines()[0].removeprefix("# ")
     minutes = re.search(r"^Time: about (\d+) minutes", opening, re.MULTILINE)
-    return f"{heading} ({minutes[1]} minutes) <{path.stem}>" if minutes else path.stem
+    return f"{heading} ({minutes[1]} min) <{path.stem}>" if minutes else path.stem
 
 
 def without_empty_raises(app: Any, what: str, name: str, item: Any, options: Any, lines: Lines) -> None:
