@@ -61,7 +61,7 @@ def test_each_opens_with_what_the_reader_will_be_able_to_do(subtests: pytest.Sub
 
 
 def test_each_ends_with_an_exercise_whose_solution_is_folded_away(subtests: pytest.Subtests) -> None:
-    """The site folds a cell by its tag, JupyterLab by its other metadata; no other cell is folded."""
+    """The site folds a cell by its tag, JupyterLab by its other metadata, but for its first line; no other cell is folded."""
     for path in NOTEBOOKS:
         with subtests.test(path.stem):
             cells = stored(path).cells
@@ -72,6 +72,7 @@ def test_each_ends_with_an_exercise_whose_solution_is_folded_away(subtests: pyte
                     assert cell.outputs
                     assert "You are right if" in before.source.replace("\n", " ")
                     assert cell.metadata == FOLDED
+                    assert cell.source.startswith("# A solution\n")
                 else:
                     assert "hide-cell" not in cell.metadata.get("tags", ())
 
