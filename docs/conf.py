@@ -40,6 +40,8 @@ myst_links_external_new_tab = False
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}  # its default loads scripts from elsewhere
 nb_merge_streams = True
+nb_code_prompt_show = "Show the solution"  # nothing else is folded
+nb_code_prompt_hide = "Hide the solution"
 
 # ------------------------------------------------------------------------------------------- API
 autodoc_typehints = "none"  # the docstrings say more than the annotations

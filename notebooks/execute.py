@@ -14,6 +14,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
+SOLUTION = "hide-cell"
+"""The tag of a cell that the site folds away."""
+FOLDED = {"outputs_hidden": True, "source_hidden": True}
+"""The same for JupyterLab."""
 
 
 def execute(path: Path) -> float:
@@ -43,6 +47,8 @@ def execute(path: Path) -> float:
         cell.id = f"cell-{at:02d}"
         tags = cell.metadata.get("tags")
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        if SOLUTION in (tags or ()):
+            cell.metadata["jupyter"] = nbformat.from_dict(FOLDED)
         for output in cell.get("outputs", ()):
             output.pop("metadata", None) if output.output_type == "stream" else output.update(metadata={})
             output.get("data", {}).pop(WIDGET, None)

@@ -299,7 +299,7 @@ class FromTheCode(SphinxDirective):
 
 
 class Notebooks(SphinxDirective):
-    """A table of contents of the notebooks that lie beside the page, in the order of their names."""
+    """A table of contents of the notebooks that lie beside the page, in the order of their names, with the time that each takes."""
 
     has_content = False
 
@@ -307,10 +307,18 @@ class Notebooks(SphinxDirective):
         """Return the parsed nodes."""
         folder = Path(str(self.env.doc2path(self.env.docname))).parent
         self.env.note_dependency(str(folder))  # a new notebook is a new line
-        names = [path.stem for path in sorted(folder.glob("*.ipynb"))]
-        if not names:
+        entries = [_entry(path) for path in sorted(folder.glob("*.ipynb"))]
+        if not entries:
             return []
-        return self.parse_text_to_nodes("\n".join(["```{toctree}", ":maxdepth: 1", *names, "```"]))
+        return self.parse_text_to_nodes("\n".join(["```{toctree}", ":maxdepth: 1", *entries, "```"]))
+
+
+def _entry(path: Path) -> str:
+    """Return the heading of a notebook, with the minutes that stand below it, and its page."""
+    opening = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+    heading = opening.splitlines()[0].removeprefix("# ")
+    minutes = re.search(r"^Time: about (\d+) minutes", opening, re.MULTILINE)
+    return f"{heading} ({minutes[1]} min) <{path.stem}>" if minutes else path.stem
 
 
 def without_empty_raises(app: Any, what: str, name: str, item: Any, options: Any, lines: Lines) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,12 @@ TITLES = (
     "verifying-and-attacking",
     "flows-and-clusters",
     "explorer-and-dashboard",
+    "compute-with-a-release",
+    "risk-first",
+    "households-and-weights",
+    "the-signed-report",
 )
+FOLDED = {"tags": ["hide-cell"], "jupyter": {"outputs_hidden": True, "source_hidden": True}}
 
 
 @cache
@@ -49,17 +55,26 @@ def test_each_opens_with_what_the_reader_will_be_able_to_do(subtests: pytest.Sub
             assert first.cell_type == "markdown"
             lines = first.source.splitlines()
             assert re.match(rf"# {path.stem[:2]} \w", lines[0])
+            assert re.fullmatch(r"Time: about \d+ minutes\.", lines[2])
             assert "After this notebook you can" in lines
             assert sum(line.startswith("- ") for line in lines) >= 3
 
 
-def test_each_ends_with_an_exercise_that_is_solved(subtests: pytest.Subtests) -> None:
+def test_each_ends_with_an_exercise_whose_solution_is_folded_away(subtests: pytest.Subtests) -> None:
+    """The site folds a cell by its tag, JupyterLab by its other metadata, but for its first line; no other cell is folded."""
     for path in NOTEBOOKS:
         with subtests.test(path.stem):
-            ask, solution = stored(path).cells[-2:]
-            assert ask.source.startswith("## Exercise")
-            assert solution.cell_type == "code"
-            assert solution.outputs
+            cells = stored(path).cells
+            assert cells[-2].source.startswith("## Exercise")
+            for before, cell in pairwise(cells):
+                if before.source.startswith("## Exercise"):
+                    assert cell.cell_type == "code"
+                    assert cell.outputs
+                    assert "You are right if" in before.source.replace("\n", " ")
+                    assert cell.metadata == FOLDED
+                    assert cell.source.startswith("# A solution\n")
+                else:
+                    assert "hide-cell" not in cell.metadata.get("tags", ())
 
 
 def test_no_cell_is_longer_than_a_screen(subtests: pytest.Subtests) -> None:
