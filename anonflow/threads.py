@@ -60,10 +60,11 @@ def results_of(work: Callable[[Item], Result], items: Iterable[Item], workers: i
     workers : int
         Threads. In another thread than the main one, which Ctrl-C does not reach, a single one is the caller's own.
     """
+    items = list(items)
+    workers = min(workers, len(items))
     if workers == 1 and threading.current_thread() is not threading.main_thread():
         yield from map(work, items)
         return
-    items = list(items)
     coming = iter(enumerate(items))
     taking, ended = threading.Lock(), threading.Event()
     ready: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
@@ -82,7 +83,7 @@ def results_of(work: Callable[[Item], Result], items: Iterable[Item], workers: i
 
     arrived: dict[int, tuple[Any, BaseException | None]] = {}
     try:
-        for _ in range(min(workers, len(items))):
+        for _ in range(workers):
             threading.Thread(target=take_turns, name="anonflow-method", daemon=True).start()
         for turn in range(len(items)):
             while turn not in arrived:

@@ -64,6 +64,12 @@ def test_nothing_begins_once_nobody_takes_results() -> None:
 def test_outside_the_main_thread_a_single_worker_is_the_caller() -> None:
     with ThreadPoolExecutor(1) as pool:
         same = pool.submit(
-            lambda: set(results_of(lambda _: threading.get_ident(), range(3), 1)) == {threading.get_ident()}
+            lambda: (
+                [
+                    set(results_of(lambda _: threading.get_ident(), range(items), workers))
+                    for items, workers in ((3, 1), (1, 2))
+                ]
+                == [{threading.get_ident()}] * 2
+            )
         )
         assert same.result()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class AttackerKind:
     @classmethod
     def asked_for(cls) -> str:
         """Return what to say to who gave it something else than its parameters."""
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        names = list(signature(cls).parameters)
         if len(names) < 2:
             return f"has the parameter {names[0]}" if names else "has no parameters"
         return f"has the parameters {', '.join(names[:-1])} and {names[-1]}"
