@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError
@@ -241,6 +241,35 @@ class Candidates:
         edges = (np.ones(len(self.originals), np.int8), self.originals, starts)
         labels = connected_components(csr_array(edges, shape=(n + lists, n + lists)), directed=False)[1]
         return np.asarray(labels[:n], np.int64)
+
+    def owner_groups(self, owner: np.ndarray) -> np.ndarray:
+        """Return labels of the originals: those of one owner are equal where rows list both, directly or through others.
+
+        Parameters
+        ----------
+        owner : numpy.ndarray, shape (n,), int64
+            Labels 0.. .
+
+        Returns
+        -------
+        numpy.ndarray, shape (n,), int64
+            O(e log e) for the owners with several originals.
+        """
+        several = np.bincount(owner)[owner] > 1
+        lists, edges = len(self.offsets) - 1, [np.zeros((2, 0), np.int64)]
+        cuts = np.searchsorted(self.offsets, np.arange(_PAIRS, len(self.originals), _PAIRS))
+        for start, stop in pairwise([0, *np.unique(cuts).tolist(), lists]):
+            originals = self.originals[self.offsets[start] : self.offsets[stop]].astype(np.int64)
+            number = np.repeat(np.arange(stop - start), np.diff(self.offsets[start : stop + 1]))
+            shared = several[originals]
+            originals, number = originals[shared], number[shared]
+            key = number * len(several) + owner[originals]
+            order = np.argsort(key, kind="stable")
+            same = np.flatnonzero(key[order][1:] == key[order][:-1])
+            edges.append(np.stack([originals[order[same]], originals[order[same + 1]]]))
+        start, stop = np.concatenate(edges, axis=1)
+        graph = coo_array((np.ones(len(start), np.int8), (start, stop)), shape=(len(owner), len(owner)))
+        return np.asarray(connected_components(graph, directed=False)[1], np.int64)
 
     def complete_components(self, n: int) -> np.ndarray | None:
         """Return the component of each row, shape (n,), int64, if in all of them every row lists every original.

@@ -218,7 +218,8 @@ def person_risks(evidence: Evidence) -> Risks:
 
     Notes
     -----
-    A person with several rows is named by any of them, independently: 1 - product of (1 - risk of a row). With a column of the
+    A person with several rows is named by any of them: in one class with the sum of their risks, in several independently, 1 -
+    product of (1 - risk in a class). With a column of the
     role ``weight`` all rows of a person are one key, and its risk is that of Benedetti and Franconi (1998). Whoever has no row
     that says something has the risk 0. A release alone does not say whose its rows are.
     """
@@ -226,16 +227,18 @@ def person_risks(evidence: Evidence) -> Risks:
     unit = evidence.table.unit
     if unit is None:
         return Risks(rows, np.arange(len(rows)), "published", "rows")
-    at = np.flatnonzero(class_rows(evidence) >= 0)
+    row = class_rows(evidence)
+    at = np.flatnonzero(row >= 0)
     cells, weights = person_cells(evidence)
     if weights is None:
-        chance = np.zeros(evidence.n)
-        chance[at] = rows[class_rows(evidence)[at]]
+        chance, groups = np.zeros(evidence.n), np.zeros(evidence.n, np.int64)
+        chance[at] = rows[row[at]]
+        groups[at] = 1 + evidence.classes[row[at]]
         hidden = evidence.blank & ~evidence.exempt
         if hidden.any():
             # enough suppressed rows are a class: any of them may be that of whom no other row covers
             chance[np.setdiff1d(np.arange(evidence.n), at)] = 1.0 / int(hidden.sum())
-        return Risks(at_least_one(chance, unit), unit, "original", "people")
+        return Risks(at_least_one(chance, unit, group=groups), unit, "original", "people")
     of_cell = individual_risk(np.bincount(cells), np.bincount(cells, weights))
     risks = np.zeros(int(unit.max(initial=-1)) + 1)
     risks[np.unique(unit[at])] = of_cell[cells]

@@ -27,7 +27,7 @@ from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.release.earlier import MOST_PEOPLE
 from anonflow.release.tables import write_described, write_table
-from anonflow.risk.attackers.people import chances_of_lists, people_named
+from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
@@ -182,19 +182,13 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             )
         part = part_of_release(anonymization, release, session.seed, session.workers)
         named = None
-        if table.unit is not None:
-            hidden = int(anonymization.suppressed.sum())
-            chance = chances_of_lists(
-                anonymization.matches,
-                anonymization.classes,
-                anonymization.suppressed,
-                hidden,
-                result.k * table.unit_rows,
-            )
-            if chance is not None:
-                at = np.flatnonzero(~np.isnan(chance))
-                home = None if table.household is None else table.household[at]
-                named = people_named(chance[at], table.unit[at], home, result.k)
+        proof = release.certificate
+        if table.unit is not None and proof is not None and proof.complete:
+            suppressed = anonymization.suppressed
+            shows_hidden = int(suppressed.sum()) >= result.k * table.unit_rows
+            at = np.arange(table.n) if shows_hidden else np.flatnonzero(~suppressed)
+            counts = proof.candidates.counts(table.n)[at]
+            named = people_named(table, 1.0 / np.maximum(counts, 1), at, proof.candidates, result.k)
         return attacked_part(
             session.flow,
             session.fingerprint,

@@ -312,17 +312,40 @@ class AttackContext:
             np.int64
         )
 
-    def _rows_in(self, graph: Bipartite) -> np.ndarray:
-        """Return how many rows each original has an edge to, shape (n,), int64.
+    def _edges_in_question(self, graph: Bipartite) -> np.ndarray:
+        """Return which edges lead to a row that may be an original's, shape (E,), bool.
 
         Hidden rows cover everybody. They do not count where others are enough: at least one of a class, k of other rows.
         """
-        counts = graph.degrees()[0]
-        hidden = np.bincount(self.graph.published.label, self.hidden, self.graph.published.size)
-        shown = counts - np.bincount(graph.end, hidden[graph.box], graph.originals.size).astype(np.int64)
-        enough = 1 if self.has_classes else self.k
-        rows: np.ndarray = np.where(shown >= enough, shown, counts)[graph.originals.label]
-        return rows
+        published = graph.published
+        hides = np.bincount(published.label, self.hidden, published.size)[graph.box] > 0
+        shown = np.bincount(graph.end, np.where(hides, 0, published.count[graph.box]), graph.originals.size)
+        edges: np.ndarray = ~hides | (shown < (1 if self.has_classes else self.k))[graph.end]
+        return edges
+
+    def _rows_in(self, graph: Bipartite) -> np.ndarray:
+        """Return how many rows may be each original's, shape (n,), int64."""
+        counts = np.where(self._edges_in_question(graph), graph.published.count[graph.box], 0)
+        rows: np.ndarray = np.bincount(graph.end, counts, graph.originals.size).astype(np.int64)
+        return rows[graph.originals.label]
+
+    @cached_property
+    def row_candidates(self) -> Candidates:
+        """The originals that distinct rows may be of: of the certificate, else whoever a row covers.
+
+        Of more than 20 million pairs of a row and an original, lists are the components of the graph.
+        """
+        if self._of_means:
+            return Candidates.of_classes(self.evidence.classes)
+        if self.listing is not None:
+            return self.listing
+        graph = self.graph.only(self._edges_in_question(self.graph))
+        if graph.degrees()[1].sum() > PAIRS:
+            lists = Candidates.of_lists(np.diff(graph.start), graph.end)
+            return Candidates.of_classes(lists.components(graph.originals.size)[graph.originals.label])
+        alike = Candidates.of_classes(graph.originals.label)
+        originals = Candidates(graph.end, alike.offsets, alike.originals).pairs()[1]
+        return Candidates.of_lists(graph.degrees()[1], originals)
 
     def covering(self) -> np.ndarray:
         """Return how many rows cover each original, shape (n,), int64; hidden rows do not count beside others.

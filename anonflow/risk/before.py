@@ -38,9 +38,10 @@ class Owners:
     highest: float
 
     @classmethod
-    def of(cls, sizes: np.ndarray, owner: np.ndarray) -> Owners:
-        """Compute the figures from the class size of each row and the labels 0.. of the rows' owners."""
-        chance = at_least_one(1.0 / sizes, owner)
+    def of(cls, labels: np.ndarray, owner: np.ndarray) -> Owners:
+        """Compute the figures from the class of each row and the labels 0.. of the rows' owners."""
+        sizes = np.bincount(labels, minlength=1)[labels]
+        chance = at_least_one(1.0 / sizes, owner, group=labels)
         alone = int((np.bincount(owner, sizes == 1) > 0).sum())
         return cls(
             len(chance), int(np.bincount(owner).max()), alone, float(chance.mean()), float(chance.max())
@@ -134,7 +135,7 @@ def risk_before(table: Table, most: int = 3, fraction: float | None = None) -> R
     sizes: np.ndarray = np.bincount(labels, minlength=1)[labels]
     sampled = fraction is not None or table.schema.weight_column is not None
     people, households = (
-        None if owner is None else Owners.of(sizes, owner) for owner in (table.unit, table.household)
+        None if owner is None else Owners.of(labels, owner) for owner in (table.unit, table.household)
     )
     return RiskBefore(
         columns,

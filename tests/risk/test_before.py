@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,13 @@ def test_numbers_are_those_of_every_record(seed: int, n: int, most: int) -> None
     for owners, labels in ((risk.people, owner), (risk.households, home)):
         assert owners is not None
         whose = {a: [size for size, b in zip(sizes, labels, strict=True) if a == b] for a in set(labels)}
-        risks = [1 - math.prod(1 - 1 / size for size in own) for own in whose.values()]
+        classes = {
+            a: Counter(tuple(row) for row, b in zip(rows, labels, strict=True) if a == b) for a in whose
+        }
+        risks = [
+            1 - math.prod(1 - times / rows.count(list(row)) for row, times in of_owner.items())
+            for of_owner in classes.values()
+        ]
         assert owners.number == len(whose)
         assert owners.most_rows == max(map(len, whose.values()))
         assert owners.alone == sum(1 in own for own in whose.values())

@@ -54,7 +54,13 @@ def test_a_household_of_rows_that_are_people_is_attacked() -> None:
     assert row["worst"] == pytest.approx(of_rows["worst"])
     assert row["households"] == 20
     sizes = np.bincount(anon.classes)[anon.classes]
-    expected = 1 - np.prod((1 - 1 / sizes).reshape(20, 3), axis=1)
+    assert anon.classes is not None
+    expected = np.array(
+        [
+            1 - np.prod([1 - (classes == label).sum() / size for label, size in set(zip(classes, of, strict=True))])
+            for classes, of in zip(anon.classes.reshape(20, 3), sizes.reshape(20, 3), strict=True)
+        ]
+    )  # fmt: skip
     assert row["household_success"] == pytest.approx(expected.mean())
     assert row["household_worst"] == pytest.approx(expected.max())
     assert "unit" not in set(af.attack(table, anon)["attacker"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from contextlib import suppress
@@ -10,15 +11,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import risk
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.linkable import candidates, linked_columns
 from anonflow.engine.report.held_out import held_out
 from anonflow.errors import DataError, InfeasibleError, ParameterError, SchemaError
 from anonflow.partition import kept_apart
 from anonflow.risk.attackers.people import intersections
+from anonflow.risk.before import risk_before
 from anonflow.risk.register import RegisterCounts
 from anonflow.table.identification.population import dankar, individual_risk
 from anonflow.table.identification.uniqueness import at_least_one, keys_of_owners
@@ -33,6 +38,7 @@ SCHEMA = {
     "city": {"role": "quasi-identifier", "kind": "suppression"},
     "ill": {"role": "sensitive"},
 }
+CONSTANT = {name: about for name, about in SCHEMA.items() if name not in ("home", "city")}
 
 
 def visits(people: int = 40, most: int = 4, seed: int = 1) -> pd.DataFrame:
@@ -151,18 +157,24 @@ def test_an_attacker_counts_people_and_households() -> None:
     assert "unit" in set(af.attack(table, release)["attacker"])
 
 
-def at_risk_by_loops(table: af.Table, chance: np.ndarray) -> tuple[list[float], list[float]]:
-    """The probability that somebody is named by one of the person's rows, and that somebody of a household is."""
-    people: dict[Any, float] = {}
-    homes: dict[Any, float] = {}
-    whose = zip(table.identifiers["person"], table.identifiers["home"], strict=True)
-    home_of = {}
-    for (person, home), item in zip(whose, chance.tolist(), strict=True):
-        people[person] = people.get(person, 1.0) * (1 - item)
-        home_of[person] = home
-    for person, missed in people.items():
-        homes[home_of[person]] = homes.get(home_of[person], 1.0) * missed
-    return [1 - missed for missed in people.values()], [1 - missed for missed in homes.values()]
+def at_risk_by_loops(
+    table: af.Table, chance: np.ndarray, classes: Any = None
+) -> tuple[list[float], list[float]]:
+    """The probability that somebody is named by one of the person's rows, and that somebody of a household is.
+
+    Chances in one class exclude each other; without classes all are independent.
+    """
+    risks = []
+    for owner in (table.identifiers["person"], table.identifiers["home"]):
+        sums: dict[Any, dict[Any, float]] = {}
+        for i, (whose, item) in enumerate(zip(owner, chance.tolist(), strict=True)):
+            of_owner = sums.setdefault(whose, {})
+            group = i if classes is None else classes[i]
+            of_owner[group] = of_owner.get(group, 0.0) + item
+        risks.append(
+            [1 - math.prod(1 - min(1.0, item) for item in of_owner.values()) for of_owner in sums.values()]
+        )
+    return risks[0], risks[1]
 
 
 def test_every_attacker_counts_people_and_households() -> None:
@@ -191,7 +203,7 @@ def test_every_attacker_counts_people_and_households() -> None:
         ("marketer", context.covering()),
         ("linker", context.candidates()),
     ):
-        risk, of_homes = at_risk_by_loops(table, 1 / among)
+        risk, of_homes = at_risk_by_loops(table, 1 / among, result.classes)
         row = seen.loc[name]
         assert row["success"] == pytest.approx(np.mean(risk))
         assert row["worst"] == pytest.approx(max(risk))
@@ -282,7 +294,63 @@ def test_what_is_constant_is_intersected() -> None:
 
 
 def test_one_of_several_chances() -> None:
-    assert at_least_one(np.array([0.5, 0.5, 0.25]), np.array([0, 0, 1])).tolist() == [0.75, 0.25]
+    chance, whose = np.array([0.5, 0.5, 0.25]), np.array([0, 0, 1])
+    assert at_least_one(chance, whose).tolist() == [0.75, 0.25]
+    assert at_least_one(chance, whose, group=np.array([7, 7, 7])).tolist() == [1.0, 0.25]
+    assert at_least_one(chance, whose, group=np.array([7, 8, 7])).tolist() == [0.75, 0.25]
+    assert at_least_one(chance / 2, whose, np.array([2.0, 2.0, 1.0]), np.zeros(3, np.int64)).tolist() == [
+        0.75,
+        0.125,
+    ]
+
+
+KEYS_ALONE = {name: about for name, about in CONSTANT.items() if name != "person"}
+
+
+@loop("with_certificate", [True, False])
+def test_rows_of_a_person_in_one_class_add_up(with_certificate: bool) -> None:
+    """Three of the five rows of a class are a person's: whoever points at one of them is right with 3/5."""
+    frame = pd.DataFrame(
+        {"person": [1, 1, 1, 2, 3, 4, 5, 6, 7, 1], "age": [30] * 5 + [60] * 5, "ill": list("abababbaba")}
+    )
+    table = af.Table(frame, CONSTANT)
+    without_units = af.Table(frame.drop(columns="person"), KEYS_ALONE)
+    release = af.anonymize(without_units, "k-member", k=5, seed=SEED).release(seed=SEED)
+    subject = release if with_certificate else release.frame
+    seen = af.attack(table, subject, ["unit", "linker", "prosecutor", "marketer"], k=5)
+    # the person's fourth row is in the other class
+    assert seen["worst"].tolist() == pytest.approx([1 - (1 - 3 / 5) * (1 - 1 / 5)] * 4)
+    assert seen["success"].tolist() == pytest.approx([(0.68 + 6 * 0.2) / 7] * 4)
+    before = risk_before(table).people
+    assert before is not None
+    assert before.highest == pytest.approx(0.68)
+    highest = af.verify(table, subject, k=5, criteria=[{"average-risk": {"most": 1.0}}])
+    assert f"{0.68 + 6 * 0.2:.4g} of 7 people" in highest["average-risk"].detail
+
+
+@given(st.integers(0, 10**6))
+def test_originals_of_an_owner_are_joined_by_the_rows_that_list_both(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    owner = rng.integers(0, 3, n)
+    lists = [
+        sorted(rng.choice(n, int(rng.integers(0, n + 1)), replace=False).tolist())
+        for _ in range(int(rng.integers(0, 5)))
+    ]
+    groups = list(range(n))
+    for _ in range(n):
+        for members in lists:
+            for i in members:
+                for j in members:
+                    if owner[i] == owner[j]:
+                        groups[i] = groups[j] = min(groups[i], groups[j])
+    label = Candidates.of_lists(
+        np.array([len(members) for members in lists], np.int64),
+        np.array([i for members in lists for i in members], np.int64),
+    ).owner_groups(owner)
+    assert [[label[i] == label[j] for j in range(n)] for i in range(n)] == [
+        [groups[i] == groups[j] for j in range(n)] for i in range(n)
+    ]
 
 
 def test_units_and_households_are_never_published() -> None:
@@ -364,9 +432,6 @@ def test_the_card_says_what_people_and_households_risk() -> None:
     assert measured.verdict == "failed"
     assert [remedy.action for remedy in measured.remedies] == ["make one row of each unit"]
     assert card.worst == pytest.approx(af.attack(table, result, "unit")["worst"][0])
-
-
-CONSTANT = {name: about for name, about in SCHEMA.items() if name not in ("home", "city")}
 
 
 def constant_visits(people: int = 30, seed: int = 2) -> pd.DataFrame:

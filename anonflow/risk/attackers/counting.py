@@ -110,7 +110,7 @@ class Counter(AttackerKind):
             covers[:, i] = rows.covers(own.take(np.full(context.n, i)))
         context.matches  # noqa: B018  (refuses what does not cover the table)
         highest = match_probabilities(covers).max(axis=0)
-        risk = PeopleAtRisk.of(context.table, highest)
+        risk = PeopleAtRisk.of(context.table, highest, candidates=context.row_candidates)
         at_risk = risk.above(1 / context.k)
         return Success(
             len(risk.chance), risk.mean, risk.worst, at_risk, 1 / context.k,

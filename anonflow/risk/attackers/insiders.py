@@ -72,7 +72,7 @@ class Insider(AttackerKind):
             If the truth is not known, or there are too many pairs.
         """
         records, left = self._left(context)
-        risk = PeopleAtRisk.of(context.table, 1.0 / left, records)
+        risk = PeopleAtRisk.of(context.table, 1.0 / left, records, context.row_candidates)
         promise = 1 / max(1, context.k - self.c)
         fewest, most = int(left.min()), int(left.max())
         rows = f"{fewest}" if fewest == most else f"between {fewest} and {most}"
@@ -183,7 +183,8 @@ class Replayer(AttackerKind):
                     "Draw again with a secret seed.",
                     households=risk.households,
                 )  # fmt: skip
-        risk = PeopleAtRisk.of(context.table, 1.0 / context.candidates())
+        chance = 1.0 / context.candidates()
+        risk = PeopleAtRisk.of(context.table, chance, candidates=context.row_candidates)
         return Success(
             len(risk.chance), risk.mean, risk.mean, 0, 1 / context.k,
             f"None of {tried} guessed seeds repeats the release; a guess without the seed is right for {percent(risk.mean)}.",

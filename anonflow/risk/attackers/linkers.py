@@ -25,7 +25,8 @@ __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prose
 
 def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
     """Return the success of a random guess among each person's candidates."""
-    return PeopleAtRisk.of(context.table, 1.0 / np.maximum(candidates, 1), context.people)
+    chance = 1.0 / np.maximum(candidates, 1)
+    return PeopleAtRisk.of(context.table, chance, context.people, context.row_candidates)
 
 
 def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtRisk:
@@ -73,7 +74,8 @@ class Prosecutor(AttackerKind):
             If the consistency graph is too large.
         """
         people, hidden = context.shown_people, int(context.hidden.sum())
-        risk = PeopleAtRisk.of(context.table, 1.0 / np.maximum(context.smallest_classes()[people], 1), people)
+        chance = 1.0 / np.maximum(context.smallest_classes()[people], 1)
+        risk = PeopleAtRisk.of(context.table, chance, people, context.row_candidates)
         return Success(
             len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
             f"An attacker who looks for one person finds the right row with probability {percent(risk.worst)} at most, and "

@@ -13,10 +13,11 @@ from anonflow.table.identification.uniqueness import at_least_one
 from anonflow.table.row_marks import coded_texts
 
 if TYPE_CHECKING:
+    from anonflow.candidate_lists import Candidates
     from anonflow.risk.attack_context import AttackContext
     from anonflow.table import Table
 
-__all__ = ["PeopleAtRisk", "Unit", "chances_of_lists", "intersections", "people_named"]
+__all__ = ["PeopleAtRisk", "Unit", "intersections", "people_named"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +34,9 @@ class PeopleAtRisk:
 
     Notes
     -----
-    Rows of one person are named independently: 1 - product of (1 - chance), at most their sum. The same holds for the
-    people of a household. If a table is a part of a larger one (:attr:`anonflow.table.Table.whole_owners`), an owner's
+    Whoever looks for a person points at a row. Rows of one person that share a candidate row, as those of one class do, are named
+    with the sum of their chances, at most 1: 3 of the 5 rows of a class are a person's with probability 3/5. Other rows of the
+    person are named independently: 1 - product of (1 - sum). The same holds for the people of a household. If a table is a part of a larger one (:attr:`anonflow.table.Table.whole_owners`), an owner's
     other rows are assumed to be like those of the part. An owner with more rows is more often in the part, and counts less.
     """
 
@@ -43,7 +45,13 @@ class PeopleAtRisk:
     weight: np.ndarray | None = None
 
     @classmethod
-    def of(cls, table: Table, chance: np.ndarray, records: np.ndarray | None = None) -> PeopleAtRisk:
+    def of(
+        cls,
+        table: Table,
+        chance: np.ndarray,
+        records: np.ndarray | None = None,
+        candidates: Candidates | None = None,
+    ) -> PeopleAtRisk:
         """Compute it from the probabilities of rows.
 
         Parameters
@@ -53,52 +61,33 @@ class PeopleAtRisk:
         chance : numpy.ndarray, shape (m,), float64
         records : numpy.ndarray, shape (m,), int64, optional
             The originals of these rows: those that are attacked, each once. By default all n.
+        candidates : Candidates, optional
+            The originals that each row may be of, for attackers who point at a row. Without it all rows are independent.
         """
         at = np.arange(table.n) if records is None else records
         if table.unit is None:
             return cls(np.asarray(chance, np.float64))
-        unit, household = table.unit[at], table.household
         whole = table.whole_owners
-        if whole is None:
-            return cls.of_owners(chance, unit, None if household is None else household[at])
-        # an attacked owner with s rows here and w in all: each row counts w / s times
-        times = whole.unit_rows[at] / np.bincount(table.unit)[unit]
-        if household is None or whole.household_rows is None:
-            return cls.of_owners(chance, unit, None, times)
-        home = household[at]
-        of_home = whole.household_rows[at] / np.bincount(household)[home]
-        return cls.of_owners(chance, unit, home, times, of_home)
 
-    @classmethod
-    def of_owners(
-        cls,
-        chance: np.ndarray,
-        unit: np.ndarray,
-        household: np.ndarray | None = None,
-        times: np.ndarray | None = None,
-        times_of_household: np.ndarray | None = None,
-    ) -> PeopleAtRisk:
-        """Compute it from the probabilities of rows, and their owners.
+        def of_owners(owner: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+            """Return for each owner the probability that it is named, and its weight: s / w with s of w rows here."""
+            labels, whose = np.unique(owner[at], return_inverse=True)
+            # an attacked owner with s rows here and w in all: each row counts w / s times
+            times = None if rows is None else (rows / np.bincount(owner)[owner])[at]
+            group = None if candidates is None else candidates.owner_groups(owner)[at]
+            named = at_least_one(np.asarray(chance, np.float64), whose, times, group)
+            return named, None if times is None else np.bincount(whose) / np.bincount(
+                whose, times, len(labels)
+            )
 
-        Parameters
-        ----------
-        chance : numpy.ndarray, shape (m,), float64
-        unit : numpy.ndarray, shape (m,), int64
-        household : numpy.ndarray, shape (m,), int64, optional
-        times, times_of_household : numpy.ndarray, shape (m,), float64, optional
-            How many rows of the person, and of the household, each row stands for; 1 by default.
-        """
-        of_units, weight = _of_owners(chance, unit, times)
-        if household is None:
+        of_units, weight = of_owners(table.unit, None if whole is None else whole.unit_rows)
+        if table.household is None or (whole is not None and whole.household_rows is None):
             return cls(of_units, None, weight)
-        homes, by = _of_owners(chance, household, times_of_household)
-        return cls(
-            of_units,
-            Households(len(homes), float(np.average(homes, weights=by)), float(homes.max()))
-            if len(homes)
-            else None,
-            weight,
-        )
+        homes, by = of_owners(table.household, None if whole is None else whole.household_rows)
+        if not len(homes):
+            return cls(of_units, None, weight)
+        average = float(np.average(homes, weights=by))
+        return cls(of_units, Households(len(homes), average, float(homes.max())), weight)
 
     @property
     def mean(self) -> float:
@@ -141,13 +130,11 @@ class Unit(AttackerKind):
         DataError
             If the release does not cover the table.
         """
-        unit = context.table.unit
-        if unit is None or context.table.schema.unit_column is None:
+        if context.table.unit is None or context.table.schema.unit_column is None:
             raise ParameterError("unit: the schema has no column with the role unit")
         people = context.people
         chance = 1.0 / np.maximum(context.candidates()[people], 1)
-        home = context.table.household
-        success = people_named(chance, unit[people], None if home is None else home[people], context.k)
+        success = people_named(context.table, chance, people, context.row_candidates, context.k)
         sentence = success.sentence
         try:
             shared = intersections(context)
@@ -165,26 +152,32 @@ class Unit(AttackerKind):
         return replace(success, sentence=sentence)
 
 
-def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | None, k: int) -> Success:
+def people_named(
+    table: Table, chance: np.ndarray, records: np.ndarray, candidates: Candidates | None, k: int
+) -> Success:
     """Return how often one of a person's rows is named correctly, and a member of a household.
 
     Parameters
     ----------
+    table : Table
+        With units.
     chance : numpy.ndarray, shape (m,), float64
         The probability that a row names its person.
-    unit : numpy.ndarray, shape (m,), int64
-        The unit of each row.
-    household : numpy.ndarray, shape (m,), int64, or None
+    records : numpy.ndarray, shape (m,), int64
+        The originals of these rows.
+    candidates : Candidates or None
+        As :meth:`PeopleAtRisk.of` takes it.
     k : int
 
     Returns
     -------
     Success
-        O(m log m).
+        O(e log e) for e pairs of a row and a candidate.
     """
-    risk = PeopleAtRisk.of_owners(chance, unit, household)
-    rows = np.unique(unit, return_counts=True)[1]
-    surest = rows[int(risk.chance.argmax())] if len(rows) else 0
+    risk = PeopleAtRisk.of(table, chance, records, candidates)
+    surest = 0
+    if table.unit is not None and len(records):
+        surest = np.unique(table.unit[records], return_counts=True)[1][int(risk.chance.argmax())]
     sentence = (
         f"An attacker who looks for a person by all of the person's rows names one of them correctly for {percent(risk.mean)} of "
         f"{len(risk.chance):,} people, and with probability {percent(risk.worst)} for the person at highest risk, who has {surest:,} rows."
@@ -198,50 +191,6 @@ def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | N
         sentence,
         households=risk.households,
     )
-
-
-def chances_of_lists(
-    matches: np.ndarray | None, classes: np.ndarray | None, suppressed: np.ndarray, hidden: int, k: int
-) -> np.ndarray | None:
-    """Return the probability that a row that lists a record is that record's; None if a method has no lists.
-
-    Parameters
-    ----------
-    matches : numpy.ndarray, shape (n, w), integer, or None
-        The originals that each row lists, filled up with -1; of whole partitions.
-    classes : numpy.ndarray, shape (n,), int64, or None
-    suppressed : numpy.ndarray, shape (n,), bool
-    hidden : int
-        Number of suppressed records of the whole table.
-    k : int
-        Of fewer suppressed records nothing is published.
-
-    Returns
-    -------
-    numpy.ndarray, shape (n,), float64
-        nan for records of which nothing is published. O(n w).
-    """
-    if matches is not None:
-        listed = matches[~suppressed]
-        many = np.bincount(listed[listed >= 0], minlength=len(suppressed))
-    elif classes is not None:
-        labels = np.unique(classes, return_inverse=True)[1]
-        many = np.bincount(labels)[labels]
-    else:
-        return None
-    chance: np.ndarray = 1.0 / np.maximum(many, 1)
-    chance[suppressed] = 1.0 / hidden if hidden >= k else np.nan
-    return chance
-
-
-def _of_owners(
-    chance: np.ndarray, owner: np.ndarray, times: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return for each owner the probability that it is named, and its weight: s / w with s of w rows here."""
-    labels, whose = np.unique(owner, return_inverse=True)
-    named = at_least_one(chance, whose, times)
-    weight = None if times is None else 1.0 / np.bincount(whose, times, len(labels)) * np.bincount(whose)
-    return named, weight
 
 
 def intersections(context: AttackContext) -> dict[str, np.ndarray]:

@@ -136,8 +136,13 @@ def keys_of_owners(labels: np.ndarray, owner: np.ndarray) -> np.ndarray:
     return np.unique(np.stack([rows, keys]), axis=1, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def at_least_one(chance: np.ndarray, whose: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
-    """For each owner the probability that one of its independent chances comes true: 1 - product of (1 - chance).
+def at_least_one(
+    chance: np.ndarray,
+    whose: np.ndarray,
+    times: np.ndarray | None = None,
+    group: np.ndarray | None = None,
+) -> np.ndarray:
+    """For each owner the probability that one of its chances comes true: 1 - product of (1 - chance).
 
     Parameters
     ----------
@@ -146,9 +151,17 @@ def at_least_one(chance: np.ndarray, whose: np.ndarray, times: np.ndarray | None
     whose : numpy.ndarray, shape (n,), int64
         Labels 0.. .
     times : numpy.ndarray, shape (n,), float64, optional
-        For how many such chances each stands; 1 without it.
+        For how many such chances each stands, the same for all of an owner; 1 without it.
+    group : numpy.ndarray, shape (n,), int64, optional
+        Labels. An owner's chances of one group exclude each other: they add up, to 1 at most. Without it all are independent.
     """
     missed = np.ones(int(whose.max(initial=-1)) + 1)
+    if group is not None and len(whose) > len(missed):
+        _, first, number = np.unique(
+            whose * (int(group.max(initial=0)) + 1) + group, return_index=True, return_inverse=True
+        )
+        chance = np.minimum(np.bincount(number, chance), 1.0)
+        whose, times = whose[first], None if times is None else times[first]
     np.multiply.at(missed, whose, 1 - chance if times is None else (1 - chance) ** times)
     return 1 - missed
 
