@@ -223,6 +223,8 @@ def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
         row["sentence"] = f"{success.sentence} {homes.sentence()}"
     if isinstance(attacker, ByKeys):
         row[KEYS] = ", ".join(attacker.keys)
+    if success.columns:
+        row["columns"] = list(success.columns)
     return row
 
 

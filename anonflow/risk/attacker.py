@@ -63,6 +63,8 @@ class Success:
         everybody: only then it has an interval.
     households : Households or None
         The same of households, where the schema has them.
+    columns : tuple of str
+        Columns that the attacker uses besides the quasi-identifiers, the most revealing first.
     """
 
     targets: int
@@ -73,6 +75,7 @@ class Success:
     sentence: str
     counted: bool = False
     households: Households | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -17,7 +17,10 @@ import pytest
 
 import anonflow as af
 from anonflow import risk
+from anonflow.candidate_lists import Candidates
 from anonflow.release import Release, ReleaseWarning
+from anonflow.release import columns as columns_of_release
+from anonflow.table.identification.linkage import Link
 
 N, K = 600, 5
 QI = {
@@ -123,6 +126,20 @@ def test_free_text_that_repeats_a_quasi_identifier() -> None:
     table, _, release, answer = drawn(["note"])
     assert any("'note' follows from 'age'" in sentence for sentence in answer)
     assert af.attack(table, release, "linkable-columns", k=K)["success"][0] > 0.5
+
+
+def test_a_column_that_uses_no_quasi_identifier_is_named_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        columns_of_release, "linkage", lambda *given: [Link("note", np.ones(len(given[3].row_list)), ())]
+    )
+    table = af.Table(
+        pd.DataFrame({"age": [1, 2, 3, 4], "note": [1, 1, 2, 2]}),
+        {"age": "quasi-identifier", "note": "insensitive"},
+    )
+    (sentence,) = columns_of_release.told_by_columns(
+        table, range(4), Candidates.of_classes(np.zeros(4, np.int64)), 4
+    )
+    assert sentence.startswith("column 'note' leads back to people: ")
 
 
 def test_a_column_that_says_nothing_is_not_named() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -572,8 +572,8 @@ def _linkable(
     open_columns = "".join(
         f"Column {name} is published in the open: {why}. " for name, why in exposed.items()
     )
-    worst_columns = _worst_columns(anonymization, others) if dependent and anonymization is not None else []
-    names = dict.fromkeys([*exposed, *worst_columns])
+    revealing = max(attacks, key=lambda row: float(row["worst"])).get("columns") if dependent else None
+    names = dict.fromkeys([*exposed, *(revealing[:2] if isinstance(revealing, list) else ())])
     remedies = [
         Remedy(f"leave out the column {name}", None, "the GCP stays; that column is lost") for name in names
     ]
@@ -582,12 +582,6 @@ def _linkable(
             Remedy("make it a quasi-identifier", None, "no price: the GCP would be over other columns")
         )
     return CardLine("linkable columns", FAILED, open_columns + says, tuple(remedies))
-
-
-def _worst_columns(anonymization: Anonymization, others: Iterable[str]) -> list[str]:
-    """Return the columns that reveal most about quasi-identifiers, by distinct values: at most two."""
-    many = {name: int(anonymization.table.frame[name].nunique(dropna=False)) for name in others}
-    return sorted(many, key=lambda name: (-many[name], name))[:2]
 
 
 class Prices:

@@ -86,8 +86,10 @@ class LinkableColumns(AttackerKind):
         link = links[-1]
         probability = link.highest[~np.isnan(link.highest)]
         at_risk = int((probability > threshold + 1e-9).sum())
-        single = [answer for answer in links if answer.column != TOGETHER]
-        worst = max(single, key=lambda answer: answer.mean)
+        single = sorted(
+            (answer for answer in links if answer.column != TOGETHER), key=lambda answer: -answer.mean
+        )
+        worst = single[0]
         source = "all other columns say" if link.column == TOGETHER else f"column {link.column} says"
         alone = f"; {worst.column} alone gives {percent(worst.mean)}" if len(single) > 1 else ""
         sure = percent(at_risk / max(len(probability), 1)) if at_risk else "none"
@@ -95,4 +97,5 @@ class LinkableColumns(AttackerKind):
             len(probability), link.mean, link.largest, at_risk, 1 / context.k,
             f"An attacker who uses what {source} about the quasi-identifiers is right for {percent(link.mean)} of the rows, and "
             f"more than {percent(threshold)} sure about {sure} of them{alone}.",
+            columns=tuple(answer.column for answer in single),
         )  # fmt: skip

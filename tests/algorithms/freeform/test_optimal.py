@@ -236,6 +236,7 @@ def test_adult_samples_are_proved(sample: int, data_folder: object) -> None:
 
 SOLVED = """
 import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell starts this in the background
 from ortools.sat.python import cp_model
 from anonflow.algorithms.freeform.column_generation import solver_for
 model = cp_model.CpModel()

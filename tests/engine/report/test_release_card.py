@@ -133,6 +133,23 @@ def test_a_column_that_follows_fails_the_card_whatever_k_is() -> None:
     assert "see the line linkable columns" in repr(result)
 
 
+def test_the_column_to_leave_out_is_the_one_that_reveals() -> None:
+    """A column with many values that says nothing is not named before one with few that follows from the age."""
+    people = table()
+    frame = people.frame.assign(
+        ill=people.frame["age"] // 10, word=[f"w{at % 29}" for at in np.random.default_rng(1).permutation(60)]
+    )
+    columns = COLUMNS | {"word": {"role": "insensitive"}}
+    line = next(
+        line
+        for line in card(af.Table(frame, columns), "k-member", threshold=0.35).lines
+        if line.name == "linkable columns"
+    )
+    assert line.verdict == "failed"
+    assert line.remedies[0].action == "leave out the column ill"
+    assert "; ill alone gives" in line.says
+
+
 def test_what_is_not_measured_is_no_pass() -> None:
     keys = {name: COLUMNS[name] for name in ("age", "city")}
     result = card(af.Table(table().frame[["age", "city"]], keys), "k-concealment")
