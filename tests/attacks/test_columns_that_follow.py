@@ -134,7 +134,7 @@ def test_a_column_that_uses_no_quasi_identifier_is_named_without_any(monkeypatch
     )
     table = af.Table(
         pd.DataFrame({"age": [1, 2, 3, 4], "note": [1, 1, 2, 2]}),
-        {"age": "quasi-identifier", "note": "insensitive"},
+        {"age": QI["age"], "note": {"role": "insensitive"}},
     )
     (sentence,) = columns_of_release.told_by_columns(
         table, range(4), Candidates.of_classes(np.zeros(4, np.int64)), 4
