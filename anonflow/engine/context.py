@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TypeVar
 
 from anonflow.algorithms.budget_choice import Choice
@@ -17,7 +18,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.owner.resume import ResumeStore
+from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
 from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
 
@@ -88,7 +89,7 @@ class Session:
         The run's secret.
     owner : OwnerFolder or None
         None for a flow that did not come from a file.
-    resume_store : ResumeStore or None
+    resume_store : StoredResults or None
         Of the partitions' results; None where nothing is kept.
     seconds : dict
         Step -> how long it took.
@@ -116,6 +117,7 @@ class Session:
         replay: str | PathLike[str] | None = None,
         fresh: bool = False,
         keep: float = 0.0,
+        results: Path | None = None,
     ) -> None:
         self.flow = flow
         self.events = events
@@ -137,14 +139,14 @@ class Session:
         if guessable:
             self.warn(GUESSABLE)
         # a replay shows that the result is the same again, so it repeats everything
-        self.resume_store = (
-            None
-            if self.owner is None or self.replayed
-            else ResumeStore(flow, self.owner, fresh, keep, self.warn, lambda: self.fingerprint)
-        )
-        if seed is None and self.resume_store is not None:
-            seed = self.resume_store.seed()
-            earlier = self.resume_store.choices
+        self.resume_store: StoredResults | None = None
+        if self.owner is not None and not self.replayed:
+            store = ResumeStore(flow, self.owner, fresh, keep, self.warn, lambda: self.fingerprint)
+            if seed is None:
+                seed, earlier = store.seed(), store.choices
+            self.resume_store = store
+        elif results is not None:
+            self.resume_store = StoredResults(results, lambda: f"{self.seed:x}".encode(), self.warn)
         self.earlier = earlier
         self.choices: dict[int, Choice] = {}
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed

@@ -65,6 +65,7 @@ def run(
     on_event: Callable[[Event], None] | None = None,
     events: EventStream | None = None,
     source: Any = None,
+    results: Path | None = None,
 ) -> RunReport:
     """Run a flow, or resume an earlier run of it that stopped; do nothing if it was released, and nothing has changed.
 
@@ -96,6 +97,9 @@ def run(
     source : Dask DataFrame, or frame that speaks Arrow's PyCapsule interface, optional
         A frame instead of the flow's source, whose file need not exist; it is processed in pieces, part by part, unless the flow
         says ``pieces: false``.
+    results : path, optional
+        A folder of the owner's. The results of partitions are stored there, and those that are there, of the same flow, table and seed, are
+        not computed again. For flows that did not come from a file, which have no owner's folder.
 
     Returns
     -------
@@ -154,6 +158,7 @@ def run(
                 replay=replay,
                 fresh=fresh,
                 keep=keep,
+                results=results,
             )
             for file in () if last is None else last.lost:
                 session.warn(f"{file}: is not as it was released; the same release is written again")

@@ -1,10 +1,11 @@
-"""Resume a run where an earlier one stopped: with its seed and the results of its partitions."""
+"""Resume a run where an earlier one stopped: with the results of its partitions, and with its seed."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from anonflow import __version__
@@ -20,14 +21,110 @@ from anonflow.engine.owner.folder import CHECKPOINTS, START_OVER, UNFINISHED, Ow
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table import Domain
 
-__all__ = ["DAYS", "ResumeStore"]
+__all__ = ["DAYS", "ResumeStore", "StoredResults"]
 
 DAYS = 7
 """Default number of days for which checkpoints are kept."""
 
 
-class ResumeStore:
-    """The results that a run stores, and those that it finds of an earlier run.
+class StoredResults:
+    """The results of a run's partitions in a folder: those that it stores, and those that it finds there.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made when the first result is stored.
+    key : callable
+        Gives a secret, without which a result's name confirms no guess of what it was computed from.
+    warn : callable
+        Called once when nothing more can be stored: the run continues.
+    """
+
+    def __init__(self, folder: Path, key: Callable[[], bytes], warn: Callable[[str], None]) -> None:
+        self._store = Checkpoints(folder)
+        self._key = key
+        self._warn: Callable[[str], None] | None = warn
+        self.choices: dict[int, Choice] = {}
+        """The choices for budgets, by run; they are resumed with the seed."""
+
+    def find(self) -> None:
+        """Find the results of an earlier run."""
+        self._store.find()
+
+    def names(self, domains: Sequence[Domain]) -> ResultNames:
+        """Return what gives results their names, for a table with these domains."""
+        return ResultNames(self._key(), domains_digest(domains))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no results of an earlier run were found."""
+        return self._store.is_empty
+
+    def of_batch(
+        self, batch: Batch, names: Sequence[Sequence[str]], domains: Sequence[Domain]
+    ) -> dict[int, Matched]:
+        """Return the results that are there of a batch's partitions.
+
+        Parameters
+        ----------
+        batch : Batch
+        names : sequence of sequence of str
+            As :class:`ResultNames` gives them.
+        domains : sequence of Domain
+            Of the table.
+        """
+        there = self._store.read([name for both in names for name in both], domains)
+        results = {}
+        for p, (plain, *diverse) in enumerate(names, batch.first):
+            if plain not in there:
+                continue
+            results[p] = there[plain]
+            for name in diverse:
+                if name in there:
+                    step = there[name]
+                    results[p] = replace(
+                        results[p], diverse=restored(step.outcome), diversify_seconds=step.seconds
+                    )
+        return results
+
+    def add(
+        self, batch: Batch, names: Sequence[Sequence[str]], new: Mapping[int, Matched], seed: int
+    ) -> None:
+        """Store results of a batch's partitions. A failure is reported once, and the run continues."""
+        for p, matched in sorted(new.items()):
+            plain, *diverse = names[p - batch.first]
+            self._store.add(plain, replace(matched, diverse=None))
+            if matched.diverse is not None and diverse:
+                self._store.add(diverse[0], Matched(storable(matched.diverse), matched.diversify_seconds))
+        if self._store.due:
+            self._write(seed)
+
+    def ended(self, seed: int, early: bool) -> None:
+        """Write the waiting results: the run is over, or ends early."""
+        self._write(seed)
+
+    def publishing(self, seed: int) -> None:
+        """Publication begins."""
+
+    def finished(self) -> None:
+        """Publication is done."""
+
+    def _write(self, seed: int) -> None:
+        if self._warn is None:
+            return
+        try:
+            self._begin(seed)
+            self._store.flush()
+        except AnonflowError as error:
+            self._warn(f"results cannot be kept, a run that stops starts over: {error.message}")
+            self._warn = None
+
+    def _begin(self, seed: int) -> None:
+        """Do what must be done before anything is stored."""
+
+
+class ResumeStore(StoredResults):
+    """The results that a run stores in its owner's folder, with its seed, and those that it finds of an earlier run.
 
     Parameters
     ----------
@@ -58,16 +155,13 @@ class ResumeStore:
         warn: Callable[[str], None],
         fingerprint: Callable[[], Fingerprint],
     ) -> None:
+        super().__init__(owner.path / CHECKPOINTS, owner.key, warn)
         self._flow = flow
         self._owner = owner
         self._fresh = fresh
         self._keep = keep
-        self._warn: Callable[[str], None] | None = warn
         self._fingerprint = fingerprint
         self._noted = False
-        self.choices: dict[int, Choice] = {}
-        """The choices for budgets, by run; they are resumed with the seed."""
-        self._store = Checkpoints(owner.path / CHECKPOINTS)
 
     def seed(self) -> int | None:
         """Return the seed of the unfinished run that this one resumes.
@@ -114,59 +208,11 @@ class ResumeStore:
         if self._fresh:
             self._store.tidy(0.0)
         else:
-            self._store.find()
+            super().find()
 
-    def names(self, domains: Sequence[Domain]) -> ResultNames:
-        """Return what gives results their names, for a table with these domains."""
-        return ResultNames(self._owner.key(), domains_digest(domains))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no results of an earlier run were found."""
-        return self._store.is_empty
-
-    def of_batch(
-        self, batch: Batch, names: Sequence[Sequence[str]], domains: Sequence[Domain]
-    ) -> dict[int, Matched]:
-        """Return the results that are there of a batch's partitions.
-
-        Parameters
-        ----------
-        batch : Batch
-        names : sequence of sequence of str
-            As :class:`ResultNames` gives them.
-        domains : sequence of Domain
-            Of the table.
-        """
-        there = self._store.read([name for both in names for name in both], domains)
-        results = {}
-        for p, (plain, *diverse) in enumerate(names, batch.first):
-            if plain not in there:
-                continue
-            results[p] = there[plain]
-            for name in diverse:
-                if name in there:
-                    step = there[name]
-                    results[p] = replace(
-                        results[p], diverse=restored(step.outcome), diversify_seconds=step.seconds
-                    )
-        return results
-
-    def add(
-        self, batch: Batch, names: Sequence[Sequence[str]], new: Mapping[int, Matched], seed: int
-    ) -> None:
-        """Store results of a batch's partitions. A failure is reported once, and the run continues."""
-        for p, matched in sorted(new.items()):
-            plain, *diverse = names[p - batch.first]
-            self._store.add(plain, replace(matched, diverse=None))
-            if matched.diverse is not None and diverse:
-                self._store.add(diverse[0], Matched(storable(matched.diverse), matched.diversify_seconds))
-        if self._store.due:
-            self._write(seed)
-
-    def stopped(self, seed: int) -> None:
-        """Write the waiting results: the run ends early."""
-        if self._noted:
+    def ended(self, seed: int, early: bool) -> None:
+        """Write the waiting results of a run that ends early; one that was published deletes them."""
+        if early and self._noted:
             self._write(seed)
 
     def publishing(self, seed: int) -> None:
@@ -191,18 +237,11 @@ class ResumeStore:
         self._owner.forget_unfinished()
         self._store.tidy(self._keep)
 
-    def _write(self, seed: int) -> None:
-        if self._warn is None:
-            return
-        try:
-            if not self._noted:
-                self._owner.make()
-                self._owner.write_unfinished(self._note(seed, publishing=False))
-                self._noted = True
-            self._store.flush()
-        except AnonflowError as error:
-            self._warn(f"results cannot be kept, a run that stops starts over: {error.message}")
-            self._warn = None
+    def _begin(self, seed: int) -> None:
+        if not self._noted:
+            self._owner.make()
+            self._owner.write_unfinished(self._note(seed, publishing=False))
+            self._noted = True
 
     def _note(self, seed: int, publishing: bool) -> dict[str, Any]:
         return {

@@ -85,8 +85,8 @@ class Storage:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is not None and self._session.resume_store is not None:
-                self._session.resume_store.stopped(self._session.seed)
+            if self._session.resume_store is not None:
+                self._session.resume_store.ended(self._session.seed, kind is not None)
         finally:
             if self._spill is not None:
                 self._spill.__exit__(kind, error, trace)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -402,3 +403,21 @@ def test_results_are_limited_in_number_and_size_and_proofs_stay(
     monkeypatch.setattr(checkpoints, "MOST_BYTES", 150)
     engine.run(tmp_path / "flow.yaml", seed=SEED, again=True)
     assert len(list((owner / "checkpoints").glob("*.npz"))) <= 1
+
+
+def test_a_flow_of_no_file_finds_its_results_in_a_folder(tmp_path: Path, counted: list[int]) -> None:
+    """With one seed nothing is computed twice, also after the end; another seed finds nothing."""
+    write_flow(tmp_path, partition="{size: 6}", publish="")
+    flow = replace(engine.load_flow(tmp_path / "flow.yaml"), path=None)
+    results = tmp_path / "results"
+    first = engine.run(flow, seed=SEED, results=results).results[0]
+    assert len(counted) == 10
+    assert results.stat().st_mode & 0o777 == 0o700
+    again = engine.run(flow, seed=SEED, results=results).results[0]
+    assert len(counted) == 10
+    assert (again.measures, again.seconds) == (first.measures, first.seconds)
+    assert again.anonymization.matches.tolist() == first.anonymization.matches.tolist()
+    assert again.anonymization.facts == first.anonymization.facts
+    engine.run(flow, seed=SEED + 1, results=results)
+    assert len(counted) == 20
+    assert not (tmp_path / "owner").exists()
