@@ -90,7 +90,7 @@ def dashboard(
     keep: Annotated[
         str,
         typer.Option(
-            help="How long a session is kept after its page was closed, and uploads if the server is lost; 0 keeps nothing."
+            help="How long a session is kept after its page was closed, or the server ended; 0 keeps nothing."
         ),
     ] = "1h",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
@@ -116,7 +116,7 @@ def dashboard(
         if users is None:
             raise ParameterError("--add-user needs --users FILE, the file to put the user into")
         add_account(users, add_user, _password(add_user))
-        say(f"{add_user} may sign in; restart the server if it runs", err=True)
+        say(f"{add_user} may sign in", err=True)
         return 0
     settings = ServerSettings(
         start=file,
@@ -152,6 +152,13 @@ def dashboard(
             typer.launch(server.url)
 
     server.run(ready)
+    if server.left:
+        sessions = "1 session" if server.left == 1 else f"{server.left:,} sessions"
+        say(
+            f"anonflow: {sessions} with work in them can go on for {keep} when the dashboards are started again; "
+            f"until then their tables lie in {server.folders.home}. --keep 0 keeps nothing",
+            err=True,
+        )
     return 0
 
 

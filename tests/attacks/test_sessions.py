@@ -21,7 +21,7 @@ from tornado.websocket import websocket_connect
 
 from anonflow.dashboards.server import accounts as module
 from anonflow.dashboards.server.accounts import Accounts, SignedIn, add_account, network_of
-from tests.dashboards.server.running import PASSWORD, Running, sign_in
+from tests.dashboards.server.running import PASSWORD, Running, sign_in, until
 
 
 @pytest.fixture
@@ -76,6 +76,21 @@ def test_signing_out_closes_what_is_open(server: Running) -> None:
         return hello is not None
 
     assert asyncio.run(go())
+
+
+@pytest.mark.machine
+def test_a_removed_user_is_signed_out_when_the_file_is_read_again(server: Running) -> None:
+    signed = cookie(sign_in(server))
+    users = server.server.settings.users
+    add_account(users, "carl", PASSWORD)
+    assert sign_in(server, name="carl")[0] == 303  # without a restart
+    assert server.ask(Cookie=signed)[0] == 200
+    users.write_text(
+        "".join(line for line in users.read_text().splitlines(True) if not line.startswith("anna:"))
+    )
+    server.server._server.io_loop.add_callback(server.server._sweep)
+    until(lambda: server.ask(Cookie=signed)[0] == 302)
+    assert sign_in(server)[0] == 403
 
 
 @pytest.mark.machine

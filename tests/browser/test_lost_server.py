@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -74,16 +75,19 @@ def test_what_was_open_when_a_server_was_killed(
     page.get_by_text("120 records, 2 columns").first.wait_for()
     assert "open again" in page.locator("[role=status]").first.inner_text()
     assert uploads(tmp_path) == ["people.csv"]
-    # runs that were done are there, and those at work are named
+    # runs that were done are there, with their results, and those at work are named
     running.goto(f"{served.url}?screen=compare")
     seen(running, "Not finished: greedy k=5, greedy k=10").wait_for()
     running.locator(".af-runs .tabulator-row").nth(1).wait_for()
     assert running.locator(".af-runs .tabulator-row").all_inner_texts() == measures
+    running.locator("nav li button", has_text="Explore").get_by_text(re.compile("^mondrian k=")).first.wait_for()
     press(running, ".af-run", lambda: seen(running, "of 4 runs done").wait_for(timeout=60_000))
     press(running, ".af-cancel", lambda: seen(running, "Cancelled").wait_for(timeout=60_000))
     assert not running.errors, running.errors
     assert not stranger.errors, stranger.errors
-    killed(served)
+    # a planned stop loses no more than that
+    assert served.stop() == 0
+    assert "2 sessions with work in them can go on for 1h" in served.text()
     assert uploads(tmp_path) == ["people.csv"]
 
     # what is kept for a second is swept after two
@@ -100,4 +104,7 @@ def test_what_was_open_when_a_server_was_killed(
         assert uploads(tmp_path) == ["people.csv"]
     finally:
         served.stop()
+    assert uploads(tmp_path) == ["people.csv"]
+    served = Served((*arguments, "--keep", "0"), tmp_path)
+    served.stop()
     assert uploads(tmp_path) == []

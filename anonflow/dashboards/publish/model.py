@@ -132,7 +132,7 @@ class PublishModel(param.Parameterized):
                 return
             self.workspace.noted.publications[run.id] = publication
             if publication.ok:
-                self.workspace.noted.drawn.setdefault(table, []).append((run.id, run.name))
+                self.workspace.note_drawn(table, run)
             self.param.update(drawing=False, agreed=False)
             self._changed()
 

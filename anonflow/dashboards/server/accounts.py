@@ -6,12 +6,13 @@ import base64
 import hashlib
 import hmac
 import ipaddress
+import logging
 import re
 import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ from anonflow.system import is_open_to_others
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
 __all__ = ["Accounts", "LoginThrottle", "SignedIn", "add_account", "hashed", "network_of"]
+
+LOG = logging.getLogger("anonflow.dashboards")
 
 _ARGON2 = argon2.PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)
 """Argon2id with 64 MiB and about a tenth of a second for each guess (RFC 9106, section 4, with one lane)."""
@@ -81,7 +84,8 @@ def add_account(path: Path, name: str, password: str) -> None:
 class Accounts:
     """The users of a file: a line ``name:$argon2id$...`` for each; empty lines and ``#`` comments are skipped.
 
-    Lines ``name:scrypt$N$r$p$salt$hash``, which earlier versions wrote, are read as well.
+    Lines ``name:scrypt$N$r$p$salt$hash``, which earlier versions wrote, are read as well. A file that has changed is read again
+    (:meth:`renew`).
 
     Parameters
     ----------
@@ -94,6 +98,30 @@ class Accounts:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
+        self._mark: tuple[int, ...] | None = None
+        self._read()
+
+    def renew(self) -> frozenset[str]:
+        """Read the file again if it is another than before; one that cannot be used changes nothing, and is logged.
+
+        Returns
+        -------
+        frozenset of str
+            The users who were removed, and those with another password.
+        """
+        if _mark(self._path) == self._mark:
+            return frozenset()
+        before = self._hashes
+        try:
+            self._read()
+        except ParameterError as error:
+            self._mark = _mark(self._path)
+            LOG.error("%s; the users stay those that they were", error.message)
+        return frozenset(name for name, kept in before.items() if self._hashes.get(name) != kept)
+
+    def _read(self) -> None:
+        path, mark = self._path, _mark(self._path)
         try:
             text = path.read_text(encoding="utf-8")
             is_open = is_open_to_others(path.stat())
@@ -103,7 +131,7 @@ class Accounts:
             ) from None
         if is_open:
             raise ParameterError(f"{path}: others may read or write this file; run 'chmod 600' on it")
-        self._hashes: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
@@ -112,14 +140,14 @@ class Accounts:
                 raise ParameterError(
                     f"{path}: line {number} is no 'name:$argon2id$...'; make it with --add-user, never by hand"
                 )
-            self._hashes[name] = kept
-        if not self._hashes:
+            hashes[name] = kept
+        if not hashes:
             raise ParameterError(f"{path}: has no users; add one with --add-user")
         # what an unknown name is compared with, so that it takes as long as a known one: as most of the hashes do
-        costs = Counter(kept.rpartition("$")[0].rpartition("$")[0] for kept in self._hashes.values())
+        costs = Counter(kept.rpartition("$")[0].rpartition("$")[0] for kept in hashes.values())
         common = costs.most_common(1)[0][0]
-        like = next(kept for kept in self._hashes.values() if kept.startswith(f"{common}$"))
-        self._nobody = _with_another_salt(like)
+        like = next(kept for kept in hashes.values() if kept.startswith(f"{common}$"))
+        self._hashes, self._nobody, self._mark = hashes, _with_another_salt(like), mark
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -176,6 +204,20 @@ class SignedIn:
         """Revoke a session."""
         with self._lock:
             self._users.pop(_hash(number), None)
+
+    def end_of(self, names: Collection[str]) -> None:
+        """Revoke the sessions of some users."""
+        with self._lock:
+            self._users = {key: entry for key, entry in self._users.items() if entry[0] not in names}
+
+
+def _mark(path: Path) -> tuple[int, ...] | None:
+    """Return what tells a file from what it was before."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_mode
 
 
 def _hash(number: str) -> bytes:

@@ -141,7 +141,7 @@ class Gateway(Router):
     def lost(self) -> str:
         """The sentence of the login page about how long a session is kept."""
         return (
-            f", and for {in_words(self.kept)} after you leave the page or the server is lost"
+            f", and for {in_words(self.kept)} after you leave the page or the server ends"
             if self.kept
             else ""
         )
@@ -298,11 +298,22 @@ class Gateway(Router):
         """End a request's session: its cookie is no longer valid, and its open connections are closed."""
         kept = request.cookies.get(COOKIE)
         number = None if kept is None else self._number(kept.value)
-        if number is None:
-            return
-        self.signed_in.end(number)
-        for stream in list(self._sockets.pop(number, ())):
-            stream.close()
+        if number is not None:
+            self.signed_in.end(number)
+            self._close_ended()
+
+    def renew_accounts(self) -> None:
+        """Read the file of users again if it has changed; who was removed, or has another password, is signed out."""
+        changed = frozenset() if self.accounts is None else self.accounts.renew()
+        if changed:
+            self.signed_in.end_of(changed)
+            self._close_ended()
+
+    def _close_ended(self) -> None:
+        """Close the open connections of sessions that have ended."""
+        for number in [number for number in self._sockets if self.signed_in.user(number) is None]:
+            for stream in list(self._sockets.pop(number)):
+                stream.close()
 
     def _number(self, kept: str) -> str | None:
         value = decode_signed_value(self._secret, COOKIE, kept, max_age_days=DAYS)
@@ -313,8 +324,7 @@ class Gateway(Router):
         stream = getattr(request.connection, "stream", None)
         if number is None or stream is None:
             return
-        for old in [key for key in self._sockets if self.signed_in.user(key) is None]:
-            del self._sockets[old]
+        self._close_ended()
         self._sockets.setdefault(number, weakref.WeakSet()).add(stream)
 
     def _own_page(self, request: HTTPServerRequest) -> bool:
@@ -481,6 +491,7 @@ class _Login(_Handler):
             (gateway.throttles["pair"], f"{name} {address}"),
             (gateway.throttles["address"], address),
         ]
+        gateway.renew_accounts()
         assert gateway.accounts is not None
         async with gateway.guessing:
             wait = max(patience.wait(key) for patience, key in guesses)

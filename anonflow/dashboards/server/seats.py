@@ -140,6 +140,16 @@ class Seats:
         self._remove(seat)
         return seat.workspace
 
+    @property
+    def with_work(self) -> list[Workspace]:
+        """The workspaces with a table and work in them that a browser may come back to."""
+        with self._guard:
+            return [
+                seat.workspace
+                for seat in self._seats
+                if seat.key and seat.has_work and seat.workspace.frame is not None
+            ]
+
     def make_room(self) -> bool:
         """End the workspace that has been without a page the longest; whether there was one."""
         with self._guard:

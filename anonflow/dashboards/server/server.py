@@ -146,6 +146,8 @@ class Server:
         How many a page shows.
     line : FairQueue
         The queue of the runs of all sessions.
+    left : int
+        How many sessions with work in them it left for the next server, once it is closed.
 
     Raises
     ------
@@ -174,6 +176,7 @@ class Server:
             workers = os.cpu_count() or 1 if hosted else 0
         self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
         self._reading = TableReading()
+        self.left = 0
         self.cluster: SharedCluster | None = None
         self.folders = SessionFolders(settings.keep)
         self.folders.sweep()
@@ -430,6 +433,7 @@ class Server:
                 signal.signal(number, handler)
 
     def _sweep(self) -> None:
+        self._gateway.renew_accounts()
         self.seats.sweep()
         self.folders.sweep()
 
@@ -438,9 +442,11 @@ class Server:
         self._server.io_loop.add_callback(self._server.io_loop.stop)
 
     def close(self) -> None:
-        """End every session, delete what they uploaded, and end the workers."""
+        """End every session and the workers; the folders of sessions with work in them stay for the next server."""
+        stay = self.seats.with_work if self.settings.keep else []
+        self.left = len(stay)
         for workspace in list(self._workspaces):
-            workspace.close()
+            workspace.close(keep=workspace in stay)
         self._server.stop(wait=False)
         if self.cluster is not None:
             self.cluster.close()

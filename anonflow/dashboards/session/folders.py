@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,7 @@ _RUNS = "runs.json"
 _REVIEW = "review.json"
 _UNFINISHED = "unfinished.json"
 _FILES = "files"
+_RESULTS = "results"
 _NEW = "new-"
 _BEGUN_SECONDS = 60.0
 """How old a folder is at least that is deleted though its session has not yet begun: somebody may be about to lock it."""
@@ -63,18 +64,29 @@ class SessionFolder:
         """Put the session's flow beside its uploads; otherwise nobody can continue the session later."""
         self._write(_DRAFT, draft)
 
-    def keep_runs(self, runs: str) -> None:
-        """Put the session's runs beside its flow: their measures and notes, as text."""
+    def keep_runs(self, runs: str, seeds: Collection[int]) -> None:
+        """Put the session's runs beside its flow, as text; the stored results of runs with other seeds are deleted."""
         self._write(_RUNS, runs)
+        with suppress(OSError):
+            kept = {self.results(seed).name for seed in seeds}
+            for folder in (self.path / _RESULTS).iterdir():
+                if folder.name not in kept:
+                    shutil.rmtree(folder, True)
+
+    def results(self, seed: int) -> Path:
+        """Return the folder of the results of a run's partitions; nobody learns the seed from its name."""
+        with suppress(OSError):
+            (self.path / _RESULTS).mkdir(mode=0o700, exist_ok=True)
+        return self.path / _RESULTS / hashlib.sha256(f"{seed:x}".encode()).hexdigest()[:32]
 
     def keep_review(self, review: str) -> None:
         """Put what people filled in into the reviewer's report beside its flow."""
         self._write(_REVIEW, review)
 
-    def keep_unfinished(self, names: Sequence[str]) -> None:
-        """Put the names of the runs that wait or are at work beside the session's flow."""
-        if list(names) != self.unfinished:
-            self._write(_UNFINISHED, json.dumps(list(names)))
+    def keep_unfinished(self, seeds: Mapping[str, int]) -> None:
+        """Put the names of the runs that wait or are at work, and their seeds, beside the session's flow."""
+        if dict(seeds) != self.unfinished:
+            self._write(_UNFINISHED, json.dumps({name: f"{seed:x}" for name, seed in seeds.items()}))
 
     @property
     def runs(self) -> str | None:
@@ -87,13 +99,13 @@ class SessionFolder:
         return self._read(_REVIEW)
 
     @property
-    def unfinished(self) -> list[str]:
+    def unfinished(self) -> dict[str, int]:
         """What :meth:`keep_unfinished` wrote last; empty where there is nothing."""
         try:
-            names = json.loads(self._read(_UNFINISHED) or "[]")
-        except ValueError:
-            return []
-        return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+            seeds = json.loads(self._read(_UNFINISHED) or "{}")
+            return {str(name): int(seed, 16) for name, seed in seeds.items()}
+        except (ValueError, TypeError, AttributeError):
+            return {}
 
     def _read(self, name: str) -> str | None:
         with suppress(OSError, UnicodeError):
@@ -117,6 +129,11 @@ class SessionFolder:
     def delete(self) -> None:
         """End the session."""
         shutil.rmtree(self.path, True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Leave the folder to whoever continues the session."""
+        self.touch()
         with suppress(OSError):
             os.close(self._lock)
 

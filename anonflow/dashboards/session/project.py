@@ -37,9 +37,9 @@ __all__ = [
     "flow_document",
     "read_project",
     "read_review",
-    "read_runs",
-    "runs_text",
+    "read_session_runs",
     "save_project",
+    "session_runs_text",
 ]
 
 ENDING = ".anonflow.zip"
@@ -145,6 +145,14 @@ _PROJECT: dict[str, Check] = {
     "runs": _list(lambda value: isinstance(value, dict), MOST_RUNS),
 }
 """The keys of ``project.json``, with the check of each."""
+_SESSION: dict[str, Check] = {
+    "runs": _list(lambda value: isinstance(value, dict), MOST_RUNS),
+    "ids": _list(_whole(1), MOST_RUNS),
+    "chosen": _either(_nothing, _whole(1)),
+    "drawn": _list(lambda value: isinstance(value, list) and len(value) == 3 and _TEXT(value[0]) and _whole(1)(value[1])
+                   and _WORD(value[2]), 100_000),
+}  # fmt: skip
+"""The keys of what a session keeps of its runs, with the check of each."""
 _MAY_BE: dict[str, Check] = {"review": _mapping(_TEXT)}
 """What it may hold besides: the fields of the reviewer's report that people filled in."""
 
@@ -306,9 +314,26 @@ def save_project(
     return stream.getvalue()
 
 
-def runs_text(runs: Sequence[FinishedRun]) -> str:
-    """Return runs with their measures and notes as JSON, without seeds."""
-    return json.dumps([_run_entry(run, False) for run in runs], allow_nan=False, ensure_ascii=False)
+def session_runs_text(
+    runs: Sequence[FinishedRun], chosen: int | None, drawn: Mapping[str, Sequence[tuple[int, str]]]
+) -> str:
+    """Return the runs of a session as JSON, with their seeds, for the session's own folder.
+
+    Parameters
+    ----------
+    runs : sequence of FinishedRun
+    chosen : int or None
+        Id of the run that is explored and published.
+    drawn : mapping
+        Of each table, the ids and names of its runs that were drawn.
+    """
+    entries = {
+        "runs": [_run_entry(run, True) for run in runs],
+        "ids": [run.id for run in runs],
+        "chosen": chosen,
+        "drawn": [[table, id, name] for table, of_table in drawn.items() for id, name in of_table],
+    }
+    return json.dumps(entries, allow_nan=False, ensure_ascii=False)
 
 
 def without_registers(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -447,18 +472,25 @@ def read_review(text: str) -> dict[str, str]:
     return dict(_check({"review": _json(text.encode())}, _MAY_BE, "the report's fields")["review"])
 
 
-def read_runs(text: str, folder: Path) -> tuple[FinishedRun, ...]:
-    """Return runs of :func:`runs_text`.
+def read_session_runs(
+    text: str, folder: Path
+) -> tuple[list[FinishedRun], int | None, dict[str, list[tuple[int, str]]]]:
+    """Return runs, the chosen one and what was drawn, as :func:`session_runs_text` takes them.
 
     Raises
     ------
     DataError, FlowError
-        If they are none.
+        If the text is none of that function's.
     """
-    entries = _json(text.encode())
-    if not isinstance(entries, list) or len(entries) > MOST_RUNS:
+    entries = _check(_json(text.encode()), _SESSION, "the runs that were kept")
+    runs = _runs(entries["runs"], folder)
+    if len(runs) != len(entries["ids"]):
         raise DataError("the runs that were kept cannot be read")
-    return _runs(entries, folder)
+    drawn: dict[str, list[tuple[int, str]]] = {}
+    for table, id, name in entries["drawn"]:
+        drawn.setdefault(table, []).append((id, name))
+    of_session = [replace(run, id=id) for run, id in zip(runs, entries["ids"], strict=True)]
+    return of_session, entries["chosen"], drawn
 
 
 def _members(path: Path, most: int) -> dict[str, bytes]:

@@ -29,9 +29,9 @@ from anonflow.dashboards.session.project import (
     flow_document,
     read_project,
     read_review,
-    read_runs,
-    runs_text,
+    read_session_runs,
     save_project,
+    session_runs_text,
 )
 from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.screen_words import BEGIN, OPEN_FIRST
@@ -171,6 +171,9 @@ class Workspace(param.Parameterized):
         self._column_problems: tuple[str, ...] = ()
         self._possible: tuple[engine.Run, ...] = ()
         self.noted = Noted()
+        self._seeds: dict[str, int] = {}
+        self._folder_stays = False
+        self._restorer = screen_work.Background(self, at_once=True)
         self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
 
@@ -388,10 +391,14 @@ class Workspace(param.Parameterized):
             return
         # opening the table begins without them
         kept, review, unfinished = self._place.runs, self._place.review, self._place.unfinished
+        self._folder_stays = True
         # not :meth:`open_flow`: the draft may have been invalid between two edits
         document = strict_yaml.loads(self._place.draft).data
         check_confined(document, self._own_folder())
-        self._open_document(document)
+        try:
+            self._open_document(document)
+        finally:
+            self._folder_stays = False
         sentence = "runs are to be run again."
         if review is not None:
             with suppress(AnonflowError):
@@ -399,17 +406,63 @@ class Workspace(param.Parameterized):
                 self._keep_review()
         if kept is not None:
             with suppress(AnonflowError):
-                runs = read_runs(kept, self._own_folder())
-                self._take_runs(runs)
+                runs, chosen, drawn = read_session_runs(kept, self._own_folder())
+                self._ids = max((run.id for run in runs), default=0)
+                self.noted = Noted(drawn=drawn)
+                self.param.update(runs=runs, chosen=chosen)
                 if runs:
-                    sentence = "your runs have their measures; run them again to explore or publish them."
+                    sentence = "your runs are there."
+        self._seeds = unfinished
         if unfinished:
-            names = ", ".join(unfinished[:3]) + (
+            names = ", ".join(list(unfinished)[:3]) + (
                 f" and {len(unfinished) - 3:,} more" if len(unfinished) > 3 else ""
             )
             sentence += f" Not finished: {names}; press Run again."
-            self._place.keep_unfinished(unfinished)  # until they are
         self.status = f"The server was restarted, and your table is open again; {sentence}"
+        self._keep_runs()
+        self._restore([run for run in self.runs if run.seed and self._place.results(run.seed).is_dir()])
+
+    def _restore(self, runs: Sequence[FinishedRun]) -> None:
+        """Give runs their results again, in the background: those of their partitions are stored."""
+        frame, folder, source = self.frame, self.draft.folder, dict(self.source)
+
+        def tables() -> list[Table | None]:
+            coded: dict[str, Table | None] = {}
+            keys = []
+            for run in runs:
+                columns, steps = run.document["table"]["columns"], run.document["table"].get("prepare", [])
+                keys.append(json.dumps([columns, steps], sort_keys=True, default=str))
+                if keys[-1] not in coded:
+                    coded[keys[-1]] = code(frame, columns, folder, steps, source)[0]
+            return [coded[key] for key in keys]
+
+        def begin(of_runs: list[Table | None]) -> None:
+            status, jobs, ids = self.status, [], {}
+            for run, table in zip(runs, of_runs, strict=True):
+                with suppress(AnonflowError):
+                    (again,) = Draft(document=run.document, folder=folder).flow().runs
+                    if table is not None and not self.running:
+                        jobs.append(self._job(again, run.document, table, len(runs), run.seed))
+                        ids[jobs[-1]] = run.id
+
+            def restored(batch: JobGroup, job: Job, result: engine.RunResult | None) -> None:
+                if result is not None and result.problem is None:
+                    self.runs = [
+                        replace(run, result=replace(result, number=run.id, name=run.result.name, values=run.result.values))
+                        if run.id == ids[job]
+                        else run
+                        for run in self.runs
+                    ]  # fmt: skip
+                if batch.is_over:
+                    self.param.update(running=False, progress={}, doing={}, status=status)
+
+            if jobs:
+                self._batch = JobGroup(jobs, self.later, self._freed, self._show, restored)
+                self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs})
+                self._batch.start(self._line, id(self))
+
+        if runs:
+            self._restorer.start(tables, begin, lambda problem: None)
 
     def open_own_flow(self, path: Path) -> None:
         """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
@@ -571,7 +624,17 @@ class Workspace(param.Parameterized):
         self._place.keep_review(json.dumps(self.review, ensure_ascii=False))
 
     def _keep_runs(self) -> None:
-        self._place.keep_runs(runs_text(self.runs))
+        """Keep the runs, the chosen one and what was drawn; when the table of a lost server is opened, what it left stays."""
+        if not self._folder_stays:
+            seeds = [run.seed for run in self.runs] + list(self._seeds.values())
+            if self._batch is not None:
+                seeds += [job.seed for job in self._batch.jobs if not job.ended]
+            self._place.keep_runs(session_runs_text(self.runs, self.chosen, self.noted.drawn), seeds)
+
+    def note_drawn(self, table: str, run: FinishedRun) -> None:
+        """Remember that the release of a run of a table was drawn."""
+        self.noted.drawn.setdefault(table, []).append((run.id, run.name))
+        self._keep_runs()
 
     @property
     def waits_for(self) -> str:
@@ -711,7 +774,10 @@ class Workspace(param.Parameterized):
         """Stop the runs that are at work; they are not kept."""
         if self._batch is not None:
             self._batch.abandon()
-        self._place.keep_unfinished(())
+        if not self._folder_stays:
+            self._seeds = {}
+            self._place.keep_unfinished({})
+        self._restorer.forget()
         self.param.update(running=False, progress={}, doing={})
 
     # ------------------------------------------------------------------------------------- the draft
@@ -861,18 +927,24 @@ class Workspace(param.Parameterized):
 
     def _begin(self, runs: Sequence[tuple[engine.Run, dict[str, Any]]], table: Table) -> None:
         """Run some flows of one run each in the background."""
-        processors = os.cpu_count() or 1
-        settings: dict[str, Any] = {"scheduler": self._scheduler}
-        if self._scheduler == "threads":
-            settings["workers"] = max(1, processors // min(len(runs), self._line.slots))
-        jobs = []
-        for run, document in runs:
-            alone = running_flow(document, self.draft.folder)
-            jobs.append(Job(run, document, alone, table, settings, self.limits.seconds))
+        jobs = [
+            self._job(run, document, table, len(runs), self._seeds.pop(run.name, None))
+            for run, document in runs
+        ]
         self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
-        self._place.keep_unfinished([job.run.name for job in jobs])
+        self._place.keep_unfinished({job.run.name: job.seed for job in jobs})
         self._batch.start(self._line, id(self))
+
+    def _job(
+        self, run: engine.Run, document: dict[str, Any], table: Table, together: int, seed: int | None
+    ) -> Job:
+        """Return the job of one of some runs that begin together."""
+        settings: dict[str, Any] = {"scheduler": self._scheduler}
+        if self._scheduler == "threads":
+            settings["workers"] = max(1, (os.cpu_count() or 1) // min(together, self._line.slots))
+        alone = running_flow(document, self.draft.folder)
+        return Job(run, document, alone, table, settings, self.limits.seconds, seed, self._place.results)
 
     def keep_results(
         self, results: Sequence[tuple[dict[str, Any], int, engine.RunResult]], instead_of: Sequence[int] = ()
@@ -964,7 +1036,7 @@ class Workspace(param.Parameterized):
             document = job.final_document(result)
             run = FinishedRun(self._ids, document, job.seed, replace(result, number=self._ids), time.time())
             changes["runs"] = self._capped([*self.runs, run])
-            if self.chosen is None and run.result.anonymization is not None:
+            if self.chosen_run is None and run.result.anonymization is not None:
                 changes["chosen"] = run.id
         if batch.is_over:
             status = summary(list(batch.jobs), batch.seconds)
@@ -972,7 +1044,7 @@ class Workspace(param.Parameterized):
         self.param.update(**changes)
         if result is not None:
             self._keep_runs()
-        self._place.keep_unfinished([job.run.name for job in batch.jobs if not job.ended])
+        self._place.keep_unfinished({job.run.name: job.seed for job in batch.jobs if not job.ended})
 
     def _capped(self, runs: list[FinishedRun]) -> list[FinishedRun]:
         """Without the oldest that are one too many; pinned ones go last."""
@@ -1019,6 +1091,7 @@ class Workspace(param.Parameterized):
         """
         self.run_of(id)
         self.chosen = id
+        self._keep_runs()
 
     @property
     def chosen_run(self) -> FinishedRun | None:
@@ -1112,15 +1185,26 @@ class Workspace(param.Parameterized):
 
     # --------------------------------------------------------------------------------------- the end
 
-    def close(self) -> None:
-        """Stop everything and delete this workspace's folder with its uploads."""
+    def close(self, keep: bool = False) -> None:
+        """Stop everything and delete this workspace's folder with its uploads.
+
+        Parameters
+        ----------
+        keep : bool
+            Whether the folder stays, for the next server to go on with.
+        """
+        self._folder_stays = keep
         with param.parameterized.discard_events(self):  # there are no listeners any more
             self._abandon()
             if self._coder is not None:
                 self._coder.forget()
             self.param.update(frame=None, table=None, coding=False, runs=[], chosen=None)
         self._line.forget(id(self))
-        self._delete()
+        if keep:
+            self._delete.detach()
+            self._place.leave()
+        else:
+            self._delete()
         self.closed = True
 
 

@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -97,6 +98,10 @@ class Job:
         How: ``scheduler`` and ``workers``, as :func:`anonflow.engine.start` takes them.
     seconds : float or None
         Cap on the run's time.
+    seed : int, optional
+        A secret; a new one without it.
+    results : callable, optional
+        Gives the folder of its partitions' results for its seed: those that are there are not computed again.
 
     Attributes
     ----------
@@ -117,10 +122,12 @@ class Job:
         table: Table,
         settings: dict[str, Any],
         seconds: float | None,
+        seed: int | None = None,
+        results: Callable[[int], Path] | None = None,
     ) -> None:
         self.run = run
         self.document = document
-        self.seed = secrets.randbits(128)
+        self.seed = secrets.randbits(128) if seed is None else seed
         self.share = 0.0
         self.ticket: Ticket | None = None
         self.begun = False
@@ -133,6 +140,7 @@ class Job:
         self._table = table
         self._settings = settings
         self._seconds = seconds
+        self._results = None if results is None else results(self.seed)
         self._lock = threading.Lock()
         self._handle: engine.Handle | None = None
         self._late = False
@@ -159,7 +167,9 @@ class Job:
             if self._is_cancelled():  # in the meantime
                 return None
             self._since = perf_counter()
-            self._handle = handle = engine.start(self._flow, seed=self.seed, **self._settings)
+            self._handle = handle = engine.start(
+                self._flow, seed=self.seed, results=self._results, **self._settings
+            )
         timer, begin = None, perf_counter()
         if self._seconds is not None:
             timer = threading.Timer(self._seconds, self._stop_late)

@@ -87,3 +87,27 @@ def test_nobody_is_compared_with_what_most_have(tmp_path: Path, kinds: str) -> N
 def test_a_line_that_is_no_hash_or_too_dear_is_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(ParameterError, match="line 1 is no"):
         Accounts(file_of(tmp_path, f"anna:{line}"))
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "users"
+    for name in ("anna", "ben"):
+        add_account(path, name, PASSWORD)
+    accounts = Accounts(path)
+    assert accounts.renew() == frozenset()
+    add_account(path, "carl", "a third password")
+    assert accounts.renew() == frozenset()
+    assert accounts.allow("carl", "a third password")
+    add_account(path, "anna", "another password")
+    path.write_text(
+        "".join(line for line in path.read_text().splitlines(True) if not line.startswith("ben:"))
+    )
+    assert accounts.renew() == {"anna", "ben"}
+    assert not accounts.allow("ben", PASSWORD)
+    assert accounts.allow("anna", "another password")
+    path.write_text("anna:plain text\n")
+    assert accounts.renew() == accounts.renew() == frozenset()
+    assert accounts.allow("anna", "another password")
+    (record,) = [record for record in caplog.records if record.name == "anonflow.dashboards"]
+    assert "line 1" in record.getMessage()
+    assert "plain text" not in record.getMessage()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import gc
 import re
+import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.errors import ParameterError
-from tests.dashboards.server.running import PASSWORD, Running, sign_in, until
+from tests.dashboards.server.running import PASSWORD, WAIT, Running, sign_in, until
 
 # ------------------------------------------------------------------------------------- names and pages
 
@@ -353,14 +355,26 @@ def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
     assert "Jane Doe" not in caplog.text
 
 
-def test_a_server_that_ends_ends_its_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    item = Running()
-    item.token()
-    workspaces = list(item.server._workspaces)
-    assert len(workspaces) == 1
-    folder = workspaces[0].folder
+@pytest.mark.parametrize("keep", [0.0, 3600.0])
+def test_a_server_that_ends_leaves_the_folders_of_sessions_with_work(keep: float, tmp_path: Path) -> None:
+    item = Running(keep=keep)
+    for _ in range(2):
+        item.token()
+    first, second = item.server._workspaces
+    done = threading.Event()
+
+    def work() -> None:
+        first.open_dataset("census_like", n=30, seed=1)
+        first.draft.set(("flow",), "work")
+        done.set()
+
+    first.later(work)
+    assert done.wait(WAIT)
+    folders = [workspace._place.path for workspace in (first, second)]
     item.stop()
-    assert not folder.exists()
+    assert [folder.exists() for folder in folders] == [bool(keep), False]
+    assert item.server.left == bool(keep)
+    shutil.rmtree(folders[0], True)
 
 
 def test_a_session_begins_with_a_table_a_flow_or_a_link(

@@ -171,9 +171,9 @@ def test_an_edit_does_not_wait_for_the_disk(folders: SessionFolders, monkeypatch
     place = folders.begin("anna")
     place.keep("flow: first\n")
     place.keep("flow: second\n")
-    place.keep_unfinished(["greedy k=5"])
+    place.keep_unfinished({"greedy k=5": 7})
     assert forced == []
     lost(place)
     again = folders.begin("anna")
-    assert (again.draft, again.unfinished) == ("flow: second\n", ["greedy k=5"])
+    assert (again.draft, again.unfinished) == ("flow: second\n", {"greedy k=5": 7})
     again.delete()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.engine.execution import tasks
 from tests.dashboards.conftest import Hand
 
 WAIT = 300.0
@@ -47,11 +49,74 @@ def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path) -
     assert [run.result.measures for run in after] == [run.result.measures for run in before]
     assert (after[0].label, after[0].note, after[0].pinned) == ("the first", "for the paper", True)
     assert "Not finished" not in again.status
-    assert "have their measures" in again.status
-    # they have no records any more, and are run again for them
-    assert again.chosen is None
+    assert "your runs are there" in again.status
+    assert [run.seed for run in after] == [run.seed for run in before]
+    again.close()
+
+
+def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path: Path, hand: Hand) -> None:
+    """Nothing is solved a second time, and the same run draws the same release."""
+    first = begun(tmp_path / "home")
+    first.set_ks([3, 5])
+    first.start()
+    hand.do_all()
+    first.delete_run(1)
+    first.set_ks([5])  # the draft is another than that of the run
+    first.set_column("Gender", role="insensitive")
+    first.start()
+    hand.do_all()
+    first.choose(2)
+    drawn = first.publish(2)
+    first.note_drawn("the table", first.run_of(2))
+    first.close(keep=True)
+    again = resumed(tmp_path / "home")
+    assert [run.id for run in again.runs] == [2, 3]
+    assert again.chosen_run is None  # not yet
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks, "solve", None)
+        hand.do_all()
+    assert again.chosen_run is not None
+    assert again.chosen_run.id == 2
+    for kept in again.runs:
+        assert kept.result.anonymization is not None
+    assert again.noted.drawn == {"the table": [(2, "mondrian k=5")]}
+    assert again.publish(2).table_csv == drawn.table_csv
+    assert not again.running
+    assert "your runs are there" in again.status
+    again.close()
+    assert not again.folder.exists()
+
+
+def test_results_of_runs_that_are_gone_are_deleted(tmp_path: Path, hand: Hand) -> None:
+    first = begun(tmp_path / "home")
+    first.set_ks([3, 5])
+    first.start()
+    hand.do_all()
+    results = first._place.path / "results"
+    assert len(list(results.iterdir())) == 2
+    assert results.stat().st_mode & 0o777 == 0o700
+    first.delete_run(1)
+    assert len(list(results.iterdir())) == 1
+    first.open_dataset("census_like", n=90, seed=4)
+    assert list(results.iterdir()) == []
+    first.close()
+    assert not results.exists()
+
+
+def test_without_stored_results_runs_have_their_measures(tmp_path: Path, hand: Hand) -> None:
+    first = begun(tmp_path / "home")
+    first.set_ks([3])
+    first.start()
+    hand.do_all()
+    shutil.rmtree(first._place.path / "results")
+    measures = [run.result.measures for run in first.runs]
+    first.close(keep=True)
+    again = resumed(tmp_path / "home")
+    hand.do_all()
+    assert again.chosen_run is None
+    assert [run.result.measures for run in again.runs] == measures
     again.start()
-    again.wait(WAIT)
+    hand.do_all()
     assert again.chosen_run is not None
     again.close()
 
@@ -61,11 +126,13 @@ def test_runs_that_were_at_work_are_named_and_run_again(tmp_path: Path, hand: Ha
     first.set_ks([3])
     first.start()
     hand.do_all()
-    assert first._place.unfinished == []
+    assert first._place.unfinished == {}
     first.set_ks([3, 5])
     first.start()
+    seeds = {job.run.name: job.seed for job in first._batch.jobs}
     lost(first)
     again = resumed(tmp_path / "home")
+    hand.works.pop()  # the result of the run that was done is read
     assert "Not finished: mondrian k=3, mondrian k=5; press Run again." in again.status
     assert [run.name for run in again.runs] == ["mondrian k=3"]
     assert not again.running
@@ -73,6 +140,9 @@ def test_runs_that_were_at_work_are_named_and_run_again(tmp_path: Path, hand: Ha
     again.start()
     hand.do_all()
     assert sorted(run.result.k for run in again.runs) == [3, 3, 5]
+    assert {
+        run.result.name: run.seed for run in again.runs[1:]
+    } == seeds  # what is stored of them is not computed again
     lost(again)
     last = resumed(tmp_path / "home")
     assert "Not finished" not in last.status
