@@ -80,7 +80,9 @@ def test_what_was_open_when_a_server_was_killed(
     seen(running, "Not finished: greedy k=5, greedy k=10").wait_for()
     running.locator(".af-runs .tabulator-row").nth(1).wait_for()
     assert running.locator(".af-runs .tabulator-row").all_inner_texts() == measures
-    running.locator("nav li button", has_text="Explore").get_by_text(re.compile("^mondrian k=")).first.wait_for()
+    running.locator("nav li button", has_text="Explore").get_by_text(
+        re.compile("^mondrian k=")
+    ).first.wait_for()
     press(running, ".af-run", lambda: seen(running, "of 4 runs done").wait_for(timeout=60_000))
     press(running, ".af-cancel", lambda: seen(running, "Cancelled").wait_for(timeout=60_000))
     assert not running.errors, running.errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -81,6 +82,8 @@ class DataScreen(pn.viewable.Viewer):
         self._arrived = 0.0
         self._is_reading = False
         self._refused_file: tuple[str, Path] | None = None
+        self._go_on: Callable[[], None] | None = None
+        self._leave: Callable[[], None] | None = None
         self._opening()
         self._looking()
         self.choice.param.watch(self._show_columns, "rows")
@@ -141,6 +144,16 @@ class DataScreen(pn.viewable.Viewer):
         )
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.dropped = pn.pane.HTML("", css_classes=["af-note"], visible=False, sizing_mode="stretch_width")
+        self.replaced = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.replace = pn.widgets.Button(label=texts.REPLACE, color="danger", on_click=self._replace)
+        self.keep_open = pn.widgets.Button(label=texts.KEEP_OPEN, color="primary", on_click=self._keep_open)
+        self._question = pn.Column(
+            self.replaced,
+            pn.FlexBox(self.keep_open, self.replace, gap="8px"),
+            css_classes=["af-warn"],
+            visible=False,
+            sizing_mode="stretch_width",
+        )
         self.projects = DiskDropper(
             self._folder, self._open_project, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
             label=texts.DROP_PROJECT, sizing_mode="stretch_width", css_classes=["af-dropper"],
@@ -180,7 +193,7 @@ class DataScreen(pn.viewable.Viewer):
 
         self.way.param.watch(turn, "value")
         self._about_dataset()
-        self._source = card(texts.SOURCE_CARD, self.way, built_in, own, flows, self.wrong)
+        self._source = card(texts.SOURCE_CARD, self._question, self.way, built_in, own, flows, self.wrong)
 
     def _about_dataset(self, *events: Any) -> None:
         name = self.dataset.value
@@ -209,11 +222,50 @@ class DataScreen(pn.viewable.Viewer):
         described = datasets.describe().set_index("name").loc[name]
         n = self._options["n"].value if "n" in self._options else described["rows"]
         # one that must be fetched takes its time, however small it is
-        self._aside(
-            texts.opening(name),
-            lambda: self.workspace.read_dataset(name, **options),
-            n=int(n or 0) if described["available"] else None,
+        self._ask(
+            name,
+            lambda: self._aside(
+                texts.opening(name),
+                lambda: self.workspace.read_dataset(name, **options),
+                n=int(n or 0) if described["available"] else None,
+            ),
         )
+
+    def _ask(self, name: str, go_on: Callable[[], None], leave: Callable[[], None] = lambda: None) -> None:
+        """Open another table, after a question if work would be lost: then `go_on` or `leave` is called with the answer."""
+        if not self.workspace.has_work:
+            go_on()
+            return
+        if self._leave is not None:  # of the question before
+            self._leave()
+        self._go_on, self._leave = go_on, leave
+        self._is_reading = True  # what was dropped with it waits
+        sentence = texts.replaces(name, self.workspace.table_name, len(self.workspace.runs))
+        self.replaced.object = f"<p role='alert'>{escape(sentence)}</p>"
+        self._question.visible = True
+
+    def _close_question(self) -> None:
+        self._go_on = self._leave = None
+        self._is_reading = self._question.visible = False
+
+    def _replace(self, *events: Any) -> None:
+        go_on = self._go_on
+        self._close_question()
+        now = time.monotonic()
+        for waiting in (self._hierarchies, self._flows, self._perhaps):
+            waiting.update({name: (now, path) for name, (_, path) in waiting.items()})
+        if go_on is not None:
+            go_on()
+
+    def _keep_open(self, *events: Any) -> None:
+        leave = self._leave
+        self._close_question()
+        for waiting in (self._hierarchies, self._flows, self._perhaps):
+            for name in list(waiting):
+                self._forget(waiting, name)
+        self.dropped.visible = False
+        if leave is not None:
+            leave()
 
     def _written(self, name: str) -> dict[str, Any]:
         """Return how a CSV file is written, as it is said here; nothing of a Parquet file."""
@@ -253,7 +305,8 @@ class DataScreen(pn.viewable.Viewer):
         ):  # it may turn out to be a hierarchy of the table that comes with it
             self._perhaps[name] = now, self.workspace.shelve(name, path, copied=True)
         self._forget_refused()
-        self._read(name, self.workspace.set_aside(path))  # the upload's own place is emptied
+        aside = self.workspace.set_aside(path)  # the upload's own place is emptied
+        self._ask(name, lambda: self._read(name, aside), lambda: aside.unlink(missing_ok=True))
 
     def _attach(self) -> None:
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
@@ -322,8 +375,8 @@ class DataScreen(pn.viewable.Viewer):
         if self._refused_file is not None:
             self._read(*self._refused_file)
         else:
-            form = self._written("table.csv")
-            self._aside(texts.READING_AGAIN, lambda: self.workspace.reread(**form))
+            form, name = self._written("table.csv"), self.workspace.table_name
+            self._ask(name, lambda: self._aside(texts.READING_AGAIN, lambda: self.workspace.reread(**form)))
 
     def _open_project(self, name: str, path: Path) -> None:
         kept = self.workspace.set_aside(path)
@@ -334,7 +387,7 @@ class DataScreen(pn.viewable.Viewer):
             finally:
                 kept.unlink(missing_ok=True)
 
-        self._aside(texts.reading(name), read)
+        self._ask(name, lambda: self._aside(texts.reading(name), read), lambda: kept.unlink(missing_ok=True))
 
     def _aside(
         self,
@@ -535,7 +588,8 @@ class DataScreen(pn.viewable.Viewer):
             changes = {
                 name: [(at, new) for at, (old, new) in enumerate(zip(before[name], shown[name], strict=True))
                        if old != new]
-                for name in ("role", "kind", "no value", "codes", "form")
+                for name in COLUMNS
+                if name != "column"
             }  # fmt: skip
             changes = {name: cells for name, cells in changes.items() if cells}
             if changes:
@@ -563,6 +617,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _show_frame(self, *events: Any) -> None:
         frame = self.workspace.frame
+        self.open.color = "primary" if frame is None else "default"
         self.again.visible = "csv" in self.workspace.source or self._refused_file is not None
         self._show_waiting()
         if frame is None:

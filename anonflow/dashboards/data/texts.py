@@ -34,6 +34,18 @@ NOT_OPENED = "Not opened."
 STILL_OPEN = "is still open."
 
 
+REPLACE, KEEP_OPEN = "Open it, and give this work up", "Keep what is open"
+
+
+def replaces(new: str, open_now: str, runs: int) -> str:
+    """Return what is lost if a table is opened."""
+    lost = f"its settings and {plural(runs, 'run')}" if runs else "its settings"
+    return (
+        f"Opening {new} closes {open_now}: {lost} are given up. To keep them, save the project below first, or open "
+        f"{new} in another tab of this browser."
+    )
+
+
 def about_dataset(rows: int, columns: int, origin: str, licence: str) -> str:
     """Return the line about a built-in table."""
     return f"{rows:,} records, {columns} columns · {origin} · {licence}"

@@ -375,6 +375,11 @@ class Workspace(param.Parameterized):
         self._take(frame, source, kept)
 
     @property
+    def has_work(self) -> bool:
+        """Whether another table would replace runs or edits."""
+        return self.frame is not None and bool(self.runs or self.running or self.draft.can_undo)
+
+    @property
     def is_resumed(self) -> bool:
         """Whether a server that was lost left something in this workspace's folder to go on with."""
         return self._place.draft is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -346,6 +347,57 @@ def test_the_screen_opens_built_in_tables_with_their_options(workspace: Workspac
     screen.open.clicks += 1
     assert len(workspace.frame) == 300
     assert "at most 1,000" in screen.wrong.object
+
+
+def test_whatever_replaces_work_asks(workspace: Workspace, tmp_path: Path, hand: Hand) -> None:
+    """Runs and edits are given up when their user says so, and nothing else of the session changes until then."""
+    screen = DataScreen(workspace=workspace)
+    assert screen.open.color == "primary"
+    screen.dataset.value = "census_like"
+    screen._options["n"].value = 40
+    screen.open.clicks += 1
+    assert not screen._question.visible  # nothing is lost
+    first = workspace.table_name
+    workspace.set_algorithms(["mondrian"])
+    workspace.start()
+    hand.do_all()
+    assert screen.open.color == "default"
+    files = sorted(workspace.folder.iterdir())
+    ways: list[Callable[[], None]] = [
+        lambda: setattr(screen.open, "clicks", screen.open.clicks + 1),
+        lambda: send(screen.dropper, "people.csv", PEOPLE.encode(), size=100_000),
+        lambda: send(screen.projects, "a.anonflow.zip", workspace.save_project(), size=100_000),
+    ]
+    for way in ways:
+        way()
+        assert screen._question.visible
+        assert f"closes {first}: its settings and 1 run are given up" in screen.replaced.object
+        send(screen.dropper, "hierarchy_age.csv", b"20,*\n", size=100_000)  # dropped with it: it waits
+        screen.keep_open.clicks += 1
+        assert not screen._question.visible
+        assert (workspace.table_name, len(workspace.runs)) == (first, 1)
+        assert sorted(workspace.folder.iterdir()) == files
+        assert not screen.dropped.visible
+        assert not list(workspace._place.path.glob("upload-*")) + list(
+            workspace._place.path.glob("shelved-*")
+        )
+    ways[1]()
+    screen.replace.clicks += 1
+    hand.do_all()
+    assert (workspace.table_name, workspace.runs) == ("people.csv", [])
+    workspace.set_column("city", role="insensitive")
+    screen.open.clicks += 1
+    assert "closes people.csv: its settings are given up" in screen.replaced.object
+
+
+def test_another_file_with_the_same_columns_has_its_own_counts(workspace: Workspace) -> None:
+    screen = DataScreen(workspace=workspace)
+    for name, text in (("a.csv", "x,y\n1,1\n1,2\n"), ("b.csv", "x,y\n1,a\n2,b\n3,\n")):
+        send(screen.dropper, name, text.encode(), size=100_000)
+        screen.reading.wait(300)
+    shown = screen.columns.value.set_index("column")
+    assert shown.loc["y", ["type", "distinct", "missing"]].tolist() == ["text", 2, 1]
+    assert shown.loc["x", "distinct"] == 3
 
 
 def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, tmp_path: Path) -> None:
