@@ -325,7 +325,8 @@ class DataScreen(pn.viewable.Viewer):
         if not self._hierarchies:
             self._open_waiting()
             return
-        now = attach(workspace, {name: path for name, (_, path) in self._hierarchies.items()})
+        files = {name: path for name, (_, path) in self._hierarchies.items()}
+        now = workspace.complete(lambda: attach(workspace, files))
         for name, (when, _) in list(self._hierarchies.items()):
             # files that fit no column of this table may belong to the next table
             if when < recent or matched_column(name, columns) is not None:

@@ -173,6 +173,7 @@ class Workspace(param.Parameterized):
         self.noted = Noted()
         self._seeds: dict[str, int] = {}
         self._folder_stays = False
+        self._first_document: dict[str, Any] = {}
         self._restorer = screen_work.Background(self, at_once=True)
         self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
@@ -377,7 +378,17 @@ class Workspace(param.Parameterized):
     @property
     def has_work(self) -> bool:
         """Whether another table would replace runs or edits."""
-        return self.frame is not None and bool(self.runs or self.running or self.draft.can_undo)
+        return self.frame is not None and bool(
+            self.runs or self.running or self.draft.document != self._first_document
+        )
+
+    def complete(self, change: Callable[[], Any]) -> Any:
+        """Return the answer of a change that belongs to the opening of the table: it counts as no work of the user's."""
+        untouched = not self.has_work
+        answer = change()
+        if untouched:
+            self._first_document = self.draft.document
+        return answer
 
     @property
     def is_resumed(self) -> bool:
@@ -773,6 +784,7 @@ class Workspace(param.Parameterized):
             self._keep_runs()
             self._keep_review()
             self.draft.restart(document, folder=folder)
+            self._first_document = self.draft.document
             self._refresh()
 
     def _abandon(self) -> None:

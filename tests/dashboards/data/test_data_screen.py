@@ -385,6 +385,9 @@ def test_whatever_replaces_work_asks(workspace: Workspace, tmp_path: Path, hand:
     screen.replace.clicks += 1
     hand.do_all()
     assert (workspace.table_name, workspace.runs) == ("people.csv", [])
+    send(screen.dropper, "hierarchy_city.csv", b"Athens,*\nVolos,*\nPatras,*\n", size=100_000)
+    assert workspace.draft.get(("table", "columns", "city", "hierarchy")) is not None
+    assert not workspace.has_work  # what came with the table is none
     workspace.set_column("city", role="insensitive")
     screen.open.clicks += 1
     assert "closes people.csv: its settings are given up" in screen.replaced.object
