@@ -52,10 +52,14 @@ def leave(arguments: Sequence[str] | None) -> NoReturn:
     if output is not None:
         status = _delivered(output, status)
     INTERRUPTS.over(status)
-    if status == INTERRUPTED:
+    serves = (
+        arguments is None and "dashboard" in words[:1]
+    )  # its sessions have ended, but not what they computed
+    if status == INTERRUPTED or serves:
         # a kernel that still runs on a thread would keep the process alive
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
         os._exit(status)
     sys.exit(status)
 

@@ -37,6 +37,8 @@ SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, 
 
 OVER = "This session is over: run the cell again."
 
+UNREACHABLE = "The server cannot be reached."
+
 CODED = "It is being coded under its columns…"
 
 STEPS = tuple(screen.title for screen in SCREENS)
@@ -52,8 +54,9 @@ def extension(inline: bool = False) -> None:
     """
     # notifications need a script that only a server provides
     pn.extension(
-        "tabulator", "filedropper", notifications=not inline, exception_handler=_log_error, inline=inline
-    )
+        "tabulator", "filedropper", notifications=not inline, exception_handler=_log_error, inline=inline,
+        **({} if inline else {"disconnect_notification": UNREACHABLE}),
+    )  # fmt: skip
 
 
 def _log_error(error: Exception) -> None:

@@ -70,13 +70,11 @@ def test_what_was_open_when_a_server_was_killed(
     (folder,) = (path.parent.parent for path in tmp_path.glob("anonflow-sessions-*/*/files/people.csv"))
     for named in (f"?bokeh-session-id={folder.name}", f"?bokeh-session-id={folder.name.partition('-')[0]}"):
         assert served.get(named)[0] == 403
-    # whose page it was goes on
-    page.goto(served.url)
+    # whose page it was goes on, by itself
+    page.get_by_text("your table is open again").first.wait_for()
     page.get_by_text("120 records, 2 columns").first.wait_for()
-    assert "open again" in page.locator("[role=status]").first.inner_text()
     assert uploads(tmp_path) == ["people.csv"]
     # runs that were done are there, with their results, and those at work are named
-    running.goto(f"{served.url}?screen=compare")
     seen(running, "Not finished: greedy k=5, greedy k=10").wait_for()
     running.locator(".af-runs .tabulator-row").nth(1).wait_for()
     assert running.locator(".af-runs .tabulator-row").all_inner_texts() == measures
@@ -85,8 +83,8 @@ def test_what_was_open_when_a_server_was_killed(
     ).first.wait_for()
     press(running, ".af-run", lambda: seen(running, "of 4 runs done").wait_for(timeout=60_000))
     press(running, ".af-cancel", lambda: seen(running, "Cancelled").wait_for(timeout=60_000))
-    assert not running.errors, running.errors
-    assert not stranger.errors, stranger.errors
+    for item in (page, running, stranger):  # each waited for the server, which did not answer
+        assert not [error for error in item.errors if "ERR_CONNECTION_REFUSED" not in error], item.errors
     # a planned stop loses no more than that
     assert served.stop() == 0
     assert "2 sessions with work in them can go on for 1h" in served.text()

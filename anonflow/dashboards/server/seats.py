@@ -14,6 +14,10 @@ from anonflow.dashboards.session.workspace import Workspace
 __all__ = ["Seat", "Seats"]
 
 
+LOADING = 5.0
+"""Seconds that a page may take until a browser has drawn it: so long its workspace is not free."""
+
+
 @dataclass(eq=False)
 class Seat:
     """A workspace, and the page that shows it.
@@ -32,7 +36,7 @@ class Seat:
     number : str
         Of the page: what it tells when it is about to go. No secret.
     since : float
-        Since when no page shows it.
+        Since when this page, or no page, shows it.
     moved : callable
         Called when another page takes the workspace up.
     """
@@ -43,7 +47,7 @@ class Seat:
     begun: dict[str, Any] = field(repr=False)
     seen: bool = False
     number: str = ""
-    since: float = 0.0
+    since: float = field(default_factory=lambda: monotonic())
     moved: Callable[[], None] = lambda: None
 
     @property
@@ -57,7 +61,7 @@ class Seat:
         """Whether its page is gone."""
         if self.document is None:
             return True
-        if not self.seen:
+        if not self.seen and monotonic() - self.since < LOADING:
             return False
         context = self.document.session_context
         session = None if context is None else context.session
@@ -118,12 +122,13 @@ class Seats:
         if goes:
             return goes[0]
         seats = [seat for seat in seats if seat.is_free and seat.has_work]
-        return max(seats, key=lambda seat: seat.since or monotonic(), default=None)
+        now = monotonic()  # a page that is gone, and was not looked at yet, was left last
+        return max(seats, key=lambda seat: seat.since if seat.document is None else now, default=None)
 
     def take_up(self, seat: Seat, document: Any, schedule: Callable[[Callable[[], None]], None]) -> None:
         """Show a workspace in another page."""
         seat.moved()
-        seat.document, seat.seen, seat.since, seat.number = document, False, 0.0, secrets.token_hex(8)
+        seat.document, seat.seen, seat.since, seat.number = document, False, monotonic(), secrets.token_hex(8)
         seat.moved = lambda: None
         seat.workspace.move(schedule)
 
@@ -132,7 +137,7 @@ class Seats:
         seat = self.of(document)
         if seat is None:
             return None  # another page shows it by now
-        if self.seconds and seat.key and seat.seen and seat.has_work:
+        if self.seconds and seat.key and seat.has_work:
             seat.document, seat.since = None, monotonic()
             seat.moved = lambda: None
             seat.workspace.move(self._schedule)

@@ -95,6 +95,24 @@ def test_only_work_is_kept_and_not_for_ever(
     assert none.leave(last) is left.workspace
 
 
+def test_a_page_that_was_never_drawn_loses_no_work(
+    workspaces: list[Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is loaded anew before it was drawn, as after a restart: its session is not the one that has the work."""
+    now = [100.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    seats = Seats(60.0, at_once)
+    document = page(connections=0)
+    seat = begun(seats, workspaces, "anna", document)
+    seat.seen = False
+    assert seats.free_of("anna") is None  # it may be about to be drawn
+    now[0] += module.LOADING
+    assert seats.free_of("anna") is seat
+    assert seats.leave(document) is None
+    assert seats.free_of("anna") is seat
+    assert seat.workspace.folder.exists()
+
+
 def test_a_revoked_key_opens_nothing(workspaces: list[Workspace]) -> None:
     seats = Seats(60.0, at_once)
     shown, left = page(), page()

@@ -156,7 +156,7 @@ function waitUntilBuilt() {
   }
 }
 
-export function render({ model, el }) {
+export function render({ model, el, view }) {
   waitUntilBuilt();
   const top = make("div", { class: "top" });
   const skip = make("a", { class: "skip", href: "#" }, "Skip to the screen");
@@ -298,7 +298,20 @@ export function render({ model, el }) {
       event.returnValue = "";
     }
   };
+  // A server that was stopped or lost is waited for: its next page goes on with the session.
+  const waitForServer = () => {
+    const ask = async () => {
+      try {
+        const answer = await fetch("./health", { cache: "no-store" });
+        if (answer.ok) { location.reload(); return; }
+      } catch { /* not yet */ }
+      setTimeout(ask, 2000);
+    };
+    text.textContent = model.unsaved ? "The server was lost, and keeps nothing. Load this page again to begin anew." : "The server cannot be reached. This page goes on as soon as it answers.";
+    if (!model.unsaved) setTimeout(ask, 1000);
+  };
   if (model.page) {
+    view.model.document.on_event("connection_lost", waitForServer);
     // what a link brought is on the server by now: loading the page anew must not begin with the link again
     follow();
     history.replaceState(null, "", address(model.step));
