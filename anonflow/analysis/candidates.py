@@ -63,6 +63,8 @@ class CandidateColumn:
         Whether all ends are whole numbers.
     cells : pandas.Series
         As published, n rows.
+    sets : bool
+        Of categories: whether cells with several values are sets, and not labels of a hierarchy or patterns.
     patterns : tuple of str or None
         Of codes with hidden positions: each distinct cell, as long as a code.
     """
@@ -81,6 +83,7 @@ class CandidateColumn:
     dates: bool = False
     whole_numbers: bool = False
     unbounded: bool = True
+    sets: bool = False
     patterns: tuple[str, ...] | None = None
 
     @property
@@ -93,15 +96,28 @@ class CandidateColumn:
         """Number of candidate values, D."""
         return self.member.shape[1]
 
+    @property
+    def is_number(self) -> np.ndarray:
+        """Which candidates are numbers, shape (D,), bool."""
+        return np.full(self.size, self.numeric)
+
     @cached_property
     def first(self) -> np.ndarray:
         """The first candidate of each cell, shape (u,), int64."""
         return self.member.argmax(axis=1)
 
     @cached_property
-    def last(self) -> np.ndarray:
-        """The last candidate of each cell, shape (u,), int64."""
-        return self.size - 1 - self.member[:, ::-1].argmax(axis=1)
+    def present(self) -> np.ndarray:
+        """Values that some original has if a cell is a hull: the ends of a range, the members of a set, shape (u, D), bool."""
+        present = self.member.copy()
+        if self.numeric:
+            last = self.size - 1 - self.member[:, ::-1].argmax(axis=1)
+            present[:] = False
+            present[np.arange(len(last)), self.first] = present[np.arange(len(last)), last] = True
+        elif not self.sets:
+            present[:] = False
+        present[self.whole | (self.width == 1)] = False
+        return present
 
     @cached_property
     def width(self) -> np.ndarray:
@@ -446,6 +462,7 @@ def _categories(
         values=values,
         exact=single,
         unbounded=not closed,
+        sets=tree is None,
     )
 
 

@@ -278,26 +278,79 @@ def test_a_round_of_em_is_the_one_by_hand(cells: list[list[set[int]]], classes: 
 
 
 @loop("k", [2, 3, 5])
-def test_ends_of_a_hull_are_as_likely_as_draws_say(k: int) -> None:
-    chances = np.array([0.1, 0.5, 0.15, 0.25])
-    weight = mixture._range_weights(chances, np.array([0]), np.array([4]), k)
-    answer = weight * chances / (weight * chances).sum()
-    np.testing.assert_allclose(answer, naive.chance_of_hull(chances.tolist(), k), rtol=1e-12)
+def test_a_value_that_is_there_occurs_as_often_as_draws_from_an_urn_say(k: int) -> None:
+    answer = naive.occurrences(1e-9, k, mixture.ALIKE)
+    assert mixture.occurrences(k) == pytest.approx(answer, rel=1e-6)
+    assert 1 < answer < k
 
 
-@loop("k", [3, 5, 6])
-def test_members_of_a_set_are_nearly_as_likely_as_draws_say(k: int) -> None:
-    chances = np.array([0.7, 0.25, 0.05])
-    weight = mixture._set_weights(chances, np.array([0]), np.array([3]), k)
-    answer = weight * chances / (weight * chances).sum()
-    np.testing.assert_allclose(answer, naive.chance_of_set(chances.tolist(), k), atol=0.03)
-    assert answer.min() >= 1 / k - 0.01  # each is there at least once
+@examples(20)
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, 4), min_size=1), CELLS), min_size=2, max_size=6),
+    st.integers(2, 7),
+    st.integers(0, 99),
+)
+def test_chances_of_a_hull_are_those_of_its_definition(rows: Any, k: int, seed: int) -> None:
+    """In the model's counts, in the expected part of a condition, and in what is drawn."""
+    frame = pd.DataFrame(
+        {
+            "a": [
+                f"{{{'|'.join(f'v{v}' for v in sorted(s))}}}" if len(s) > 1 else f"v{min(s)}" for s, _ in rows
+            ],
+            "x": [f"{low}-{high}" if low < high else str(low) for _, (low, high) in rows],
+        }
+    )
+    candidates = CandidateTable.of(frame, k=k)
+    model = mixture.Model(candidates, 2)
+    rng = np.random.default_rng(seed)
+    chances = tuple(rng.dirichlet(np.ones(column.size), 2).T for column in candidates.columns)
+    start = mixture.Mixture(np.array([0.4, 0.6]), chances)
+    for place, column in enumerate(candidates.columns):
+        for value in range(column.size):
+            share = np.arange(column.size) == value
+            parts = model.expected(start, place, share.astype(float))
+            for cell in range(len(column.member)):
+                covered = np.flatnonzero(column.member[cell]).tolist()
+                for group in range(2):
+                    own = {v: float(chances[place][v, group]) for v in covered}
+                    expected = naive.chances_of_hull(own, k, column.numeric, mixture.ALIKE, mixture.NEAR)
+                    assert parts[cell, group] == pytest.approx(expected.get(value, 0.0), abs=1e-9)
 
 
-def test_a_set_of_k_members_has_each_once() -> None:
-    chances = np.array([0.9, 0.09, 0.01])
-    weight = mixture._set_weights(chances, np.array([0]), np.array([3]), 3)
-    np.testing.assert_allclose(weight * chances / (weight * chances).sum(), 1 / 3, atol=0.01)
+def test_values_are_drawn_with_the_chances_of_the_model() -> None:
+    frame = pd.DataFrame({"a": ["{u|v|w}", "u"] * 4000, "x": ["1-4", "2"] * 4000})
+    candidates = CandidateTable.of(frame, k=5)
+    model = mixture.Model(candidates, 1)
+    chances = (np.array([[0.7], [0.2], [0.1]]), np.linspace(1, 2, candidates["x"].size)[:, None])
+    drawn = model.draw(
+        mixture.Mixture(np.ones(1), (chances[0], chances[1] / chances[1].sum())), np.random.default_rng(0)
+    )
+    for place, name in enumerate("ax"):
+        column = candidates[name]
+        cell = column.at[0]
+        seen = np.bincount(drawn[name][column.at == cell], minlength=column.size) / 4000
+        every = np.eye(column.size)
+        expected = [
+            model.expected(mixture.Mixture(np.ones(1), chances), place, every[v])[cell, 0]
+            for v in range(column.size)
+        ]
+        np.testing.assert_allclose(seen, expected, atol=0.03)
+        assert (drawn[name][column.at != cell] == column.first[1 - cell]).all()
+
+
+def test_labels_and_patterns_are_no_hulls() -> None:
+    """Of a set each member is there; of the values below a label, or of the codes that fit a pattern, nobody knows."""
+    tree = af.Hierarchy.from_nested({"Any": {"West": {"a": None, "b": None}, "East": {"c": None}}})
+    frame = pd.DataFrame(
+        {"zip": ["94107", "94108", "9410*"], "city": ["a", "West", "c"], "job": ["{p|q}", "p", "*"]}
+    )
+    schema = {
+        "zip": {"role": "quasi-identifier", "kind": "positions"},
+        "city": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree},
+        "job": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    candidates = CandidateTable.of(frame, schema, k=3)
+    assert [int(column.present.sum()) for column in candidates.columns] == [0, 0, 2]
 
 
 def test_the_model_finds_a_relation_that_single_cells_hide() -> None:
@@ -561,8 +614,7 @@ def test_words_for_columns_that_are_not_there(small: tuple[af.Table, Release]) -
 def test_bits_do_not_depend_on_the_matrix_library(small: tuple[af.Table, Release]) -> None:
     """Products of many numbers are sparse ones, which run on one thread."""
     model = mixture.Model(CandidateTable.of(small[1]), 3)
-    fitted = model.fit(np.random.default_rng(0), rounds=3)
-    assert all(sparse.issparse(weight) for weight in model.weights(fitted))
+    assert all(sparse.issparse(hull.entries) and sparse.issparse(hull.given) for hull in model._hulls)
 
 
 @pytest.mark.slow

@@ -65,33 +65,43 @@ def em_round(
     return [share / total for share in new_shares], counts
 
 
-def chance_of_hull(values: Sequence[float], k: int) -> list[float]:
-    """How likely each value is the first of k independent draws, given that both ends are among them.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Chances of the values of a range, in their order; they add up to 1.
-    """
+def occurrences(share: float, k: int, balls: float) -> float:
+    """Mean number of k draws from a Pólya urn that show a value, given that one does; the value has a share of the balls."""
     import itertools
 
-    last = len(values) - 1
-    weight = [0.0] * len(values)
-    for draws in itertools.product(range(len(values)), repeat=k):
-        if 0 in draws and last in draws:
-            weight[draws[0]] += math.prod(values[v] for v in draws)
-    return [item / sum(weight) for item in weight]
+    total = expected = 0.0
+    for draws in itertools.product((True, False), repeat=k):
+        if not any(draws):
+            continue
+        chance, seen = 1.0, 0
+        for number, hit in enumerate(draws):
+            mine = balls * share + seen if hit else balls * (1 - share) + number - seen
+            chance *= mine / (balls + number)
+            seen += hit
+        total += chance
+        expected += chance * seen
+    return expected / total
 
 
-def chance_of_set(values: Sequence[float], k: int) -> list[float]:
-    """How likely each value is the first of k independent draws, given that all values are among them."""
-    import itertools
-
-    weight = [0.0] * len(values)
-    for draws in itertools.product(range(len(values)), repeat=k):
-        if len(set(draws)) == len(values):
-            weight[draws[0]] += math.prod(values[v] for v in draws)
-    return [item / sum(weight) for item in weight]
+def chances_of_hull(
+    own: dict[int, float], k: int, numbers: bool, balls: float, near: float
+) -> dict[int, float]:
+    """How likely each value of one cell is: `own` has its values, in their order, with the chances in a latent class."""
+    values = sorted(own)
+    if len(values) == 1:
+        return {values[0]: 1.0}
+    ends = [values[0], values[-1]] if numbers else values
+    each = (1.0 if numbers else occurrences(1e-9, k, balls)) / k
+    each = min(each, 1 / len(ends))
+    rest = 1 - each * len(ends)
+    chances = {}
+    for value in values:
+        by_class = own[value] / sum(own.values())
+        even = 1 / len(values)
+        chances[value] = rest * (near * even + (1 - near) * by_class if numbers else by_class)
+        if value in ends:
+            chances[value] += each
+    return chances
 
 
 def pooled(estimates: Sequence[float], variances: Sequence[float], rows: float | None) -> dict[str, float]:
