@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
-from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_of
+from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_among
 from anonflow.table.published.published_cells import WHOLE, fits, read_float
 
 __all__ = [
@@ -41,7 +43,7 @@ def rows_meeting(
     if column.whole.all():
         return np.zeros(n, bool), np.ones(n, bool), np.full(n, np.nan)
     if column.numeric:
-        certain, possible, share = _met_range(column, condition)
+        certain, possible, share = _met_beside_codes(column, condition)
     elif column.values is None:
         met = condition.holds(column.cells)
         return met, met, met.astype(np.float64)
@@ -59,6 +61,23 @@ def rows_meeting(
     if column.unbounded:
         certain, possible = certain & ~column.whole, possible | column.whole
     return certain[column.at], possible[column.at], share[column.at]
+
+
+def _met_beside_codes(
+    column: CandidateColumn, condition: ColumnCondition
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the same for each cell of a column of numbers, shape (u,) each: a number and the codes are equal parts of it."""
+    certain, possible, share = _met_range(column, condition)
+    if not len(column.codes):
+        return certain, possible, share
+    numbers, codes = column.numbers, column.member[:, ~column.is_number]
+    met = codes @ np.array([code in (condition.values or ()) for code in column.codes], np.int64)
+    count = codes.sum(axis=1)
+    return (
+        (certain | ~numbers) & (met == count),
+        (possible & numbers) | (met > 0),
+        (np.where(numbers, share, 0.0) + met) / (numbers + count),
+    )
 
 
 def _met_range(
@@ -115,7 +134,7 @@ def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds
         If a column is not there, or a condition cannot be read.
     """
     certain, possible = np.ones(candidates.n, bool), np.ones(candidates.n, bool)
-    for condition in conditions(where, candidates.names):
+    for condition in conditions(where, candidates.all_names):
         all_of, some_of, _ = rows_meeting(candidates[condition.column], condition)
         certain &= all_of
         possible &= some_of
@@ -123,17 +142,18 @@ def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds
 
 
 def mean_bounds(candidates: CandidateTable, name: str) -> Bounds:
-    """Return the mean of a column of numbers."""
-    low, high = _ends(candidates[name])
-    known = ~np.isnan(low)
-    return np.array([low[known].mean()]), np.array([high[known].mean()])
+    """Return the mean of a column of numbers, of all who have one."""
+    return tuple(np.array([each]) for each in _mean_between(_Numbers.of(candidates[name])))  # type: ignore[return-value]
 
 
 def quantile_bounds(candidates: CandidateTable, name: str, at: Sequence[float]) -> Bounds:
-    """Return quantiles of a column of numbers, between neighbours as :func:`numpy.quantile` has them."""
-    low, high = _ends(candidates[name])
-    known = ~np.isnan(low)
-    return _quantiles(np.sort(low[known]), at), _quantiles(np.sort(high[known]), at)
+    """Return quantiles of a column of numbers, between neighbours as :func:`numpy.quantile` has them, of all who have one."""
+    numbers = _Numbers.of(candidates[name])
+    turned = numbers.turned
+    return (
+        np.array([numbers.least_quantile(each) for each in at]),
+        np.array([-turned.least_quantile(1 - each) for each in at]),
+    )
 
 
 def crosstab_bounds(
@@ -153,25 +173,14 @@ def group_mean_bounds(candidates: CandidateTable, name: str, by: str, known: Seq
     The least mean of a group has the low ends of all rows that are certainly in it, and of those that may be in it the
     lowest ones, as long as each is below the mean of the others. O(n log n) for each group.
     """
-    low, high = _ends(candidates[name])
-    numbers = ~np.isnan(low)
+    numbers = _Numbers.of(candidates[name])
     certain, possible = _groups(candidates[by], known)
-    least, most = np.empty(len(known)), np.empty(len(known))
-    for group in range(len(known)):
-        inside = certain[:, group] & numbers
-        maybe = possible[:, group] & ~certain[:, group] & numbers
-        least[group] = _least_mean(low[inside], low[maybe])
-        most[group] = -_least_mean(-high[inside], -high[maybe])
-    return least, most
+    ends = [_mean_between(numbers.within(certain[:, g], possible[:, g])) for g in range(len(known))]
+    return np.array([least for least, _ in ends]), np.array([most for _, most in ends])
 
 
-def _least_mean(inside: np.ndarray, maybe: np.ndarray) -> float:
-    """Return the least mean of numbers, all of some and any of others (one at least)."""
-    ordered = np.sort(maybe)
-    count = len(inside) + np.arange(len(ordered) + 1)
-    sums = inside.sum() + np.concatenate([[0.0], np.cumsum(ordered)])
-    means = sums[count > 0] / count[count > 0]
-    return float(means.min()) if len(means) else float("nan")
+def _mean_between(numbers: _Numbers) -> tuple[float, float]:
+    return numbers.least_mean(), -numbers.turned.least_mean()
 
 
 def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -183,24 +192,80 @@ def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, 
     return np.column_stack(certain), np.column_stack(possible)
 
 
-def _ends(column: CandidateColumn) -> Bounds:
-    """Return the lowest and the highest number of each row, shape (n,) each; NaN where one is missing."""
-    numbers = None if column.whole.all() else numbers_of(column.cells)
-    if numbers is not None:
-        return numbers, numbers
-    if column.low is None or column.high is None:  # it is hidden, or text
-        return np.full(len(column.at), -np.inf), np.full(len(column.at), np.inf)
-    low, high = column.low, column.high
-    if column.unbounded:
-        low, high = np.where(column.whole, -np.inf, low), np.where(column.whole, np.inf, high)
-    return low[column.at], high[column.at]
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """What is known of some rows' numbers.
 
+    Attributes
+    ----------
+    low, high : numpy.ndarray, shape (r,), float64
+        The lowest and the highest number of each row.
+    certain : numpy.ndarray, shape (r,), bool
+        Whether it has one that counts; else it may have one.
+    """
 
-def _quantiles(ascending: np.ndarray, at: Sequence[float]) -> np.ndarray:
-    place = np.multiply(at, len(ascending) - 1)
-    first = np.floor(place).astype(np.int64)
-    last = np.minimum(first + 1, len(ascending) - 1)
-    part = place - first
-    # an infinite neighbour counts only where it has a part
-    between = np.where(part > 0, ascending[last], 0.0) * part
-    return np.asarray(ascending[first] * (1 - part) + np.where(part > 0, between, 0.0))
+    low: np.ndarray
+    high: np.ndarray
+    certain: np.ndarray
+
+    @classmethod
+    def of(cls, column: CandidateColumn) -> _Numbers:
+        """Return those of all rows of a column; NaN where one is missing."""
+        hidden = column.whole[column.at]
+        if column.low is None or column.high is None:
+            numbers = None if column.whole.all() else numbers_among(column.cells)
+            if numbers is None:  # it is hidden, or text
+                hidden, numbers = np.ones(len(hidden), bool), np.zeros(len(hidden))
+            ends = np.where(hidden, -np.inf, numbers), np.where(hidden, np.inf, numbers)
+            return cls(*ends, ~hidden)
+        low, high = column.low, column.high
+        if column.unbounded:
+            low, high = np.where(column.whole, -np.inf, low), np.where(column.whole, np.inf, high)
+        beside = (column.member & ~column.is_number).any(axis=1)
+        return cls(low[column.at], high[column.at], ~beside[column.at])
+
+    @property
+    def turned(self) -> _Numbers:
+        """The same with the opposite sign."""
+        return _Numbers(-self.high, -self.low, self.certain)
+
+    def within(self, certain: np.ndarray, possible: np.ndarray) -> _Numbers:
+        """Return those of a group of rows, some of which may be in it."""
+        return _Numbers(self.low[possible], self.high[possible], (self.certain & certain)[possible])
+
+    @cached_property
+    def _lowest(self) -> tuple[np.ndarray, np.ndarray]:
+        """The low ends of those that count, and of those that may count, ascending."""
+        present = ~np.isnan(self.low)
+        return np.sort(self.low[present & self.certain]), np.sort(self.low[present & ~self.certain])
+
+    def least_mean(self) -> float:
+        """Return the least mean: of those that may count the lowest are in it, as long as each is below the mean of the others."""
+        inside, maybe = self._lowest
+        count = len(inside) + np.arange(len(maybe) + 1)
+        sums = inside.sum() + np.concatenate([[0.0], np.cumsum(maybe)])
+        means = sums[count > 0] / count[count > 0]
+        return float(means.min()) if len(means) else float("nan")
+
+    def least_quantile(self, at: float) -> float:
+        """Return the least quantile, for every number of the lowest that may count."""
+        inside, maybe = self._lowest
+        both = np.sort(np.concatenate([inside, maybe]))
+        if not len(both):
+            return float("nan")
+        extra = np.arange(len(maybe) + 1)[(0 if len(inside) else 1) :]
+        highest = np.concatenate([[-np.inf], maybe])[extra]
+        place = at * (len(inside) + extra - 1)
+        first = np.floor(place).astype(np.int64)
+        part = place - first
+
+        def ranked(rank: np.ndarray) -> np.ndarray:
+            # up to the highest that counts all are there, above it only those that count for certain
+            rest = inside[np.clip(rank - extra, 0, len(inside) - 1)] if len(inside) else both[rank]
+            return np.where(both[rank] <= highest, both[rank], rest)
+
+        low = ranked(first)
+        high = ranked(np.minimum(first + 1, len(inside) + extra - 1))
+        # an infinite neighbour counts only where it has a part
+        between = np.where(part > 0, high, 0.0) * part
+        return float((np.where(part < 1, low, 0.0) * (1 - part) + np.where(part > 0, between, 0.0)).min())

@@ -116,11 +116,12 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
     """Return the share of each candidate value that meets the condition, shape (D,): 0 or 1 unless it is an interval."""
     if not column.numeric:
         return values_meeting(column, condition).astype(np.float64)
+    codes = np.array([code in (condition.values or ()) for code in column.codes], np.float64)
     points, edges = np.asarray(column.points), np.asarray(column.edges)
     met = np.concatenate([[0], np.cumsum(condition.inside(points))])
     at = np.searchsorted(points, edges, side="left")
     many = np.diff(at)
-    return np.divide(np.diff(met[at]), many, out=np.zeros(len(many)), where=many > 0)
+    return np.concatenate([np.divide(np.diff(met[at]), many, out=np.zeros(len(many)), where=many > 0), codes])
 
 
 def _fitted(

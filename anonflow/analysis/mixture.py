@@ -175,7 +175,7 @@ class Model:
         entries = self.candidates.columns[place].entries
         mass = np.maximum(entries @ theta, LEAST)
         return (
-            hull.rest[:, None] * (entries @ (theta * share[:, None])) / mass + (hull.given @ share)[:, None]
+            hull.rest[:, None] * (entries @ (theta * share[:, None])) / mass + (hull.common @ share)[:, None]
         )
 
     def draw(self, mixture: Mixture, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -215,14 +215,14 @@ class _Hull:
     ----------
     entries : scipy.sparse.csr_matrix, shape (u, D), float64
         What each cell covers, as ones.
-    given : scipy.sparse.csr_matrix, shape (u, D), float64
+    common : scipy.sparse.csr_matrix, shape (u, D), float64
         The chances of values that do not depend on the latent class.
     rest : numpy.ndarray, shape (u,), float64
         What is left of 1: the chance that the value is drawn by the latent class.
     """
 
     entries: sparse.csr_matrix
-    given: sparse.csr_matrix
+    common: sparse.csr_matrix
     rest: np.ndarray
 
     @classmethod
@@ -230,17 +230,19 @@ class _Hull:
         if matches is None or matches < 2:
             nothing = sparse.csr_matrix(column.member.shape, dtype=np.float64)
             return cls(column.entries, nothing, np.ones(len(column.member)))
-        given = column.present * np.where(column.is_number, 1.0, occurrences(matches)) / matches
-        given /= np.maximum(given.sum(axis=1, keepdims=True), 1.0)
+        common = column.present * np.where(column.is_number, 1.0, occurrences(matches)) / matches
+        common /= np.maximum(common.sum(axis=1, keepdims=True), 1.0)
         hull = np.asarray(column.present.any(axis=1))
         near = hull[:, None] & column.member & column.is_number
         even = NEAR * near / np.maximum(near.sum(axis=1, keepdims=True), 1)
-        given += (1 - given.sum(axis=1, keepdims=True)) * even
-        return cls(column.entries, sparse.csr_matrix(given), 1 - given.sum(axis=1))
+        common += (1 - common.sum(axis=1, keepdims=True)) * even
+        return cls(column.entries, sparse.csr_matrix(common), 1 - common.sum(axis=1))
 
     def counts(self, rows: np.ndarray, mass: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Return how many people have each value in each latent class, shape (D, H), of `rows` (u, H) that have each cell."""
-        return np.asarray(theta * (self.entries.T @ (self.rest[:, None] * rows / mass)) + self.given.T @ rows)
+        return np.asarray(
+            theta * (self.entries.T @ (self.rest[:, None] * rows / mass)) + self.common.T @ rows
+        )
 
 
 def _drawn(
@@ -253,7 +255,7 @@ def _drawn(
     inner = np.ascontiguousarray(theta.T)
     by_class = chance[0] < hull.rest[column.at[rows]]
     step = max(1, _ENTRIES // column.size)
-    for weights, drawn in ((hull.entries, by_class), (hull.given, ~by_class)):
+    for weights, drawn in ((hull.entries, by_class), (hull.common, ~by_class)):
         for some in np.array_split(np.flatnonzero(drawn), drawn.sum() // step + 1):
             at = column.at[rows[some]]
             width = np.diff(weights.indptr)[at]

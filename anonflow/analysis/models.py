@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from anonflow.analysis.conditions import numbers_of, rows_that_meet, text_of
+from anonflow.analysis.conditions import numbers_among, numbers_of, rows_that_meet, text_of
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.schema import did_you_mean
 
@@ -83,7 +83,7 @@ def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, S
 
 def group_means(table: pd.DataFrame, column: str, by: str, known: list[str]) -> Estimate:
     """Return the means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
-    numbers = numbers_of(_column(table, column))
+    numbers = numbers_among(_column(table, column))
     if numbers is None:
         raise _no_numbers(column)
     groups = pd.Series(numbers).groupby(texts(_column(table, by)).to_numpy())
@@ -128,7 +128,7 @@ def _no_numbers(name: str) -> ParameterError:
 
 
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
-    numbers = numbers_of(_column(table, name))
+    numbers = numbers_among(_column(table, name))
     if numbers is None:
         raise _no_numbers(name)
     numbers = numbers[~np.isnan(numbers)]

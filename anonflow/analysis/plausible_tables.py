@@ -17,6 +17,7 @@ from anonflow.analysis.pooling import Target, combine
 from anonflow.errors import ParameterError
 from anonflow.release.tables import write_table
 from anonflow.table import Schema
+from anonflow.table.published.published_cells import IS_NUMBER, code_name
 
 __all__ = ["NOTICE", "NUMBER", "PlausibleTables", "default_classes", "plausible", "plausible_of"]
 
@@ -41,7 +42,7 @@ class PlausibleTables:
     ----------
     tables : tuple of pandas.DataFrame
         Each with the release's n rows in its order and its columns; columns without generalized cells are as
-        published. ``attrs["notice"]`` says that it describes no real person.
+        published. ``NAME (code)`` stands beside numbers with codes. ``attrs["notice"]`` says that it describes no real person.
     model : str
         The model, in words.
     suppressed : numpy.ndarray, shape (n,), bool
@@ -246,6 +247,7 @@ def plausible(
     schema: Schema | Mapping[str, Any] | None = None,
     k: int | None = None,
     classes: int | None = None,
+    columns: Sequence[str] | None = None,
 ) -> PlausibleTables:
     """Draw complete tables that a release may stand for, from the release alone.
 
@@ -266,6 +268,8 @@ def plausible(
         Of a k-regular release: how many originals each row stands for. By default that of its certificate.
     classes : int, optional
         Latent classes of the model; :func:`~anonflow.analysis.plausible_tables.default_classes` without it.
+    columns : sequence of str, optional
+        Those of the analysis; all without it.
 
     Returns
     -------
@@ -274,7 +278,7 @@ def plausible(
     Raises
     ------
     ParameterError
-        If m, seed, k or classes are not such whole numbers, or `release` is not a release.
+        If m, seed, k or classes are not such whole numbers, `release` is not a release, or a column is not there.
     DataError
         If a column cannot be read.
 
@@ -287,6 +291,9 @@ def plausible(
     among the k originals of the row; see :class:`anonflow.analysis.mixture.Model`. O((60 + 8 m) n c H) for c columns
     and H classes.
 
+    Codes, and missing values, beside the numbers of a column are categories: its numbers are missing there, and a further
+    column, ``NAME (code)``, has the code, ``number`` where there is none, and nothing (``""``) for a missing value.
+
     Examples
     --------
     >>> import pandas as pd
@@ -294,7 +301,7 @@ def plausible(
     >>> [table["age"].between(20, 40).all().item() for table in tables]
     [True, True, True]
     """
-    return plausible_of(CandidateTable.of(release, schema, k), m, seed, classes)
+    return plausible_of(CandidateTable.of(release, schema, k, columns=columns), m, seed, classes)
 
 
 def default_classes(n: int) -> int:
@@ -334,35 +341,40 @@ def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFr
     own = model.fit(rng, rounds=RENEWED, weights=weights * (n / weights.sum()), start=fitted)
     drawn = model.draw(own, rng)
     columns = {}
+    beside = {}
     for column in model.candidates.columns:
-        if column.name in drawn:
-            columns[column.name] = _values(column, drawn[column.name], rng)
+        code = drawn.get(column.name, column.first[column.at])
+        if column.name in drawn and not column.numeric:
+            columns[column.name] = pd.array(np.asarray(column.values)[code], dtype="str")
         elif column.numeric:
-            columns[column.name] = _in_unit(column, np.asarray(column.low)[column.at])
+            columns[column.name] = _numbers(column, code, rng)
         else:
             columns[column.name] = column.cells.reset_index(drop=True)
-    table = pd.DataFrame(columns)
+        if len(column.codes):
+            names = np.concatenate([np.full(column.is_number.sum(), IS_NUMBER, object), column.codes])
+            beside[code_name(column.name)] = pd.array(names[code], dtype="str")
+    table = pd.DataFrame({**columns, **beside})
     table.attrs["notice"] = NOTICE
     return table
 
 
-def _values(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
-    if column.values is not None:
-        return pd.array(column.values[code], dtype="str")
+def _numbers(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
+    """Return a number of the drawn candidate of each row; missing where that is a code."""
+    is_number = column.is_number[code]
     ends = np.asarray(column.low)[column.at], np.asarray(column.high)[column.at]
     points, edges = np.asarray(column.points), np.asarray(column.edges)
-    low = np.where(code == column.first[column.at], ends[0], np.maximum(ends[0], edges[code]))
-    # an interval ends before the next one begins; the last of a cell, where the cell ends
-    next_one = np.searchsorted(points, edges[code + 1], side="left")
-    stop = np.minimum(np.searchsorted(points, ends[1], side="right"), next_one)
-    start = np.searchsorted(points, low, side="left")
-    number = points[
-        np.minimum(start + (rng.random(len(code)) * (stop - start)).astype(np.int64), len(points) - 1)
-    ]
-    return _in_unit(column, np.where(stop > start, number, low))
-
-
-def _in_unit(column: CandidateColumn, numbers: np.ndarray) -> Any:
+    place = np.where(is_number, code, 0)
+    low = np.where(code == column.first[column.at], ends[0], np.maximum(ends[0], edges[place]))
+    if not column.exact:
+        # an interval ends before the next one begins; the last of a cell, where the cell ends
+        next_one = np.searchsorted(points, edges[place + 1], side="left")
+        stop = np.minimum(np.searchsorted(points, ends[1], side="right"), next_one)
+        start = np.searchsorted(points, low, side="left")
+        number = points[
+            np.minimum(start + (rng.random(len(code)) * (stop - start)).astype(np.int64), len(points) - 1)
+        ]
+        low = np.where(stop > start, number, low)
+    numbers = np.where(is_number, low, np.nan)
     if column.dates:
         return pd.Timestamp("1970-01-01") + pd.to_timedelta(numbers, unit="D")
-    return numbers.astype(np.int64) if column.whole_numbers else numbers
+    return numbers.astype(np.int64) if column.whole_numbers and is_number.all() else numbers

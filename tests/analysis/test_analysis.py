@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 import anonflow as af
-from anonflow.analysis import mixture
+from anonflow.analysis import certain, mixture
 from anonflow.analysis.candidates import CandidateTable
 from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
@@ -37,6 +37,7 @@ def small() -> tuple[af.Table, Release]:
 
 CELLS = st.tuples(st.integers(0, 20), st.integers(0, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 SETS = st.sets(st.sampled_from("abcd"), min_size=1)
+NARROW = st.tuples(st.integers(0, 9), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
 @examples(30)
@@ -144,24 +145,138 @@ def test_a_column_that_is_hidden_throughout_says_nothing() -> None:
     assert np.isnan([hidden.uniform, hidden.fitted]).all()
 
 
-def test_codes_beside_numbers_are_refused_in_a_sentence(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"pay": ["20-29", "53-59|N", "N"], "ill": ["x", "y", "x"]})
-    schema = {
-        "pay": {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"]},
-        "ill": {"role": "sensitive"},
-    }
+# --- numbers with codes ---------------------------------------------------------------------------------
+
+PAY = {
+    "pay": {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"], "missing": "value"},
+    "ill": {"role": "sensitive"},
+}
+
+
+def coded(cell: tuple[tuple[int, int] | None, set[str]]) -> str:
+    """A published cell of a range, or none, and codes."""
+    run, codes = cell
+    if run is None:
+        return "{" + "|".join(sorted(codes)) + "}" if len(codes) > 1 else next(iter(codes))
+    low, high = run
+    return "|".join([f"{low}-{high}" if low < high else str(low), *sorted(codes)])
+
+
+def coded_cells(narrow: Any) -> Any:
+    """Cells of numbers with the code N, or blank."""
+    return st.tuples(st.none() | narrow, st.sets(st.sampled_from(["N", ""]))).filter(
+        lambda cell: cell[0] is not None or cell[1]
+    )
+
+
+def test_codes_and_blanks_are_categories_beside_the_number(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"pay": ["20-29", "53-59|N", "N", "{|N}", "40|", "", "33", "*"] * 30, "ill": ["x", "y"] * 120}
+    )
     frame.to_csv(tmp_path / "r.csv", index=False)
-    release = af.read_release(tmp_path / "r.csv", schema)
-    for call in (lambda: af.plausible(release, m=1), lambda: af.plausible(frame, m=1, schema=schema)):
-        with pytest.raises(DataError, match="column 'pay': has codes beside its numbers") as error:
-            call()
-        assert "\n" not in str(error.value)
-    assert release.summary().columns[0].cells == "ranges, codes, or one of both"
+    release = af.read_release(tmp_path / "r.csv", PAY)
+    for tables in (af.plausible(release, m=3, seed=1), af.plausible(frame, m=3, seed=1, schema=PAY)):
+        for table in tables:
+            assert list(table.columns) == ["pay", "ill", "pay (code)"]
+            number, code = table["pay"], table["pay (code)"]
+            assert (number.notna() == (code == "number")).all()
+            first = [number[at::8] for at in range(7)]
+            assert first[0].between(20, 29).all()
+            assert (first[1].between(53, 59) | (code[1::8] == "N")).all()
+            assert (code[2::8] == "N").all()
+            assert set(code[3::8]) <= {"", "N"}
+            assert set(first[4].dropna()) <= {40.0}
+            assert set(code[4::8]) <= {"", "number"}
+            assert (code[5::8] == "").all()
+            assert (first[6] == 33).all()
+        everybody = tables.mean("pay")
+        assert everybody["low"].item() >= 20
+        assert everybody["least"].item() == -np.inf  # a number may be behind *
+        shares = tables.crosstab("pay (code)", "ill")["estimate"]
+        assert shares.sum() == pytest.approx(1)
+        refused = tables.share({"pay": "N"})
+        assert refused["estimate"].item() == pytest.approx(shares.loc["N"].sum())
+        assert (refused["least"].item(), refused["most"].item()) == pytest.approx((1 / 8, 4 / 8))
+        assert tables.share({"pay (code)": "N"}).equals(refused)
+        tables.write(tmp_path / "t.parquet")
+    counts = af.count(release, {"pay": "N"})
+    assert (counts.certain, counts.possible) == (30, 120)
+    assert 30 <= counts.fitted <= 120
+
+
+@examples(40)
+@given(st.lists(coded_cells(NARROW), min_size=1, max_size=4), NARROW, st.data())
+def test_bounds_of_numbers_with_codes_are_those_of_all_tables(
+    rows: Any, wanted: tuple[int, int], data: st.DataObject
+) -> None:
+    group = data.draw(st.lists(st.sampled_from("ab"), min_size=len(rows), max_size=len(rows)))
+    frame = pd.DataFrame({"pay": [coded(cell) for cell in rows], "ill": group})
+    cells = [[*(range(run[0], run[1] + 1) if run is not None else ()), *codes] for run, codes in rows]
+    every = naive.completions(
+        [{"pay": set(map(str, cell)), "ill": {own}} for cell, own in zip(cells, group, strict=True)]
+    )
+    candidates = CandidateTable.of(frame, PAY)
+    if candidates["pay"].low is None:
+        return  # no number at all
+    for where, meets in (
+        ({"pay": wanted}, lambda pay: pay not in ("N", "") and wanted[0] <= int(pay) <= wanted[1]),
+        ({"pay": ["N", "3"]}, lambda pay: pay in ("N", "3")),
+        ({"pay": ""}, lambda pay: pay == ""),
+    ):
+        counts = af.count(frame, where, schema=PAY, classes=1)
+        own = [sum(meets(row["pay"]) for row in each) for each in every]
+        assert counts.possible == max(own)
+        assert counts.certain == min(own) or "3" in where["pay"]  # 3.5 may be behind a range, too
+    numbers = [[float(row["pay"]) for row in each if row["pay"] not in ("N", "")] for each in every]
+    some = [each for each in numbers if each]
+    means = [sum(each) / len(each) for each in some]
+    assert tuple(float(end[0]) for end in certain.mean_bounds(candidates, "pay")) == pytest.approx(
+        (min(means), max(means))
+    )
+    for at in (0.25, 0.5, 0.9):
+        quantiles = [float(np.quantile(each, at)) for each in some]
+        ends = certain.quantile_bounds(candidates, "pay", [at])
+        assert tuple(float(end[0]) for end in ends) == pytest.approx((min(quantiles), max(quantiles)))
+    for value in sorted(set(group)):
+        own = [
+            float(np.mean(mine))
+            for each in every
+            if (
+                mine := [
+                    float(row["pay"]) for row in each if row["pay"] not in ("N", "") and row["ill"] == value
+                ]
+            )
+        ]
+        least, most = certain.group_mean_bounds(candidates, "pay", "ill", [value])
+        if own:
+            assert (least[0], most[0]) == pytest.approx((min(own), max(own)))
+        else:
+            assert np.isnan([least[0], most[0]]).all()
+
+
+def test_texts_beside_numbers_that_are_published_as_they_were_are_no_numbers() -> None:
+    frame = pd.DataFrame({"age": ["20-29", "25", "30"] * 4, "pay": ["10", "N", "30"] * 4})
+    tables = af.plausible(frame, m=2, seed=1)
+    assert tables.mean("pay")[["estimate", "least", "most"]].iloc[0].tolist() == [20, 20, 20]
+    assert tables.group_means("pay", by="age")["estimate"].max() == 30
+
+
+def test_columns_can_be_left_out() -> None:
+    frame = af.datasets.census_like(200, seed=1)
+    release = af.anonymize(
+        af.Table(frame, af.datasets.schema("census_like")), "mondrian", k=5, seed=SEED
+    ).release(seed=SEED)
+    tables = af.plausible(release, m=2, seed=1, columns=["Gender", "Age"])
+    assert list(tables[0].columns) == ["Age", "Gender"]
+    few, every = (CandidateTable.of(release, columns=names) for names in (["Age"], None))
+    assert few.matches == every.matches  # the classes are those of the whole release
+    with pytest.raises(ParameterError, match=r"no column 'Agee' \(did you mean 'Age'\?\)"):
+        af.plausible(release, columns=["Agee"])
+    with pytest.raises(ParameterError, match="columns is a list of columns' names, at least one"):
+        af.plausible(release, columns="Age")
 
 
 # --- certain bounds of other estimates ------------------------------------------------------------------
-
-NARROW = st.tuples(st.integers(0, 9), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
 @examples(40)
@@ -543,6 +658,8 @@ def test_groups_are_pooled_from_the_tables_that_have_them() -> None:
 
 
 def test_what_does_not_differ_between_tables_is_known() -> None:
+    (row,) = af.combine([0.1] * 3, [0.25] * 3).itertuples()  # the mean of the three is not 0.1
+    assert (row.estimate, row.error, row.missing) == (0.1, 0, 0)
     (row,) = af.combine([2.0, 2.0, 2.0], [0.25] * 3).itertuples()
     assert (row.error, row.low, row.high, row.missing) == (0, 2, 2, 0)
     (row,) = af.combine([2.0, 2.0, 2.0], [0.25] * 3, target="population").itertuples()
@@ -614,7 +731,7 @@ def test_words_for_columns_that_are_not_there(small: tuple[af.Table, Release]) -
 def test_bits_do_not_depend_on_the_matrix_library(small: tuple[af.Table, Release]) -> None:
     """Products of many numbers are sparse ones, which run on one thread."""
     model = mixture.Model(CandidateTable.of(small[1]), 3)
-    assert all(sparse.issparse(hull.entries) and sparse.issparse(hull.given) for hull in model._hulls)
+    assert all(sparse.issparse(hull.entries) and sparse.issparse(hull.common) for hull in model._hulls)
 
 
 @pytest.mark.slow
