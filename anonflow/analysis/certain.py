@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -125,7 +124,7 @@ def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.nd
     return condition.holds(pd.Series(column.values, dtype=object, name=column.name))
 
 
-def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds:
+def share_bounds(candidates: CandidateTable, where: Mapping[str, Any], weights: np.ndarray) -> Bounds:
     """Return the share of rows that meet a condition.
 
     Raises
@@ -138,34 +137,46 @@ def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds
         all_of, some_of, _ = rows_meeting(candidates[condition.column], condition)
         certain &= all_of
         possible &= some_of
-    return np.array([certain.mean()]), np.array([possible.mean()])
+    return np.array([weights @ certain]) / weights.sum(), np.array([weights @ possible]) / weights.sum()
 
 
-def mean_bounds(candidates: CandidateTable, name: str) -> Bounds:
+def mean_bounds(candidates: CandidateTable, name: str, weights: np.ndarray) -> Bounds:
     """Return the mean of a column of numbers, of all who have one."""
-    return tuple(np.array([each]) for each in _mean_between(_Numbers.of(candidates[name])))  # type: ignore[return-value]
+    return tuple(np.array([each]) for each in _mean_between(_Numbers.of(candidates[name], weights)))  # type: ignore[return-value]
 
 
-def quantile_bounds(candidates: CandidateTable, name: str, at: Sequence[float]) -> Bounds:
-    """Return quantiles of a column of numbers, between neighbours as :func:`numpy.quantile` has them, of all who have one."""
-    numbers = _Numbers.of(candidates[name])
+def quantile_bounds(
+    candidates: CandidateTable, name: str, at: Sequence[float], weights: np.ndarray | None = None
+) -> Bounds:
+    """Return quantiles of a column of numbers, of all who have one.
+
+    Between neighbours as :func:`numpy.quantile` has them; with weights as :func:`~anonflow.analysis.models.weighted_quantiles`.
+    """
+    numbers = _Numbers.of(candidates[name], np.ones(candidates.n) if weights is None else weights)
     turned = numbers.turned
-    return (
-        np.array([numbers.least_quantile(each) for each in at]),
-        np.array([-turned.least_quantile(1 - each) for each in at]),
-    )
+    if weights is not None:
+        pairs = [(numbers.least_weighted(each), -turned.least_weighted(1 - each, last=True)) for each in at]
+    else:
+        pairs = [(numbers.least_quantile(each), -turned.least_quantile(1 - each)) for each in at]
+    return np.array([least for least, _ in pairs]), np.array([most for _, most in pairs])
 
 
 def crosstab_bounds(
-    candidates: CandidateTable, rows: str, columns: str, known: Mapping[str, Sequence[str]]
+    candidates: CandidateTable,
+    rows: str,
+    columns: str,
+    known: Mapping[str, Sequence[str]],
+    weights: np.ndarray,
 ) -> Bounds:
     """Return the shares of all pairs of values of two columns, row by row."""
     masks = [_groups(candidates[name], known[name]) for name in (rows, columns)]
-    least, most = (first.T.astype(np.float64) @ second for first, second in zip(*masks, strict=True))
-    return least.ravel() / candidates.n, most.ravel() / candidates.n
+    least, most = ((first.T * weights) @ second for first, second in zip(*masks, strict=True))
+    return least.ravel() / weights.sum(), most.ravel() / weights.sum()
 
 
-def group_mean_bounds(candidates: CandidateTable, name: str, by: str, known: Sequence[str]) -> Bounds:
+def group_mean_bounds(
+    candidates: CandidateTable, name: str, by: str, known: Sequence[str], weights: np.ndarray
+) -> Bounds:
     """Return the means of a column of numbers in groups; NaN of a group that no row may be in.
 
     Notes
@@ -173,7 +184,7 @@ def group_mean_bounds(candidates: CandidateTable, name: str, by: str, known: Seq
     The least mean of a group has the low ends of all rows that are certainly in it, and of those that may be in it the
     lowest ones, as long as each is below the mean of the others. O(n log n) for each group.
     """
-    numbers = _Numbers.of(candidates[name])
+    numbers = _Numbers.of(candidates[name], weights)
     certain, possible = _groups(candidates[by], known)
     ends = [_mean_between(numbers.within(certain[:, g], possible[:, g])) for g in range(len(known))]
     return np.array([least for least, _ in ends]), np.array([most for _, most in ends])
@@ -202,14 +213,16 @@ class _Numbers:
         The lowest and the highest number of each row.
     certain : numpy.ndarray, shape (r,), bool
         Whether it has one that counts; else it may have one.
+    weights : numpy.ndarray, shape (r,), float64
     """
 
     low: np.ndarray
     high: np.ndarray
     certain: np.ndarray
+    weights: np.ndarray
 
     @classmethod
-    def of(cls, column: CandidateColumn) -> _Numbers:
+    def of(cls, column: CandidateColumn, weights: np.ndarray) -> _Numbers:
         """Return those of all rows of a column; NaN where one is missing."""
         hidden = column.whole[column.at]
         if column.low is None or column.high is None:
@@ -217,39 +230,44 @@ class _Numbers:
             if numbers is None:  # it is hidden, or text
                 hidden, numbers = np.ones(len(hidden), bool), np.zeros(len(hidden))
             ends = np.where(hidden, -np.inf, numbers), np.where(hidden, np.inf, numbers)
-            return cls(*ends, ~hidden)
+            return cls(*ends, ~hidden, weights)
         low, high = column.low, column.high
         if column.unbounded:
             low, high = np.where(column.whole, -np.inf, low), np.where(column.whole, np.inf, high)
         beside = (column.member & ~column.is_number).any(axis=1)
-        return cls(low[column.at], high[column.at], ~beside[column.at])
+        return cls(low[column.at], high[column.at], ~beside[column.at], weights)
 
     @property
     def turned(self) -> _Numbers:
         """The same with the opposite sign."""
-        return _Numbers(-self.high, -self.low, self.certain)
+        return _Numbers(-self.high, -self.low, self.certain, self.weights)
 
     def within(self, certain: np.ndarray, possible: np.ndarray) -> _Numbers:
         """Return those of a group of rows, some of which may be in it."""
-        return _Numbers(self.low[possible], self.high[possible], (self.certain & certain)[possible])
+        return _Numbers(
+            self.low[possible],
+            self.high[possible],
+            (self.certain & certain)[possible],
+            self.weights[possible],
+        )
 
-    @cached_property
-    def _lowest(self) -> tuple[np.ndarray, np.ndarray]:
-        """The low ends of those that count, and of those that may count, ascending."""
-        present = ~np.isnan(self.low)
-        return np.sort(self.low[present & self.certain]), np.sort(self.low[present & ~self.certain])
+    def _lowest(self, certain: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the low ends of those that count, or of those that may count, ascending, and their weights."""
+        rows = np.flatnonzero(~np.isnan(self.low) & (self.certain == certain) & (self.weights > 0))
+        rows = rows[np.argsort(self.low[rows], kind="stable")]
+        return self.low[rows], self.weights[rows]
 
     def least_mean(self) -> float:
         """Return the least mean: of those that may count the lowest are in it, as long as each is below the mean of the others."""
-        inside, maybe = self._lowest
-        count = len(inside) + np.arange(len(maybe) + 1)
-        sums = inside.sum() + np.concatenate([[0.0], np.cumsum(maybe)])
-        means = sums[count > 0] / count[count > 0]
+        (inside, own), (maybe, others) = self._lowest(True), self._lowest(False)
+        total, sums = (np.concatenate([[0.0], np.cumsum(each)]) for each in (others, others * maybe))
+        total, sums = total + own.sum(), sums + (own * inside).sum()
+        means = sums[total > 0] / total[total > 0]
         return float(means.min()) if len(means) else float("nan")
 
     def least_quantile(self, at: float) -> float:
-        """Return the least quantile, for every number of the lowest that may count."""
-        inside, maybe = self._lowest
+        """Return the least quantile without weights, for every number of the lowest that may count."""
+        inside, maybe = (self._lowest(certain)[0] for certain in (True, False))
         both = np.sort(np.concatenate([inside, maybe]))
         if not len(both):
             return float("nan")
@@ -268,4 +286,36 @@ class _Numbers:
         high = ranked(np.minimum(first + 1, len(inside) + extra - 1))
         # an infinite neighbour counts only where it has a part
         between = np.where(part > 0, high, 0.0) * part
-        return float((np.where(part < 1, low, 0.0) * (1 - part) + np.where(part > 0, between, 0.0)).min())
+        return float((low * (1 - part) + np.where(part > 0, between, 0.0)).min())
+
+    def least_weighted(self, at: float, last: bool = False) -> float:
+        """Return the least weighted quantile, for every number of the lowest that may count.
+
+        Parameters
+        ----------
+        at : float
+        last : bool
+            Whether the quantile is that of numbers that were turned, and so the last of its kind and not the first.
+        """
+        (inside, own), (maybe, others) = self._lowest(True), self._lowest(False)
+        if not len(inside) and not len(maybe):
+            return float("nan")
+        both = np.concatenate([inside, maybe])
+        order = np.argsort(both, kind="stable")
+        both, of_both = both[order], np.cumsum(np.concatenate([own, others])[order])
+        first = 0 if len(inside) else 1
+        extra = np.concatenate([[0.0], np.cumsum(others)])[first:]
+        highest = np.concatenate([[-np.inf], maybe])[first:]
+        wanted = at * (own.sum() + extra)
+
+        def ranked(numbers: np.ndarray, sums: np.ndarray, place: np.ndarray) -> np.ndarray:
+            slack = 1e-12 * of_both[-1]  # sums that differ by rounding are equal
+            rank = np.searchsorted(
+                sums, place + slack if last else place - slack, "right" if last else "left"
+            )
+            return numbers[np.minimum(rank, len(numbers) - 1)]
+
+        # up to the highest that counts all are there, above it only those that count for certain
+        low = ranked(both, of_both, wanted)
+        rest = ranked(inside, np.cumsum(own), wanted - extra) if len(inside) else low
+        return float(np.where(low <= highest, low, rest).min())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import pandas as pd
 from anonflow.analysis import certain, models
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.mixture import Mixture, Model
+from anonflow.analysis.models import Weights
 from anonflow.analysis.pooling import Target, combine
 from anonflow.errors import ParameterError
 from anonflow.release.tables import write_table
@@ -97,28 +99,53 @@ class PlausibleTables:
         return combine([analysis(table) for table in self.tables], target=target)
 
     def _with_bounds(
-        self, pooled: pd.DataFrame, limits: Callable[[CandidateTable], certain.Bounds] | None
+        self,
+        pooled: pd.DataFrame,
+        target: Target,
+        weights: Weights,
+        limits: Callable[[CandidateTable, np.ndarray], certain.Bounds] | None,
     ) -> pd.DataFrame:
-        """Add the certain bounds, which need no model, to estimates."""
+        """Add the certain bounds, which need no model, to estimates; an interval for the originals does not leave them."""
         nothing = np.full(len(pooled), np.nan)
-        least, most = (
-            (nothing, nothing) if self.candidates is None or limits is None else limits(self.candidates)
-        )
+        least, most = nothing, nothing
+        own = [models.weights_of(table, weights) for table in self.tables]
+        rows = [np.ones(len(self.suppressed)) if each is None else each for each in own]
+        same = all(np.array_equal(rows[0], each) for each in rows)  # else a weight is hidden itself
+        if self.candidates is not None and limits is not None and same:
+            least, most = limits(self.candidates, rows[0])
+        if target == "originals":
+            low, high = np.fmax(pooled["low"], least), np.fmin(pooled["high"], most)
+            pooled = pooled.assign(
+                low=low.where(pooled["low"].notna()), high=high.where(pooled["high"].notna())
+            )
         return pooled.assign(least=least, most=most)
 
-    def mean(self, column: str, target: Target = "originals") -> pd.DataFrame:
-        """Return the mean of a column of numbers.
+    def mean(self, column: str, target: Target = "originals", weights: Weights = None) -> pd.DataFrame:
+        """Return the mean of a column of numbers, of all rows that have one.
+
+        Parameters
+        ----------
+        column : str
+        target : {"originals", "population"}
+        weights : str or array, optional
+            Of a survey: a column of the release, or a number for each row in its order.
 
         Raises
         ------
         ParameterError
-            If there is no such column, or it has no numbers.
+            If there is no such column, it has no numbers, or weights are not numbers of at least 0.
         """
-        pooled = self.estimate(lambda table: models.mean(table, column), target)
-        return self._with_bounds(pooled, lambda release: certain.mean_bounds(release, column))
+        pooled = self.estimate(lambda table: models.mean(table, column, weights), target)
+        return self._with_bounds(
+            pooled, target, weights, lambda release, rows: certain.mean_bounds(release, column, rows)
+        )
 
     def quantiles(
-        self, column: str, at: Sequence[float] = (0.25, 0.5, 0.75), target: Target = "originals"
+        self,
+        column: str,
+        at: Sequence[float] = (0.25, 0.5, 0.75),
+        target: Target = "originals",
+        weights: Weights = None,
     ) -> pd.DataFrame:
         """Return quantiles of a column of numbers; their sampling variance is Woodruff's (1952).
 
@@ -126,12 +153,27 @@ class PlausibleTables:
         ------
         ParameterError
             As :meth:`mean`, and if a quantile is not between 0 and 1.
+
+        Notes
+        -----
+        Without weights between two numbers as :func:`numpy.quantile` has it; with weights the smallest number up to which
+        the numbers have that part of them.
         """
-        pooled = self.estimate(lambda table: models.quantiles(table, column, at), target)
-        return self._with_bounds(pooled, lambda release: certain.quantile_bounds(release, column, at))
+        pooled = self.estimate(lambda table: models.quantiles(table, column, at, weights), target)
+        return self._with_bounds(
+            pooled,
+            target,
+            weights,
+            lambda release, rows: certain.quantile_bounds(
+                release, column, at, None if weights is None else rows
+            ),
+        )
 
     def share(
-        self, where: Mapping[str, Any] | Callable[[pd.DataFrame], Any], target: Target = "originals"
+        self,
+        where: Mapping[str, Any] | Callable[[pd.DataFrame], Any],
+        target: Target = "originals",
+        weights: Weights = None,
     ) -> pd.DataFrame:
         """Return the share of rows that meet a condition.
 
@@ -140,32 +182,45 @@ class PlausibleTables:
         where : mapping or callable
             As :func:`anonflow.count` takes it; or a function of a table that returns n bools.
         target : {"originals", "population"}
+        weights : str or array, optional
+            As :meth:`mean` takes them.
 
         Raises
         ------
         ParameterError
-            If the condition names columns that are not there, or cannot be read.
+            If the condition names columns that are not there, or cannot be read, or weights are not numbers of at least 0.
         """
-        pooled = self.estimate(lambda table: models.share(table, where), target)
-        if callable(where):
-            return self._with_bounds(pooled, None)
-        return self._with_bounds(pooled, lambda release: certain.share_bounds(release, where))
+        pooled = self.estimate(lambda table: models.share(table, where, weights), target)
+        limits = None if callable(where) else partial(certain.share_bounds, where=where)
+        return self._with_bounds(
+            pooled,
+            target,
+            weights,
+            limits and (lambda release, rows: limits(release, weights=rows)),
+        )
 
-    def crosstab(self, rows: str, columns: str, target: Target = "originals") -> pd.DataFrame:
+    def crosstab(
+        self, rows: str, columns: str, target: Target = "originals", weights: Weights = None
+    ) -> pd.DataFrame:
         """Return the shares of all pairs of values of two columns.
 
         Raises
         ------
         ParameterError
-            If there is no such column.
+            If there is no such column, or weights are not numbers of at least 0.
         """
         levels = models.levels(self.tables, [rows, columns])
-        pooled = self.estimate(lambda table: models.crosstab(table, rows, columns, levels), target)
+        pooled = self.estimate(lambda table: models.crosstab(table, rows, columns, levels, weights), target)
         return self._with_bounds(
-            pooled, lambda release: certain.crosstab_bounds(release, rows, columns, levels)
+            pooled,
+            target,
+            weights,
+            lambda release, own: certain.crosstab_bounds(release, rows, columns, levels, own),
         )
 
-    def group_means(self, column: str, by: str, target: Target = "originals") -> pd.DataFrame:
+    def group_means(
+        self, column: str, by: str, target: Target = "originals", weights: Weights = None
+    ) -> pd.DataFrame:
         """Return the means of a column of numbers for each value of another.
 
         A group that only some tables have is pooled from these.
@@ -173,12 +228,15 @@ class PlausibleTables:
         Raises
         ------
         ParameterError
-            If there is no such column, or `column` has no numbers.
+            As :meth:`mean`.
         """
         levels = models.levels(self.tables, [by])[by]
-        pooled = self.estimate(lambda table: models.group_means(table, column, by, levels), target)
+        pooled = self.estimate(lambda table: models.group_means(table, column, by, levels, weights), target)
         return self._with_bounds(
-            pooled, lambda release: certain.group_mean_bounds(release, column, by, levels)
+            pooled,
+            target,
+            weights,
+            lambda release, rows: certain.group_mean_bounds(release, column, by, levels, rows),
         )
 
     def regress(
@@ -186,8 +244,9 @@ class PlausibleTables:
         formula: str,
         kind: Literal["linear", "logistic"] | None = None,
         target: Target = "originals",
+        weights: Weights = None,
     ) -> pd.DataFrame:
-        """Return a linear or logistic regression, by statsmodels (extra ``utility``).
+        """Return a linear or logistic regression: least squares, or maximum likelihood of a logit.
 
         Parameters
         ----------
@@ -197,6 +256,8 @@ class PlausibleTables:
         kind : {"linear", "logistic"}, optional
             Logistic for an outcome of two values, linear for numbers, if it is not said.
         target : {"originals", "population"}
+        weights : str or array, optional
+            As :meth:`mean` takes them.
 
         Returns
         -------
@@ -206,12 +267,11 @@ class PlausibleTables:
         Raises
         ------
         ParameterError
-            If the formula cannot be read or names columns that are not there, or the outcome goes with neither kind.
-        AnonflowError
-            If statsmodels is not installed.
+            If the formula cannot be read or names columns that are not there, the outcome goes with neither kind, or weights
+            are not numbers of at least 0.
         """
         design = models.Design.of(formula, self.tables, kind)
-        return self.estimate(design.fit, target)
+        return self.estimate(lambda table: design.fit(table, weights), target)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write all tables into one CSV or Parquet file, one below the other.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 import anonflow as af
-from anonflow.analysis import certain, mixture
+from anonflow.analysis import certain, mixture, models
 from anonflow.analysis.candidates import CandidateTable
 from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
@@ -230,9 +230,9 @@ def test_bounds_of_numbers_with_codes_are_those_of_all_tables(
     numbers = [[float(row["pay"]) for row in each if row["pay"] not in ("N", "")] for each in every]
     some = [each for each in numbers if each]
     means = [sum(each) / len(each) for each in some]
-    assert tuple(float(end[0]) for end in certain.mean_bounds(candidates, "pay")) == pytest.approx(
-        (min(means), max(means))
-    )
+    assert tuple(
+        float(end[0]) for end in certain.mean_bounds(candidates, "pay", np.ones(candidates.n))
+    ) == pytest.approx((min(means), max(means)))
     for at in (0.25, 0.5, 0.9):
         quantiles = [float(np.quantile(each, at)) for each in some]
         ends = certain.quantile_bounds(candidates, "pay", [at])
@@ -247,7 +247,7 @@ def test_bounds_of_numbers_with_codes_are_those_of_all_tables(
                 ]
             )
         ]
-        least, most = certain.group_mean_bounds(candidates, "pay", "ill", [value])
+        least, most = certain.group_mean_bounds(candidates, "pay", "ill", [value], np.ones(candidates.n))
         if own:
             assert (least[0], most[0]) == pytest.approx((min(own), max(own)))
         else:
@@ -780,3 +780,235 @@ def test_a_pooled_logistic_regression_is_that_of_the_model_behind_the_people() -
     ).fit(disp=0)
     assert (own["error"] < pooled["error"]).all()
     assert (np.abs(own["estimate"] - truth.params) < 4 * own["error"] + 1e-9).all()
+
+
+# --- weights of a survey --------------------------------------------------------------------------------
+
+WEIGHTED = st.lists(
+    st.tuples(st.integers(-9, 9), st.sampled_from("ab"), st.integers(1, 40).map(lambda w: w / 8)),
+    min_size=3,
+    max_size=12,
+)
+
+
+@examples(40)
+@given(WEIGHTED)
+def test_weighted_estimates_are_those_of_their_definition(rows: Any) -> None:
+    table = pd.DataFrame(rows, columns=["x", "g", "w"]).assign(x=lambda frame: frame["x"].astype(float))
+    numbers, groups, weights = (list(each) for each in zip(*rows, strict=True))
+    value, variance, df = models.mean(table, "x", "w")
+    assert (value, variance) == pytest.approx(naive.weighted_mean(numbers, weights))
+    assert df == len(rows) - 1
+    assert models.mean(table, "x", weights)[:2] == pytest.approx((value, variance))
+    where = {"x": (0, 5)}
+    met = [float(0 <= number <= 5) for number in numbers]
+    assert models.share(table, where, "w")[:2] == pytest.approx(naive.weighted_mean(met, weights))
+    ends = [0.1, 0.5, 0.8]
+    expected = [naive.weighted_quantile(numbers, weights, at) for at in ends]
+    assert models.quantiles(table, "x", ends, "w")[0].tolist() == expected
+    cells, spread, _ = models.crosstab(table, "g", "g", {"g": ["a", "b"]}, "w")
+    for group in "ab":
+        mine = [float(own == group) for own in groups]
+        assert (cells[group, group], spread[group, group]) == pytest.approx(
+            naive.weighted_mean(mine, weights)
+        )
+    means, spread, _ = models.group_means(table, "x", "g", ["a", "b"], "w")
+    for group in "ab":
+        mine = [(y, w) for y, own, w in rows if own == group]
+        if len(mine) > 1:
+            assert (means[group], spread[group]) == pytest.approx(
+                naive.weighted_mean(*zip(*mine, strict=True))
+            )
+        else:
+            assert np.isnan(spread[group])
+
+
+@examples(20)
+@given(WEIGHTED)
+def test_equal_weights_change_nothing(rows: Any) -> None:
+    table = pd.DataFrame(rows, columns=["x", "g", "w"]).assign(x=lambda frame: frame["x"].astype(float))
+    same = [2.5] * len(rows)
+    for estimate in (
+        lambda *weights: models.mean(table, "x", *weights),
+        lambda *weights: models.share(table, {"g": "a"}, *weights),
+        lambda *weights: models.crosstab(table, "g", "g", {"g": ["a", "b"]}, *weights),
+        lambda *weights: models.group_means(table, "x", "g", ["a", "b"], *weights),
+    ):
+        for plain, weighted in zip(estimate(), estimate(same), strict=True):
+            np.testing.assert_allclose(np.asarray(plain), np.asarray(weighted), rtol=1e-9, atol=1e-12)
+
+
+@loop("kind", ["linear", "logistic"])
+def test_a_weighted_regression_is_that_of_its_definition(kind: str) -> None:
+    rng = np.random.default_rng(4)
+    n = 160
+    table = pd.DataFrame(
+        {"x": rng.normal(0, 3, n).round(2), "g": rng.choice(["a", "b", "c"], n), "w": rng.integers(1, 30, n)}
+    )
+    line = 0.4 * table["x"] + (table["g"] == "b")
+    table["y"] = (
+        line + rng.normal(0, 1, n)
+        if kind == "linear"
+        else np.where(rng.random(n) < 1 / (1 + np.exp(-line)), "u", "t")
+    )
+    design = models.Design.of("y ~ x + g + x:g", [table])
+    value, variance, df = design.fit(table, "w")
+    assert design.kind == kind
+    assert df == n - 6
+    first, *others = design.known["g"]
+    matrix = [
+        [1.0, x, *(float(g == other) for other in others), *(x * (g == other) for other in others)]
+        for x, g in zip(table["x"], table["g"], strict=True)
+    ]
+    outcome = table["y"] if kind == "linear" else (table["y"] == "u").astype(float)
+    beta, spread = naive.weighted_regression(
+        matrix, outcome.tolist(), table["w"].tolist(), kind == "logistic"
+    )
+    assert value.index[2:4].tolist() == [f"g={other}" for other in others]
+    np.testing.assert_allclose(value, beta, rtol=1e-6)
+    np.testing.assert_allclose(variance, spread, rtol=1e-5)
+    assert first not in others
+
+
+@examples(40)
+@given(
+    st.lists(
+        st.tuples(coded_cells(NARROW), st.sets(st.sampled_from("ab"), min_size=1), st.integers(1, 5)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_weighted_bounds_are_those_of_all_tables_that_cells_allow(rows: Any) -> None:
+    frame = pd.DataFrame(
+        {
+            "pay": [coded(cell) for cell, _, _ in rows],
+            "g": ["{a|b}" if len(group) > 1 else next(iter(group)) for _, group, _ in rows],
+        }
+    )
+    schema = {**PAY, "g": {"role": "quasi-identifier", "kind": "categorical"}}
+    candidates = CandidateTable.of(frame, schema)
+    if candidates["pay"].low is None:
+        return
+    weights = np.array([weight for _, _, weight in rows], float)
+    cells = [
+        {str(v) for v in (*(range(run[0], run[1] + 1) if run is not None else ()), *codes)}
+        for (run, codes), _, _ in rows
+    ]
+    every = naive.completions(
+        [{"pay": cell, "g": group} for cell, (_, group, _) in zip(cells, rows, strict=True)]
+    )
+
+    def of(each: Any, keep: Any) -> tuple[list[float], list[float]]:
+        pairs = [
+            (float(row["pay"]), weight)
+            for row, weight in zip(each, weights, strict=True)
+            if row["pay"] not in ("N", "") and keep(row)
+        ]
+        return [number for number, _ in pairs], [weight for _, weight in pairs]
+
+    def ends(bounds: Any) -> tuple[float, float]:
+        return float(bounds[0][0]), float(bounds[1][0])
+
+    pairs = [pair for each in every if (pair := of(each, lambda row: True))[0]]
+    means = [float(np.average(*pair[:1], weights=pair[1])) for pair in pairs]
+    assert ends(certain.mean_bounds(candidates, "pay", weights)) == pytest.approx((min(means), max(means)))
+    for at in (0.25, 0.6):
+        quantiles = [naive.weighted_quantile(*pair, at) for pair in pairs]
+        bounds = ends(certain.quantile_bounds(candidates, "pay", [at], weights))
+        assert bounds == (min(quantiles), max(quantiles))
+    mine = [pair for each in every if (pair := of(each, lambda row: row["g"] == "a"))[0]]
+    if mine:
+        means = [float(np.average(pair[0], weights=pair[1])) for pair in mine]
+        bounds = ends(certain.group_mean_bounds(candidates, "pay", "g", ["a"], weights))
+        assert bounds == pytest.approx((min(means), max(means)))
+    shares = [float(weights @ [row["g"] == "a" for row in each] / weights.sum()) for each in every]
+    assert ends(certain.share_bounds(candidates, {"g": "a"}, weights)) == pytest.approx(
+        (min(shares), max(shares))
+    )
+
+
+def test_estimates_of_a_release_take_its_weights() -> None:
+    frame = af.datasets.census_like(400, seed=1).assign(
+        weight=lambda own: np.where(own["Gender"] == "Female", 12.0, 30.0)
+    )
+    schema = {**af.datasets.schema("census_like"), "weight": {"role": "weight"}}
+    release = af.anonymize(af.Table(frame, schema), "greedy", k=5, partition_size=100, seed=SEED).release(
+        seed=SEED
+    )
+    tables = af.plausible(release, m=4, seed=1)
+    weights = release.frame["weight"].to_numpy(float)
+    results = {
+        "mean": tables.mean("Age", weights="weight"),
+        "quantiles": tables.quantiles("Age", weights="weight"),
+        "share": tables.share({"Marital": "Widowed"}, weights="weight"),
+        "crosstab": tables.crosstab("Marital", "Gender", weights="weight"),
+        "group_means": tables.group_means("Age", by="Marital", weights="weight"),
+        "regress": tables.regress("Age ~ Education", weights="weight"),
+    }
+    truth = np.average(frame["Age"], weights=frame["weight"])
+    assert results["mean"]["estimate"].item() == pytest.approx(truth, abs=1.5)
+    assert results["mean"]["least"].item() <= truth <= results["mean"]["most"].item()
+    for name, result in results.items():
+        if name != "regress":
+            slack = 1e-9
+            assert (result["least"] <= result["low"] + slack).all(), name
+            assert (result["high"] <= result["most"] + slack).all(), name
+    pd.testing.assert_frame_equal(results["mean"], tables.mean("Age", weights=weights))
+    assert results["crosstab"]["estimate"].sum() == pytest.approx(1)
+    assert not np.isclose(results["mean"]["estimate"], tables.mean("Age")["estimate"]).all()
+
+
+@loop(
+    ("weights", "words"),
+    [
+        ("w", "no column 'w'"),
+        ("g", "a column of numbers, or a number for each row"),
+        ([1.0], "a number for each row"),
+        ([1.0, -1.0], "must be numbers of at least 0"),
+        ([1.0, np.nan], "must be numbers of at least 0"),
+        ([0, 0], "one above 0"),
+    ],
+)
+def test_weights_that_are_none(weights: Any, words: str) -> None:
+    table = pd.DataFrame({"x": [1.0, 2.0], "g": ["a", "b"]})
+    with pytest.raises(ParameterError, match=words):
+        models.mean(table, "x", weights)
+
+
+def test_a_regression_of_many_categories_multiplies_their_numbers_and_not_their_columns() -> None:
+    """Each row has a constant, and one value of each category: so many entries, and not a column for each value."""
+    rng = np.random.default_rng(3)
+    values = [f"v{at:02}" for at in range(80)]
+    table = pd.DataFrame(
+        {"a": rng.choice(values, 4000), "b": rng.choice(values, 4000), "y": rng.normal(0, 1, 4000)}
+    )
+    design = models.Design.of("y ~ a + b", [table])
+    _, matrix, names = design.matrix(table)
+    assert len(names) == 159
+    assert matrix.nnz <= 3 * len(table)
+    dense = matrix.toarray()
+    direct = np.linalg.lstsq(dense, table["y"].to_numpy(), rcond=None)[0]
+    np.testing.assert_allclose(design.fit(table)[0], direct, rtol=1e-6, atol=1e-9)
+
+
+def test_an_outcome_that_is_certain_has_wide_intervals_and_no_error() -> None:
+    table = pd.DataFrame(
+        {"x": [1.0, 2, 3, 4, 5, 6], "g": ["a", "a", "a", "b", "b", "b"], "y": list("nnyyyy")}
+    )
+    value, variance, _ = models.Design.of("y ~ g", [table]).fit(table)
+    assert np.isfinite(value).all()
+    assert variance["g=b"] > value["g=b"] ** 2
+
+
+def test_a_value_that_some_tables_lack_has_its_coefficient_from_the_others() -> None:
+    frame = pd.DataFrame({"g": ["{b|c}", *["a", "b"] * 6], "y": [3.0, *[1.0, 2.0, 1.5, 2.5] * 3]})
+    tables = af.plausible(frame, m=8, seed=1, k=2)
+    having = [table for table in tables if (table["g"] == "c").any()]
+    assert 1 < len(having) < 8
+    pooled = tables.regress("y ~ g")
+    assert pooled.loc["g=c", "note"] == "mostly assumption"
+    first = models.Design.of("y ~ g", tables.tables).fit(having[0])[0]
+    assert np.isfinite(first).all()
+    assert pooled.loc["g=c", "estimate"] == pytest.approx(first["g=c"], abs=0.5)
+    with pytest.raises(ParameterError, match="contain the same information"):
+        models.Design.of("y ~ g + h", [frame.assign(h=frame["g"])]).fit(frame.assign(h=frame["g"]))

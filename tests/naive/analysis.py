@@ -143,3 +143,43 @@ def mean_of_group(rows: Sequence[dict[str, Any]], name: str, by: str, group: str
     """The mean of those who have a value, None where nobody has."""
     numbers = [row[name] for row in rows if row[by] == group]
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def weighted_mean(numbers: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+    """Mean of a survey, and its linearized variance: rows are drawn independently with unequal chances."""
+    n, total = len(numbers), sum(weights)
+    middle = sum(w * y for w, y in zip(weights, numbers, strict=True)) / total
+    scores = [w * (y - middle) / total for w, y in zip(weights, numbers, strict=True)]
+    return middle, n / (n - 1) * sum(score**2 for score in scores)
+
+
+def weighted_quantile(numbers: Sequence[float], weights: Sequence[float], at: float) -> float:
+    """The smallest number up to which the numbers have this part of the weights."""
+    for number in sorted(set(numbers)):
+        below = sum(w for w, y in zip(weights, numbers, strict=True) if y <= number)
+        if below >= at * sum(weights) - 1e-9:
+            return number
+    return max(numbers)
+
+
+def weighted_regression(
+    matrix: Sequence[Sequence[float]], outcome: Sequence[float], weights: Sequence[float], logistic: bool
+) -> tuple[list[float], list[float]]:
+    """Coefficients and their variances by Binder (1983), row by row, by Newton's steps."""
+    import numpy as np
+
+    n, p = len(outcome), len(matrix[0])
+    beta = np.zeros(p)
+    for _ in range(50):
+        information, gradient, spread = np.zeros((p, p)), np.zeros(p), np.zeros((p, p))
+        for x, y, w in zip(np.asarray(matrix, float), outcome, weights, strict=True):
+            line = float(x @ beta)
+            mean = 1 / (1 + math.exp(-line)) if logistic else line
+            information += w * (mean * (1 - mean) if logistic else 1.0) * np.outer(x, x)
+            gradient += w * (y - mean) * x
+            spread += w**2 * (y - mean) ** 2 * np.outer(x, x)
+        inverse = np.linalg.inv(information)
+        beta = beta + inverse @ gradient
+        if np.abs(inverse @ gradient).max() < 1e-12:
+            break
+    return beta.tolist(), np.diag(inverse @ spread @ inverse * n / (n - 1)).tolist()
