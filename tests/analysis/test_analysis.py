@@ -20,6 +20,7 @@ from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
 from tests import strategies
+from tests.benchmarks import bench_crosstabs
 from tests.naive import analysis as naive
 from tests.strategies import examples, loop
 
@@ -1012,3 +1013,18 @@ def test_a_value_that_some_tables_lack_has_its_coefficient_from_the_others() -> 
     assert pooled.loc["g=c", "estimate"] == pytest.approx(first["g=c"], abs=0.5)
     with pytest.raises(ParameterError, match="contain the same information"):
         models.Design.of("y ~ g + h", [frame.assign(h=frame["g"])]).fit(frame.assign(h=frame["g"]))
+
+
+def test_intervals_of_cross_tables_cover_nine_cells_of_ten(small: tuple[af.Table, Release]) -> None:
+    inside = bench_crosstabs.covered(bench_crosstabs.cells(*small))
+    assert len(inside) > 100
+    assert inside.mean() >= 0.9
+
+
+@pytest.mark.slow
+@loop(("method", "k"), [("greedy", 5), ("two-phase", 10), ("mondrian", 5)])
+def test_so_do_those_of_other_releases(method: str, k: int) -> None:
+    originals = af.datasets.census_like(600, seed=8), af.datasets.schema("census_like")
+    inside = bench_crosstabs.covered(bench_crosstabs.cells(*bench_crosstabs.released(*originals, method, k)))
+    assert len(inside) > 100
+    assert inside.mean() >= 0.9
