@@ -75,8 +75,6 @@ class CandidateColumn:
         Whether all ends are whole numbers.
     cells : pandas.Series
         As published, n rows.
-    sets : bool
-        Of categories: whether cells with several values are sets, and not labels of a hierarchy or patterns.
     patterns : tuple of str or None
         Of codes with hidden positions: each distinct cell, as long as a code.
     """
@@ -95,7 +93,6 @@ class CandidateColumn:
     dates: bool = False
     whole_numbers: bool = False
     unbounded: bool = True
-    sets: bool = False
     codes: np.ndarray = field(default_factory=lambda: np.array([], object))
     patterns: tuple[str, ...] | None = None
 
@@ -126,15 +123,19 @@ class CandidateColumn:
 
     @cached_property
     def present(self) -> np.ndarray:
-        """Values that some original has if a cell is a hull: the ends of a range, the members of a set, shape (u, D), bool."""
+        """Values that some original has if a cell is a hull, shape (u, D), bool: the ends of a range, the members of a set.
+
+        Those of a label, too, which is the lowest above all originals; and both of two values, if a cell is hidden.
+        """
         present = self.member & ~self.is_number
         if self.numeric:
             rows = np.flatnonzero(self.numbers)
             last = self.size - 1 - (self.member & self.is_number)[rows, ::-1].argmax(axis=1)
             present[rows, self.first[rows]] = present[rows, last] = True
-        elif not self.sets:
+        both = self.size == 2 and not self.numeric
+        present[(self.width == 1) | (self.whole & (not both))] = False
+        if self.patterns is not None:
             present[:] = False
-        present[self.whole | (self.width == 1)] = False
         return present
 
     @cached_property
@@ -525,7 +526,6 @@ def _categories(
         values=values,
         exact=single,
         unbounded=not closed,
-        sets=tree is None,
     )
 
 

@@ -61,8 +61,8 @@ class Model:
     Notes
     -----
     What a cell says of a value depends on how it came about. Where each row stands for k `matches` with equal chances,
-    its cells are their hulls. So each end of a range is the value of one of them, and each member of a set that of one or
-    more, since those of one row resemble each other: of :func:`occurrences`. The row's own value is one of these with that
+    its cells are their hulls. So each end of a range is the value of one of them, and each member of a set, or of a label with at
+    most k, that of one or more, since those of one row resemble each other: of :func:`occurrences`. The row's own value is one of these with that
     chance over k, whatever its latent class; else it is drawn by its latent class from all that the cell covers, and half
     of the numbers evenly. These two rules, and the constants `ALIKE` and `NEAR`, were chosen by experiments with releases of
     four tables. A cell that names no such values, and all cells where `matches` is not known, are taken to be coarsened at
@@ -77,7 +77,9 @@ class Model:
             sparse.csr_matrix((np.ones(n), (column.at, np.arange(n))), shape=(len(column.member), n))
             for column in candidates.columns
         ]
-        self._hulls = [_Hull.of(column, candidates.matches) for column in candidates.columns]
+        # where rows are suppressed, a hidden cell is no hull
+        stars = not candidates.suppressed.any()
+        self._hulls = [_Hull.of(column, candidates.matches, stars) for column in candidates.columns]
 
     def fit(
         self,
@@ -226,13 +228,16 @@ class _Hull:
     rest: np.ndarray
 
     @classmethod
-    def of(cls, column: CandidateColumn, matches: int | None) -> _Hull:
+    def of(cls, column: CandidateColumn, matches: int | None, stars: bool) -> _Hull:
         if matches is None or matches < 2:
             nothing = sparse.csr_matrix(column.member.shape, dtype=np.float64)
             return cls(column.entries, nothing, np.ones(len(column.member)))
-        common = column.present * np.where(column.is_number, 1.0, occurrences(matches)) / matches
+        present = column.present.copy()
+        # more values than originals cannot all be there
+        present[(present.sum(axis=1) > matches) | (column.whole & (not stars))] = False
+        common = present * np.where(column.is_number, 1.0, occurrences(matches)) / matches
         common /= np.maximum(common.sum(axis=1, keepdims=True), 1.0)
-        hull = np.asarray(column.present.any(axis=1))
+        hull = np.asarray(present.any(axis=1))
         near = hull[:, None] & column.member & column.is_number
         even = NEAR * near / np.maximum(near.sum(axis=1, keepdims=True), 1)
         common += (1 - common.sum(axis=1, keepdims=True)) * even

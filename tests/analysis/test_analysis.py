@@ -454,8 +454,8 @@ def test_values_are_drawn_with_the_chances_of_the_model() -> None:
         assert (drawn[name][column.at != cell] == column.first[1 - cell]).all()
 
 
-def test_labels_and_patterns_are_no_hulls() -> None:
-    """Of a set each member is there; of the values below a label, or of the codes that fit a pattern, nobody knows."""
+def test_which_values_a_hull_has_for_certain() -> None:
+    """Each member of a set, and of a label; of the codes that fit a pattern, or of a hidden cell, only both of two values."""
     tree = af.Hierarchy.from_nested({"Any": {"West": {"a": None, "b": None}, "East": {"c": None}}})
     frame = pd.DataFrame(
         {"zip": ["94107", "94108", "9410*"], "city": ["a", "West", "c"], "job": ["{p|q}", "p", "*"]}
@@ -466,7 +466,17 @@ def test_labels_and_patterns_are_no_hulls() -> None:
         "job": {"role": "quasi-identifier", "kind": "categorical"},
     }
     candidates = CandidateTable.of(frame, schema, k=3)
-    assert [int(column.present.sum()) for column in candidates.columns] == [0, 0, 2]
+    assert [int(column.present.sum()) for column in candidates.columns] == [0, 2, 4]
+    hidden = candidates["job"].present[candidates["job"].at[2]]
+    assert hidden.all()
+    # where whole rows are suppressed, a hidden cell is no hull: its value is drawn by the class alone
+    for cities, hull in ((["a", "b", "c"], True), (["a", "b", "*"], False)):
+        own = CandidateTable.of(pd.DataFrame({"city": cities, "job": ["p", "q", "*"]}), k=3)
+        chances = tuple(np.full((column.size, 1), 0.1) for column in own.columns)
+        chances[1][:] = [[0.9], [0.1]]
+        start = mixture.Mixture(np.ones(1), chances)
+        part = mixture.Model(own, 1).expected(start, 1, np.array([1.0, 0.0]))[own["job"].at[2], 0]
+        assert (part < 0.7) if hull else part == pytest.approx(0.9)
 
 
 def test_the_model_finds_a_relation_that_single_cells_hide() -> None:

@@ -91,8 +91,10 @@ def chances_of_hull(
     if len(values) == 1:
         return {values[0]: 1.0}
     ends = [values[0], values[-1]] if numbers else values
+    if len(ends) > k:  # no hull
+        ends = []
     each = (1.0 if numbers else occurrences(1e-9, k, balls)) / k
-    each = min(each, 1 / len(ends))
+    each = min(each, 1 / max(len(ends), 1))
     rest = 1 - each * len(ends)
     chances = {}
     for value in values:
