@@ -470,7 +470,7 @@ def test_which_values_a_hull_has_for_certain() -> None:
     hidden = candidates["job"].present[candidates["job"].at[2]]
     assert hidden.all()
     # where whole rows are suppressed, a hidden cell is no hull: its value is drawn by the class alone
-    for cities, hull in ((["a", "b", "c"], True), (["a", "b", "*"], False)):
+    for cities, hull in ((["{a|b}", "b", "c"], True), (["{a|b}", "b", "*"], False)):
         own = CandidateTable.of(pd.DataFrame({"city": cities, "job": ["p", "q", "*"]}), k=3)
         chances = tuple(np.full((column.size, 1), 0.1) for column in own.columns)
         chances[1][:] = [[0.9], [0.1]]
