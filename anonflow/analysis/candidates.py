@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,17 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
 from anonflow.table import Schema, equal_columns
 from anonflow.table.published.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
-from anonflow.table.published.published_cells import WHOLE, PublishedCells, fits, stars
+from anonflow.table.published.published_cells import (
+    WHOLE,
+    PublishedCells,
+    code_cells,
+    code_name,
+    coded_cell,
+    fits,
+    quoted_value,
+    stars,
+)
+from anonflow.table.schema import did_you_mean
 
 __all__ = ["CandidateColumn", "CandidateTable"]
 
@@ -45,15 +55,17 @@ class CandidateColumn:
         Which of the D candidate values a cell may stand for; at least one.
     whole : numpy.ndarray, shape (u,), bool
         Hidden cells (``*``).
+    codes : numpy.ndarray, shape (C,), object
+        Of numbers with codes beside them: the codes, empty of a missing value. They are the last C of the D candidates.
     unbounded : bool
         Whether these may stand for values that no cell names: their domain is not published.
     values : numpy.ndarray, shape (D,), object, or None
         The values of categories; None for numbers.
     low, high : numpy.ndarray, shape (u,), float64, or None
-        The ends of cells of numbers, both included (dates: days since 1970-01-01).
+        The ends of cells of numbers, both included (dates: days since 1970-01-01); NaN of a cell that is a code.
     points : numpy.ndarray, float64, or None
         The ends of all rows, and values between them, ascending, as often as they occur.
-    edges : numpy.ndarray, shape (D + 1,), float64, or None
+    edges : numpy.ndarray, shape (D - C + 1,), float64, or None
         Candidate value d of a number is the interval from ``edges[d]`` up to, without, ``edges[d + 1]``.
     exact : bool
         Whether no cell is generalized: then there is no draw.
@@ -81,6 +93,7 @@ class CandidateColumn:
     dates: bool = False
     whole_numbers: bool = False
     unbounded: bool = True
+    codes: np.ndarray = field(default_factory=lambda: np.array([], object))
     patterns: tuple[str, ...] | None = None
 
     @property
@@ -93,15 +106,37 @@ class CandidateColumn:
         """Number of candidate values, D."""
         return self.member.shape[1]
 
+    @property
+    def is_number(self) -> np.ndarray:
+        """Which candidates are numbers, shape (D,), bool."""
+        return np.arange(self.size) < (self.size - len(self.codes) if self.numeric else 0)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Which cells may be a number, shape (u,), bool."""
+        return np.asarray((self.member & self.is_number).any(axis=1))
+
     @cached_property
     def first(self) -> np.ndarray:
         """The first candidate of each cell, shape (u,), int64."""
         return self.member.argmax(axis=1)
 
     @cached_property
-    def last(self) -> np.ndarray:
-        """The last candidate of each cell, shape (u,), int64."""
-        return self.size - 1 - self.member[:, ::-1].argmax(axis=1)
+    def present(self) -> np.ndarray:
+        """Values that some original has if a cell is a hull, shape (u, D), bool: the ends of a range, the members of a set.
+
+        Those of a label, too, which is the lowest above all originals; and both of two values, if a cell is hidden.
+        """
+        present = self.member & ~self.is_number
+        if self.numeric:
+            rows = np.flatnonzero(self.numbers)
+            last = self.size - 1 - (self.member & self.is_number)[rows, ::-1].argmax(axis=1)
+            present[rows, self.first[rows]] = present[rows, last] = True
+        both = self.size == 2 and not self.numeric
+        present[(self.width == 1) | (self.whole & (not both))] = False
+        if self.patterns is not None:
+            present[:] = False
+        return present
 
     @cached_property
     def width(self) -> np.ndarray:
@@ -143,12 +178,19 @@ class CandidateTable:
         for column in self.columns:
             if column.name == name:
                 return column
+            if len(column.codes) and code_name(column.name) == name:
+                return _categories(code_cells(column.cells), None, exact=False)
         raise KeyError(name)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The names of all columns of a plausible table, with those beside numbers that have codes."""
+        return (*self.names, *(code_name(column.name) for column in self.columns if len(column.codes)))
 
     @cached_property
     def suppressed(self) -> np.ndarray:
@@ -167,6 +209,7 @@ class CandidateTable:
         schema: Schema | Mapping[str, Any] | None = None,
         k: int | None = None,
         trees: Mapping[str, Hierarchy] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> CandidateTable:
         """Read a release.
 
@@ -182,13 +225,15 @@ class CandidateTable:
             Of a k-regular release: how many originals each row stands for.
         trees : mapping, optional
             Column -> its hierarchy, instead of the schema's.
+        columns : sequence of str, optional
+            Those to read; all without it.
 
         Raises
         ------
         DataError
             If there are no rows, or a column does not read as the schema says.
         ParameterError
-            If it is no release, or k is below 1.
+            If it is no release, k is below 1, or a column is not there.
         """
         frame = release if isinstance(release, pd.DataFrame) else getattr(release, "frame", None)
         if not isinstance(frame, pd.DataFrame):
@@ -208,29 +253,59 @@ class CandidateTable:
             criterion = "k-regular"
         declared = None if schema is None else Schema.of(schema)
         described = {} if about is None else {column.name: column for column in about.columns}
-        columns = tuple(
+        names = _names(frame, columns)
+        read = tuple(
             _described(frame[name], described[name])
             if declared is None and name in described
             else _column(frame[name], declared, trees or {})
-            for name in frame.columns
+            for name in names
         )
-        return cls(columns, len(frame), _matches(columns, len(frame), criterion, k))
+        taken = [code_name(column.name) for column in read if len(column.codes)]
+        if not set(taken).isdisjoint(names):
+            raise DataError(
+                f"column {next(name for name in taken if name in names)!r}: has the name of the column that is computed for codes; "
+                "leave it out with columns="
+            )
+        general = [column.at for column in read if not column.exact]
+        for name in frame.columns:
+            generalized = (
+                described[name].is_generalized
+                if name in described
+                else declared is not None and name in declared and declared[name].kind is not None
+            )
+            if name not in names and generalized:  # classes are those of the whole release
+                general.append(PublishedCells.of(frame[name]).rows.astype(np.int64))
+        return cls(read, len(frame), _matches(general, len(frame), criterion, k))
 
 
-def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int | None) -> int | None:
+def _names(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[str]:
+    every = [str(name) for name in frame.columns]
+    if columns is None:
+        return every
+    if isinstance(columns, str) or not len(columns):
+        raise ParameterError("columns is a list of columns' names, at least one")
+    for name in columns:
+        if name not in every:
+            raise ParameterError(
+                f"columns: there is no column {name!r}{did_you_mean(str(name), tuple(every))}"
+            )
+    return [name for name in every if name in set(columns)]
+
+
+def _matches(general: Sequence[np.ndarray], n: int, criterion: str, k: int | None) -> int | None:
+    """Return how many originals a row stands for, from the cells of the generalized columns, shape (n,) each."""
     if k is not None and promises_matches(criterion):
         return int(k)
     if k is None or not promises_classes(criterion):
         return None
     # suppressed rows are one class
-    general = [column.at for column in columns if not column.exact]
-    return max(int(k), round(n / (int(equal_columns(general, n).max()) + 1)))
+    return max(int(k), round(n / (int(equal_columns(list(general), n).max()) + 1)))
 
 
 def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     """Return a column as the release describes it."""
     if about.notation == CODED:
-        raise _codes_beside_numbers(about.name)
+        return _numbers(cells, coded=True)
     if about.notation == "range":
         if stars(cells).all() and about.bounds is None:
             return _categories(cells, None, exact=True)
@@ -251,7 +326,7 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
     published_as_is = column is not None and column.role != "quasi-identifier"
     kind = None if column is None else column.kind
     if column is not None and column.has_codes:
-        raise _codes_beside_numbers(name)
+        return _numbers(cells, coded=True)
     if column is not None and column.aggregate is not None:
         return _aggregated(cells)
     if pd.api.types.is_bool_dtype(cells.dtype):
@@ -295,13 +370,6 @@ def _aggregated(cells: pd.Series) -> CandidateColumn:
     return replace(column, whole=np.ones(len(column.whole), bool))
 
 
-def _codes_beside_numbers(name: str) -> DataError:
-    return DataError(
-        f"column {name!r}: has codes beside its numbers, which no model here knows; take the column out of the release "
-        "that is computed with"
-    )
-
-
 def _reads_as_numbers(cells: pd.Series) -> bool:
     distinct = pd.Series(pd.unique(cells))
     if distinct.isna().any():
@@ -336,35 +404,47 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
 
 
 def _numbers(
-    cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False
+    cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False, *, coded: bool = False
 ) -> CandidateColumn:
-    """Return a column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
+    """Return a column of ranges: the ends of all rows are candidate values, and what lies between where they are few.
+
+    Codes beside the numbers, and a missing value, are candidates of their own.
+    """
     published = PublishedCells.of(cells)
     at, whole = published.rows, published.hidden
-    ends = ranges(pd.Series(published.texts, name=cells.name, dtype=object), bounds)
+    parts = [coded_cell(text) if coded and text != WHOLE else (text, []) for text in published.texts]
+    if all(run in (None, WHOLE) for run, _ in parts) and (coded or bounds is None):
+        return _categories(cells, None, exact=bool(whole.all()))  # no number at all
+    codes = sorted({code for _, members in parts for code in members})
+    runs = [WHOLE if run is None else run for run, _ in parts]
+    ends = ranges(pd.Series(runs, name=cells.name, dtype=object), bounds)
     dates = pd.api.types.is_datetime64_any_dtype(ends["low"].dtype)
     low, high = (_plain_numbers(ends[name], dates) for name in ("low", "high"))
-    points = _points(low, high, at, whole)
+    numbers = np.array([run is not None for run, _ in parts], bool)
+    points = _points(low, high, at[numbers[at]], whole)
     starts = _starts(np.unique(points), points)
     edges = np.append(starts, np.inf)
     first = np.maximum(np.searchsorted(starts, low, side="right") - 1, 0)
     last = np.maximum(np.searchsorted(starts, high, side="right") - 1, 0)
-    codes = np.arange(len(starts))
-    member = (codes >= first[:, None]) & (codes <= last[:, None])
+    places = np.arange(len(starts))
+    member = (places >= first[:, None]) & (places <= last[:, None]) & numbers[:, None]
+    beside = np.array([[code in members for code in codes] for _, members in parts], bool)
+    member = np.hstack([member, beside.reshape(len(parts), len(codes)) | whole[:, None]])
     return CandidateColumn(
         str(cells.name),
         at.astype(np.int64),
         member,
         whole,
         cells,
-        low=low,
-        high=high,
+        low=np.where(numbers, low, np.nan),
+        high=np.where(numbers, high, np.nan),
         points=points,
         edges=edges,
-        exact=bool((low == high).all()),
+        exact=bool((~numbers | (low == high)).all() and ((numbers + beside.sum(axis=1)) == 1).all()),
         dates=dates,
-        whole_numbers=_whole_numbers(np.concatenate([low, high])),
+        whole_numbers=_whole_numbers(np.concatenate([low[numbers], high[numbers]])),
         unbounded=not closed,
+        codes=np.array([quoted_value(code) for code in codes], object),
     )
 
 

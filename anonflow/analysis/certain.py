@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
-from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_of
+from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_among
 from anonflow.table.published.published_cells import WHOLE, fits, read_float
 
 __all__ = [
@@ -41,7 +42,7 @@ def rows_meeting(
     if column.whole.all():
         return np.zeros(n, bool), np.ones(n, bool), np.full(n, np.nan)
     if column.numeric:
-        certain, possible, share = _met_range(column, condition)
+        certain, possible, share = _met_beside_codes(column, condition)
     elif column.values is None:
         met = condition.holds(column.cells)
         return met, met, met.astype(np.float64)
@@ -59,6 +60,23 @@ def rows_meeting(
     if column.unbounded:
         certain, possible = certain & ~column.whole, possible | column.whole
     return certain[column.at], possible[column.at], share[column.at]
+
+
+def _met_beside_codes(
+    column: CandidateColumn, condition: ColumnCondition
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the same for each cell of a column of numbers, shape (u,) each: a number and the codes are equal parts of it."""
+    certain, possible, share = _met_range(column, condition)
+    if not len(column.codes):
+        return certain, possible, share
+    numbers, codes = column.numbers, column.member[:, ~column.is_number]
+    met = codes @ np.array([code in (condition.values or ()) for code in column.codes], np.int64)
+    count = codes.sum(axis=1)
+    return (
+        (certain | ~numbers) & (met == count),
+        (possible & numbers) | (met > 0),
+        (np.where(numbers, share, 0.0) + met) / (numbers + count),
+    )
 
 
 def _met_range(
@@ -106,7 +124,7 @@ def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.nd
     return condition.holds(pd.Series(column.values, dtype=object, name=column.name))
 
 
-def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds:
+def share_bounds(candidates: CandidateTable, where: Mapping[str, Any], weights: np.ndarray) -> Bounds:
     """Return the share of rows that meet a condition.
 
     Raises
@@ -115,37 +133,50 @@ def share_bounds(candidates: CandidateTable, where: Mapping[str, Any]) -> Bounds
         If a column is not there, or a condition cannot be read.
     """
     certain, possible = np.ones(candidates.n, bool), np.ones(candidates.n, bool)
-    for condition in conditions(where, candidates.names):
+    for condition in conditions(where, candidates.all_names):
         all_of, some_of, _ = rows_meeting(candidates[condition.column], condition)
         certain &= all_of
         possible &= some_of
-    return np.array([certain.mean()]), np.array([possible.mean()])
+    return np.array([weights @ certain]) / weights.sum(), np.array([weights @ possible]) / weights.sum()
 
 
-def mean_bounds(candidates: CandidateTable, name: str) -> Bounds:
-    """Return the mean of a column of numbers."""
-    low, high = _ends(candidates[name])
-    known = ~np.isnan(low)
-    return np.array([low[known].mean()]), np.array([high[known].mean()])
+def mean_bounds(candidates: CandidateTable, name: str, weights: np.ndarray) -> Bounds:
+    """Return the mean of a column of numbers, of all who have one."""
+    return tuple(np.array([each]) for each in _mean_between(_Numbers.of(candidates[name], weights)))  # type: ignore[return-value]
 
 
-def quantile_bounds(candidates: CandidateTable, name: str, at: Sequence[float]) -> Bounds:
-    """Return quantiles of a column of numbers, between neighbours as :func:`numpy.quantile` has them."""
-    low, high = _ends(candidates[name])
-    known = ~np.isnan(low)
-    return _quantiles(np.sort(low[known]), at), _quantiles(np.sort(high[known]), at)
+def quantile_bounds(
+    candidates: CandidateTable, name: str, at: Sequence[float], weights: np.ndarray | None = None
+) -> Bounds:
+    """Return quantiles of a column of numbers, of all who have one.
+
+    Between neighbours as :func:`numpy.quantile` has them; with weights as :func:`~anonflow.analysis.models.weighted_quantiles`.
+    """
+    numbers = _Numbers.of(candidates[name], np.ones(candidates.n) if weights is None else weights)
+    turned = numbers.turned
+    if weights is not None:
+        pairs = [(numbers.least_weighted(each), -turned.least_weighted(1 - each, last=True)) for each in at]
+    else:
+        pairs = [(numbers.least_quantile(each), -turned.least_quantile(1 - each)) for each in at]
+    return np.array([least for least, _ in pairs]), np.array([most for _, most in pairs])
 
 
 def crosstab_bounds(
-    candidates: CandidateTable, rows: str, columns: str, known: Mapping[str, Sequence[str]]
+    candidates: CandidateTable,
+    rows: str,
+    columns: str,
+    known: Mapping[str, Sequence[str]],
+    weights: np.ndarray,
 ) -> Bounds:
     """Return the shares of all pairs of values of two columns, row by row."""
     masks = [_groups(candidates[name], known[name]) for name in (rows, columns)]
-    least, most = (first.T.astype(np.float64) @ second for first, second in zip(*masks, strict=True))
-    return least.ravel() / candidates.n, most.ravel() / candidates.n
+    least, most = ((first.T * weights) @ second for first, second in zip(*masks, strict=True))
+    return least.ravel() / weights.sum(), most.ravel() / weights.sum()
 
 
-def group_mean_bounds(candidates: CandidateTable, name: str, by: str, known: Sequence[str]) -> Bounds:
+def group_mean_bounds(
+    candidates: CandidateTable, name: str, by: str, known: Sequence[str], weights: np.ndarray
+) -> Bounds:
     """Return the means of a column of numbers in groups; NaN of a group that no row may be in.
 
     Notes
@@ -153,25 +184,14 @@ def group_mean_bounds(candidates: CandidateTable, name: str, by: str, known: Seq
     The least mean of a group has the low ends of all rows that are certainly in it, and of those that may be in it the
     lowest ones, as long as each is below the mean of the others. O(n log n) for each group.
     """
-    low, high = _ends(candidates[name])
-    numbers = ~np.isnan(low)
+    numbers = _Numbers.of(candidates[name], weights)
     certain, possible = _groups(candidates[by], known)
-    least, most = np.empty(len(known)), np.empty(len(known))
-    for group in range(len(known)):
-        inside = certain[:, group] & numbers
-        maybe = possible[:, group] & ~certain[:, group] & numbers
-        least[group] = _least_mean(low[inside], low[maybe])
-        most[group] = -_least_mean(-high[inside], -high[maybe])
-    return least, most
+    ends = [_mean_between(numbers.within(certain[:, g], possible[:, g])) for g in range(len(known))]
+    return np.array([least for least, _ in ends]), np.array([most for _, most in ends])
 
 
-def _least_mean(inside: np.ndarray, maybe: np.ndarray) -> float:
-    """Return the least mean of numbers, all of some and any of others (one at least)."""
-    ordered = np.sort(maybe)
-    count = len(inside) + np.arange(len(ordered) + 1)
-    sums = inside.sum() + np.concatenate([[0.0], np.cumsum(ordered)])
-    means = sums[count > 0] / count[count > 0]
-    return float(means.min()) if len(means) else float("nan")
+def _mean_between(numbers: _Numbers) -> tuple[float, float]:
+    return numbers.least_mean(), -numbers.turned.least_mean()
 
 
 def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -183,24 +203,119 @@ def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, 
     return np.column_stack(certain), np.column_stack(possible)
 
 
-def _ends(column: CandidateColumn) -> Bounds:
-    """Return the lowest and the highest number of each row, shape (n,) each; NaN where one is missing."""
-    numbers = None if column.whole.all() else numbers_of(column.cells)
-    if numbers is not None:
-        return numbers, numbers
-    if column.low is None or column.high is None:  # it is hidden, or text
-        return np.full(len(column.at), -np.inf), np.full(len(column.at), np.inf)
-    low, high = column.low, column.high
-    if column.unbounded:
-        low, high = np.where(column.whole, -np.inf, low), np.where(column.whole, np.inf, high)
-    return low[column.at], high[column.at]
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """What is known of some rows' numbers.
 
+    Attributes
+    ----------
+    low, high : numpy.ndarray, shape (r,), float64
+        The lowest and the highest number of each row.
+    certain : numpy.ndarray, shape (r,), bool
+        Whether it has one that counts; else it may have one.
+    weights : numpy.ndarray, shape (r,), float64
+    """
 
-def _quantiles(ascending: np.ndarray, at: Sequence[float]) -> np.ndarray:
-    place = np.multiply(at, len(ascending) - 1)
-    first = np.floor(place).astype(np.int64)
-    last = np.minimum(first + 1, len(ascending) - 1)
-    part = place - first
-    # an infinite neighbour counts only where it has a part
-    between = np.where(part > 0, ascending[last], 0.0) * part
-    return np.asarray(ascending[first] * (1 - part) + np.where(part > 0, between, 0.0))
+    low: np.ndarray
+    high: np.ndarray
+    certain: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, column: CandidateColumn, weights: np.ndarray) -> _Numbers:
+        """Return those of all rows of a column; NaN where one is missing."""
+        hidden = column.whole[column.at]
+        if column.low is None or column.high is None:
+            numbers = None if column.whole.all() else numbers_among(column.cells)
+            if numbers is None:  # it is hidden, or text
+                hidden, numbers = np.ones(len(hidden), bool), np.zeros(len(hidden))
+            ends = np.where(hidden, -np.inf, numbers), np.where(hidden, np.inf, numbers)
+            return cls(*ends, ~hidden, weights)
+        low, high = column.low, column.high
+        if column.unbounded:
+            low, high = np.where(column.whole, -np.inf, low), np.where(column.whole, np.inf, high)
+        beside = (column.member & ~column.is_number).any(axis=1)
+        return cls(low[column.at], high[column.at], ~beside[column.at], weights)
+
+    @property
+    def turned(self) -> _Numbers:
+        """The same with the opposite sign."""
+        return _Numbers(-self.high, -self.low, self.certain, self.weights)
+
+    def within(self, certain: np.ndarray, possible: np.ndarray) -> _Numbers:
+        """Return those of a group of rows, some of which may be in it."""
+        return _Numbers(
+            self.low[possible],
+            self.high[possible],
+            (self.certain & certain)[possible],
+            self.weights[possible],
+        )
+
+    def _lowest(self, certain: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the low ends of those that count, or of those that may count, ascending, and their weights."""
+        rows = np.flatnonzero(~np.isnan(self.low) & (self.certain == certain) & (self.weights > 0))
+        rows = rows[np.argsort(self.low[rows], kind="stable")]
+        return self.low[rows], self.weights[rows]
+
+    def least_mean(self) -> float:
+        """Return the least mean: of those that may count the lowest are in it, as long as each is below the mean of the others."""
+        (inside, own), (maybe, others) = self._lowest(True), self._lowest(False)
+        total, sums = (np.concatenate([[0.0], np.cumsum(each)]) for each in (others, others * maybe))
+        total, sums = total + own.sum(), sums + (own * inside).sum()
+        means = sums[total > 0] / total[total > 0]
+        return float(means.min()) if len(means) else float("nan")
+
+    def least_quantile(self, at: float) -> float:
+        """Return the least quantile without weights, for every number of the lowest that may count."""
+        inside, maybe = (self._lowest(certain)[0] for certain in (True, False))
+        both = np.sort(np.concatenate([inside, maybe]))
+        if not len(both):
+            return float("nan")
+        extra = np.arange(len(maybe) + 1)[(0 if len(inside) else 1) :]
+        highest = np.concatenate([[-np.inf], maybe])[extra]
+        place = at * (len(inside) + extra - 1)
+        first = np.floor(place).astype(np.int64)
+        part = place - first
+
+        def ranked(rank: np.ndarray) -> np.ndarray:
+            # up to the highest that counts all are there, above it only those that count for certain
+            rest = inside[np.clip(rank - extra, 0, len(inside) - 1)] if len(inside) else both[rank]
+            return np.where(both[rank] <= highest, both[rank], rest)
+
+        low = ranked(first)
+        high = ranked(np.minimum(first + 1, len(inside) + extra - 1))
+        # an infinite neighbour counts only where it has a part
+        between = np.where(part > 0, high, 0.0) * part
+        return float((low * (1 - part) + np.where(part > 0, between, 0.0)).min())
+
+    def least_weighted(self, at: float, last: bool = False) -> float:
+        """Return the least weighted quantile, for every number of the lowest that may count.
+
+        Parameters
+        ----------
+        at : float
+        last : bool
+            Whether the quantile is that of numbers that were turned, and so the last of its kind and not the first.
+        """
+        (inside, own), (maybe, others) = self._lowest(True), self._lowest(False)
+        if not len(inside) and not len(maybe):
+            return float("nan")
+        both = np.concatenate([inside, maybe])
+        order = np.argsort(both, kind="stable")
+        both, of_both = both[order], np.cumsum(np.concatenate([own, others])[order])
+        first = 0 if len(inside) else 1
+        extra = np.concatenate([[0.0], np.cumsum(others)])[first:]
+        highest = np.concatenate([[-np.inf], maybe])[first:]
+        wanted = at * (own.sum() + extra)
+
+        def ranked(numbers: np.ndarray, sums: np.ndarray, place: np.ndarray) -> np.ndarray:
+            slack = 1e-12 * of_both[-1]  # sums that differ by rounding are equal
+            rank = np.searchsorted(
+                sums, place + slack if last else place - slack, "right" if last else "left"
+            )
+            return numbers[np.minimum(rank, len(numbers) - 1)]
+
+        # up to the highest that counts all are there, above it only those that count for certain
+        low = ranked(both, of_both, wanted)
+        rest = ranked(inside, np.cumsum(own), wanted - extra) if len(inside) else low
+        return float(np.where(low <= highest, low, rest).min())

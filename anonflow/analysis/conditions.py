@@ -12,9 +12,18 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import ParameterError
+from anonflow.table.published.published_cells import IS_NUMBER, code_name
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["ColumnCondition", "conditions", "numbers_of", "rows_that_meet", "text_of", "written_numbers"]
+__all__ = [
+    "ColumnCondition",
+    "conditions",
+    "numbers_among",
+    "numbers_of",
+    "rows_that_meet",
+    "text_of",
+    "written_numbers",
+]
 
 _WRITTEN = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,3})?")
 
@@ -135,7 +144,12 @@ def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
         return met
     met = np.ones(len(frame), bool)
     for condition in conditions(where, [str(name) for name in frame.columns]):
-        met &= condition.holds(frame[condition.column])
+        meets = condition.holds(frame[condition.column])
+        beside = code_name(condition.column)
+        if condition.values is not None and beside in frame.columns:
+            codes = frame[beside]
+            meets = np.where(codes == IS_NUMBER, meets, condition.holds(codes))
+        met &= meets
     return met
 
 
@@ -149,6 +163,17 @@ def numbers_of(cells: pd.Series) -> np.ndarray | None:
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return cells.to_numpy(np.float64, na_value=np.nan)
     return None
+
+
+def numbers_among(cells: pd.Series) -> np.ndarray | None:
+    """Return the same, and of a column of text those of its texts that are numbers; None if it has no number at all."""
+    numbers = numbers_of(cells)
+    if numbers is not None or pd.api.types.is_bool_dtype(cells.dtype):
+        return numbers
+    at, distinct = pd.factorize(cells)
+    values = [float(text) if _WRITTEN.fullmatch(str(text)) else np.nan for text in distinct]
+    every = np.array([*values, np.nan])[at]
+    return None if np.isnan(every).all() else every
 
 
 def written_numbers(cells: pd.Series) -> pd.Series:

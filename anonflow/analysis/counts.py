@@ -12,7 +12,7 @@ import pandas as pd
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.certain import rows_meeting, values_meeting
 from anonflow.analysis.conditions import ColumnCondition, conditions
-from anonflow.analysis.mixture import LEAST, Model
+from anonflow.analysis.mixture import Model
 from anonflow.analysis.plausible_tables import default_classes
 from anonflow.table import Schema
 
@@ -116,11 +116,12 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
     """Return the share of each candidate value that meets the condition, shape (D,): 0 or 1 unless it is an interval."""
     if not column.numeric:
         return values_meeting(column, condition).astype(np.float64)
+    codes = np.array([code in (condition.values or ()) for code in column.codes], np.float64)
     points, edges = np.asarray(column.points), np.asarray(column.edges)
     met = np.concatenate([[0], np.cumsum(condition.inside(points))])
     at = np.searchsorted(points, edges, side="left")
     many = np.diff(at)
-    return np.divide(np.diff(met[at]), many, out=np.zeros(len(many)), where=many > 0)
+    return np.concatenate([np.divide(np.diff(met[at]), many, out=np.zeros(len(many)), where=many > 0), codes])
 
 
 def _fitted(
@@ -139,13 +140,10 @@ def _fitted(
     model = Model(candidates, default_classes(candidates.n) if classes is None else classes)
     mixture = model.fit(np.random.default_rng(seed))
     likely = model.classes_of(mixture)[rows]
-    weights = model.weights(mixture)
     for condition in general:
         place = candidates.names.index(condition.column)
-        column, theta = candidates.columns[place], mixture.chances[place]
-        mass = np.maximum(weights[place] @ theta, LEAST)
-        inside = weights[place] @ (theta * _share_of_candidates(column, condition)[:, None])
-        share = inside / mass
+        column = candidates.columns[place]
+        share = model.expected(mixture, place, _share_of_candidates(column, condition))
         certain, touches, _ = rows_meeting(column, condition)
         own = share[column.at[rows]]
         own[certain[rows]] = 1.0  # where intervals of numbers are coarser than the condition

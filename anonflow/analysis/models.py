@@ -11,36 +11,74 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
-from anonflow.analysis.conditions import numbers_of, rows_that_meet, text_of
-from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.analysis.conditions import numbers_among, numbers_of, rows_that_meet, text_of
+from anonflow.errors import DataError, ParameterError
 from anonflow.table.schema import did_you_mean
 
 __all__ = [
     "Design",
+    "Weights",
     "crosstab",
     "group_means",
     "levels",
     "mean",
     "quantiles",
     "share",
-    "statsmodels",
     "texts",
+    "weighted_quantiles",
+    "weights_of",
 ]
+
+Weights = str | Sequence[float] | np.ndarray | None
+"""The name of a column, or a number for each row; None for equal weights."""
 
 Estimate = tuple[Any, Any, Any]
 """Numbers, their sampling variances (NaN where one row does not tell), and the degrees of freedom: of all, or of each."""
 
 
-def mean(table: pd.DataFrame, column: str) -> Estimate:
-    """Return the mean of a column, its variance, n - 1."""
-    numbers = _numbers(table, column)
-    n = len(numbers)
-    return float(numbers.mean()), float(numbers.var(ddof=1) / n) if n > 1 else np.nan, n - 1.0
+def weights_of(table: pd.DataFrame, weights: Weights) -> np.ndarray | None:
+    """Return the weights of a table's rows, shape (n,), float64; None without weights.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such column, or they are not one number of at least 0 for each row, with one above 0.
+    """
+    if weights is None:
+        return None
+    values = numbers_of(_column(table, weights)) if isinstance(weights, str) else np.asarray(weights)
+    if values is None or values.dtype.kind not in "iuf" or values.shape != (len(table),):
+        raise ParameterError("weights: give the name of a column of numbers, or a number for each row")
+    numbers = values.astype(np.float64)
+    if not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
+        raise ParameterError("weights: must be numbers of at least 0, none missing and one above 0")
+    return numbers
 
 
-def quantiles(table: pd.DataFrame, column: str, at: Sequence[float]) -> Estimate:
+def mean(table: pd.DataFrame, column: str, weights: Weights = None) -> Estimate:
+    """Return the mean of a column, its variance, n - 1.
+
+    With weights the variance is the linearized one of a ratio of two totals, for rows that are drawn independently with
+    unequal chances.
+    """
+    numbers, own = _numbers(table, column, weights)
+    return *_ratio(numbers, own), len(numbers) - 1.0
+
+
+def _ratio(numbers: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Return a weighted mean, and its variance (NaN of a single number)."""
+    n, total = len(numbers), weights.sum()
+    middle = float((weights * numbers).sum() / total) if total else np.nan
+    squares = ((weights * (numbers - middle)) ** 2).sum()
+    return middle, float(squares / total**2 * n / (n - 1)) if n > 1 and total else np.nan
+
+
+def quantiles(table: pd.DataFrame, column: str, at: Sequence[float], weights: Weights = None) -> Estimate:
     """Return quantiles of a column, named ``quantile 0.5``, with Woodruff's (1952) variance: that of their ranks, read back.
+
+    With weights a quantile is the smallest number up to which the numbers have that part of the weights.
 
     Raises
     ------
@@ -50,25 +88,49 @@ def quantiles(table: pd.DataFrame, column: str, at: Sequence[float]) -> Estimate
     at = [float(each) for each in at]
     if not at or any(not 0 < each < 1 for each in at):
         raise ParameterError("quantiles: give numbers between 0 and 1, such as [0.25, 0.5, 0.75]")
-    numbers = np.sort(_numbers(table, column))
-    n = len(numbers)
-    middle = np.quantile(numbers, at)
-    reach = 1.96 * np.sqrt(np.multiply(at, np.subtract(1, at)) / n)
-    low = np.quantile(numbers, np.maximum(np.subtract(at, reach), 0))
-    high = np.quantile(numbers, np.minimum(np.add(at, reach), 1))
+    numbers, own = _numbers(table, column, weights)
+    order = np.argsort(numbers, kind="stable")
+    numbers, own = numbers[order], own[order]
+    if weights is None:
+        middle = np.quantile(numbers, at)
+        ranks = np.multiply(at, np.subtract(1, at)) / len(numbers)
+    else:
+        middle = weighted_quantiles(numbers, own, at)
+        ranks = np.array(
+            [_ratio((numbers <= point).astype(np.float64), own)[1] for point in middle], np.float64
+        )
+    reach = 1.96 * np.sqrt(ranks)
+    ends = [np.clip(np.add(at, sign * reach), 0, 1) for sign in (-1, 1)]
+    low, high = (
+        np.quantile(numbers, end) if weights is None else weighted_quantiles(numbers, own, end)
+        for end in ends
+    )
     names = [f"quantile {each:g}" for each in at]
-    return pd.Series(middle, names), pd.Series(((high - low) / 3.92) ** 2, names), n - 1.0
+    return pd.Series(middle, names), pd.Series(((high - low) / 3.92) ** 2, names), len(numbers) - 1.0
 
 
-def share(table: pd.DataFrame, where: Mapping[str, Any] | Callable[[pd.DataFrame], Any]) -> Estimate:
+def weighted_quantiles(ascending: np.ndarray, weights: np.ndarray, at: Any) -> np.ndarray:
+    """Return the smallest numbers up to which sorted numbers have a part of their weights, shape of `at`."""
+    sums = np.cumsum(weights)
+    # sums that differ by rounding are equal
+    place = np.searchsorted(sums * (1 + 1e-12), np.multiply(at, sums[-1]), side="left")
+    return np.asarray(ascending[np.minimum(place, len(ascending) - 1)])
+
+
+def share(
+    table: pd.DataFrame,
+    where: Mapping[str, Any] | Callable[[pd.DataFrame], Any],
+    weights: Weights = None,
+) -> Estimate:
     """Return the share of rows that meet a condition."""
-    met = rows_that_meet(table, where)
-    n = len(met)
-    p = float(met.mean())
-    return p, p * (1 - p) / n, n - 1.0
+    met = rows_that_meet(table, where).astype(np.float64)
+    own = weights_of(table, weights)
+    return *_ratio(met, np.ones(len(met)) if own is None else own), len(met) - 1.0
 
 
-def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, Sequence[str]]) -> Estimate:
+def crosstab(
+    table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, Sequence[str]], weights: Weights = None
+) -> Estimate:
     """Return the shares of all pairs of known values, under an index of pairs."""
     n = len(table)
     codes = []
@@ -76,21 +138,31 @@ def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, S
         place = {value: code for code, value in enumerate(known[name])}
         codes.append(texts(table[name]).map(place).to_numpy(np.int64))
     sizes = [len(known[name]) for name in (rows, columns)]
-    p = np.bincount(codes[0] * sizes[1] + codes[1], minlength=sizes[0] * sizes[1]) / n
+    own = weights_of(table, weights)
+    own = np.ones(n) if own is None else own
+    own = own / own.sum()
+    cell = codes[0] * sizes[1] + codes[1]
+    p, inside = (np.bincount(cell, each, minlength=sizes[0] * sizes[1]) for each in (own, own**2))
+    # of the cell's rows each is 1 - p from the mean, of the others p
+    squares = inside * (1 - p) ** 2 + ((own**2).sum() - inside) * p**2
     index = pd.MultiIndex.from_product([known[rows], known[columns]], names=[rows, columns])
-    return pd.Series(p, index), pd.Series(p * (1 - p) / n, index), n - 1.0
+    variance = squares * n / (n - 1) if n > 1 else np.full(len(p), np.nan)
+    return pd.Series(p, index), pd.Series(variance, index), n - 1.0
 
 
-def group_means(table: pd.DataFrame, column: str, by: str, known: list[str]) -> Estimate:
+def group_means(
+    table: pd.DataFrame, column: str, by: str, known: list[str], weights: Weights = None
+) -> Estimate:
     """Return the means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
-    numbers = numbers_of(_column(table, column))
-    if numbers is None:
-        raise _no_numbers(column)
-    groups = pd.Series(numbers).groupby(texts(_column(table, by)).to_numpy())
+    numbers, own = _numbers(table, column, weights, every=True)
+    group = texts(_column(table, by)).to_numpy()
+    present = ~np.isnan(numbers)
+    each = [present & (group == value) for value in known]
+    pairs = [_ratio(numbers[rows], own[rows]) for rows in each]
     index = pd.Index(known, name=by)
-    size = groups.count().reindex(known).set_axis(index)
-    means = groups.mean().reindex(known).set_axis(index)
-    return means, groups.var().reindex(known).set_axis(index) / size, size - 1.0
+    means, variances = (pd.Series([pair[at] for pair in pairs], index, dtype=np.float64) for at in (0, 1))
+    size = pd.Series([rows.sum() for rows in each], index, dtype=np.float64)
+    return means, variances, size - 1.0
 
 
 def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, list[str]]:
@@ -127,34 +199,30 @@ def _no_numbers(name: str) -> ParameterError:
     return ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
 
 
-def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
-    numbers = numbers_of(_column(table, name))
-    if numbers is None:
-        raise _no_numbers(name)
-    numbers = numbers[~np.isnan(numbers)]
-    if not len(numbers):
-        raise DataError(f"column {name!r} has no number at all")
-    return numbers
-
-
-# --- regression -----------------------------------------------------------------------------------------
-
-
-def statsmodels() -> Any:
-    """Return the package statsmodels, which the base install does not have.
+def _numbers(
+    table: pd.DataFrame, name: str, weights: Weights, every: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of a column and their weights, of all rows or of those that have one.
 
     Raises
     ------
-    AnonflowError
-        If it is not installed.
+    ParameterError
+        If there is no such column, or it has no numbers.
+    DataError
+        If all are missing.
     """
-    try:
-        import statsmodels.api as api
-    except ImportError:
-        raise AnonflowError(
-            "this needs statsmodels, which the base install leaves out: pip install 'anonflow[utility]'"
-        ) from None
-    return api
+    numbers = numbers_among(_column(table, name))
+    if numbers is None:
+        raise ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
+    own = weights_of(table, weights)
+    own = np.ones(len(numbers)) if own is None else own
+    present = ~np.isnan(numbers)
+    if not own[present].any():
+        raise DataError(f"column {name!r} has no number at all")
+    return (numbers, own) if every else (numbers[present], own[present])
+
+
+# --- regression -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +274,7 @@ class Design:
         known = {}
         for name in used:
             if numbers_of(tables[0][name]) is None:
-                counts = Counter(value for table in tables for value in texts(table[name]).tolist())
+                counts = _counts([table[name] for table in tables])
                 every = sorted(counts)
                 if len(every) > MOST_LEVELS:
                     raise ParameterError(
@@ -230,68 +298,127 @@ class Design:
             )
         return cls(outcome, terms, known, kind, values[1] if kind == "logistic" else None)
 
-    def matrix(self, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, list[str]]:
-        """Return outcome (n,), regressors (n, p), and their names; a constant comes first."""
+    def matrix(self, table: pd.DataFrame) -> tuple[np.ndarray, sparse.csr_matrix, list[str]]:
+        """Return outcome (n,), regressors (n, p), and their names; a constant comes first. NaN where a number is missing.
+
+        Sparse, since each category is 1 in one column at most.
+        """
         n = len(table)
-        columns, names = [np.ones(n)], ["constant"]
+        places, values, names = [np.zeros(n, np.int64)], [np.ones(n)], ["constant"]
         for term in self.terms:
-            for choice in itertools.product(*(self._levels(name) for name in term)):
-                product = np.ones(n)
-                for name, level in zip(term, choice, strict=True):
-                    product = product * self._part(table, name, level)
-                columns.append(product)
-                names.append(
-                    ":".join(
-                        name if level is None else f"{name}={level}"
-                        for name, level in zip(term, choice, strict=True)
-                    )
-                )
+            place, value = np.zeros(n, np.int64), np.ones(n)
+            levels = [
+                [f"{name}={level}" for level in self.known[name][1:]] if name in self.known else [name]
+                for name in term
+            ]
+            for name, of_name in zip(term, levels, strict=True):
+                if name in self.known:
+                    number = {level: at for at, level in enumerate(self.known[name])}
+                    code = texts(table[name]).map(number).to_numpy(np.float64) - 1
+                    value = value * (code >= 0)  # the first value has no column, nor has another table's
+                    place = place * len(of_name) + np.maximum(np.nan_to_num(code, nan=-1), 0).astype(np.int64)
+                else:
+                    value = value * np.asarray(numbers_of(table[name]))
+                    place = place * len(of_name)
+            places.append(place + len(names))
+            values.append(value)
+            names.extend(":".join(choice) for choice in itertools.product(*levels))
         if self.kind == "logistic":
             outcome = (texts(table[self.outcome]) == self.positive).to_numpy(np.float64)
         else:
             outcome = np.asarray(numbers_of(table[self.outcome]))
-        matrix = np.column_stack(columns)
-        kept = ~(np.isnan(outcome) | np.isnan(matrix).any(axis=1))
-        return outcome[kept], matrix[kept], names
+        rows = np.tile(np.arange(n), len(values))
+        matrix = sparse.csr_matrix(
+            (np.concatenate(values), (rows, np.concatenate(places))), shape=(n, len(names))
+        )
+        matrix.eliminate_zeros()
+        return outcome, matrix, names
 
-    def _levels(self, name: str) -> Sequence[str | None]:
-        return self.known[name][1:] if name in self.known else [None]
+    def fit(self, table: pd.DataFrame, weights: Weights = None) -> Estimate:
+        """Return coefficients and their variances: least squares, or maximum likelihood of a logit; NaN of a value without a row.
 
-    def _part(self, table: pd.DataFrame, name: str, level: str | None) -> np.ndarray:
-        if level is None:
-            return np.asarray(numbers_of(table[name]))
-        return (texts(table[name]) == level).to_numpy(np.float64)
-
-    def fit(self, table: pd.DataFrame) -> Estimate:
-        """Return coefficients and their variances: ordinary least squares, or maximum likelihood of a logit.
+        With weights the variances are those of a survey whose rows are drawn independently with unequal chances
+        (linearized).
 
         Raises
         ------
         ParameterError
-            If the coefficients cannot be told apart in this table.
-        AnonflowError
-            If statsmodels is not installed.
-        """
-        import warnings
+            If the coefficients cannot be told apart in this table, or weights are not as :func:`weights_of` takes them.
 
-        api = statsmodels()
+        Notes
+        -----
+        O(n t^2 + p^3) for t terms and p coefficients, in each of about 10 steps of a logit.
+        """
         outcome, matrix, names = self.matrix(table)
-        scale = np.maximum(np.abs(matrix).max(axis=0, initial=0.0), 1e-12)
-        if len(outcome) <= len(names) or np.linalg.matrix_rank(matrix / scale) < len(names):
+        own = weights_of(table, weights)
+        present = ~(np.isnan(outcome) | np.isnan(matrix.sum(axis=1)).A1)
+        outcome, matrix = outcome[present], matrix[present]
+        seen = matrix.getnnz(axis=0) > 0
+        matrix = matrix[:, seen]
+        own = np.ones(len(outcome)) if own is None else own[present] / own[present].mean()
+        scale = np.maximum(np.sqrt(matrix.multiply(matrix).sum(axis=0).A1), 1e-300)
+        matrix = sparse.csr_matrix(matrix.multiply(1 / scale))
+        freedom = len(outcome) - matrix.shape[1]
+        if freedom < 1 or np.linalg.eigvalsh(_products(matrix, own))[0] < SAME:
             raise ParameterError(
-                "formula: two of its columns contain the same information, or a value has no row; leave out a column, or unite rare values"
+                "formula: two of its columns contain the same information, or there are fewer rows than coefficients; leave out a column"
             )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if self.kind == "linear":
-                fitted = api.OLS(outcome, matrix / scale).fit()
-            else:
-                fitted = api.GLM(outcome, matrix / scale, family=api.families.Binomial()).fit()
-        return (
-            pd.Series(np.asarray(fitted.params) / scale, names),
-            pd.Series((np.asarray(fitted.bse) / scale) ** 2, names),
-            float(fitted.df_resid),
-        )
+        step = _least_squares if self.kind == "linear" else _logit
+        value, inverse, rest = step(outcome, matrix, own)
+        if weights is not None:
+            spread = _products(matrix, (own * rest) ** 2) * (len(outcome) / (len(outcome) - 1))
+            inverse = inverse @ spread @ inverse
+        elif self.kind == "linear":
+            inverse = inverse * (rest @ rest / freedom)
+        values, variances = np.full((2, len(names)), np.nan)
+        values[seen], variances[seen] = value / scale, np.diag(inverse) / scale**2
+        return pd.Series(values, names), pd.Series(variances, names), float(freedom)
+
+
+def _products(matrix: sparse.csr_matrix, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sums of products of each two columns, shape (p, p)."""
+    return np.asarray((matrix.T @ sparse.diags(weights) @ matrix).toarray())
+
+
+SAME = 1e-11
+"""Columns of a regression, each of length 1, contain the same information if their products' least eigenvalue is below this."""
+
+
+def _least_squares(
+    outcome: np.ndarray, matrix: sparse.csr_matrix, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return coefficients, the inverse of the matrix of products, and residuals."""
+    inverse = np.linalg.inv(_products(matrix, weights))
+    value = inverse @ (matrix.T @ (weights * outcome))
+    # once more with the residuals, which rounding has left
+    value = value + inverse @ (matrix.T @ (weights * (outcome - matrix @ value)))
+    return value, inverse, outcome - matrix @ value
+
+
+def _logit(
+    outcome: np.ndarray, matrix: sparse.csr_matrix, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the same of a logit, by Newton's steps until the deviance stays the same."""
+    value, before = np.zeros(matrix.shape[1]), np.inf
+    for _ in range(100):
+        line = matrix @ value
+        chance = 1 / (1 + np.exp(-np.clip(line, -500, 500)))
+        information = weights * np.maximum(chance * (1 - chance), 1e-10)  # where an outcome is certain
+        inverse = np.linalg.inv(_products(matrix, information))
+        deviance = 2 * (weights * (np.logaddexp(0, line) - outcome * line)).sum()
+        if abs(before - deviance) < 1e-9 * (abs(deviance) + 0.1):
+            break
+        before = deviance
+        value = value + inverse @ (matrix.T @ (weights * (outcome - chance)))
+    return value, inverse, outcome - chance
+
+
+def _counts(columns: Sequence[pd.Series]) -> Counter[str]:
+    """Return how often each text occurs in several columns."""
+    counts: Counter[str] = Counter()
+    for cells in columns:
+        counts.update({str(text): int(count) for text, count in texts(cells).value_counts().items()})
+    return counts
 
 
 MOST_LEVELS = 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
@@ -13,10 +14,12 @@ import pandas as pd
 from anonflow.analysis import certain, models
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.mixture import Mixture, Model
+from anonflow.analysis.models import Weights
 from anonflow.analysis.pooling import Target, combine
 from anonflow.errors import ParameterError
 from anonflow.release.tables import write_table
 from anonflow.table import Schema
+from anonflow.table.published.published_cells import IS_NUMBER, code_name
 
 __all__ = ["NOTICE", "NUMBER", "PlausibleTables", "default_classes", "plausible", "plausible_of"]
 
@@ -41,7 +44,7 @@ class PlausibleTables:
     ----------
     tables : tuple of pandas.DataFrame
         Each with the release's n rows in its order and its columns; columns without generalized cells are as
-        published. ``attrs["notice"]`` says that it describes no real person.
+        published. ``NAME (code)`` stands beside numbers with codes. ``attrs["notice"]`` says that it describes no real person.
     model : str
         The model, in words.
     suppressed : numpy.ndarray, shape (n,), bool
@@ -96,28 +99,53 @@ class PlausibleTables:
         return combine([analysis(table) for table in self.tables], target=target)
 
     def _with_bounds(
-        self, pooled: pd.DataFrame, limits: Callable[[CandidateTable], certain.Bounds] | None
+        self,
+        pooled: pd.DataFrame,
+        target: Target,
+        weights: Weights,
+        limits: Callable[[CandidateTable, np.ndarray], certain.Bounds] | None,
     ) -> pd.DataFrame:
-        """Add the certain bounds, which need no model, to estimates."""
+        """Add the certain bounds, which need no model, to estimates; an interval for the originals does not leave them."""
         nothing = np.full(len(pooled), np.nan)
-        least, most = (
-            (nothing, nothing) if self.candidates is None or limits is None else limits(self.candidates)
-        )
+        least, most = nothing, nothing
+        own = [models.weights_of(table, weights) for table in self.tables]
+        rows = [np.ones(len(self.suppressed)) if each is None else each for each in own]
+        same = all(np.array_equal(rows[0], each) for each in rows)  # else a weight is hidden itself
+        if self.candidates is not None and limits is not None and same:
+            least, most = limits(self.candidates, rows[0])
+        if target == "originals":
+            low, high = np.fmax(pooled["low"], least), np.fmin(pooled["high"], most)
+            pooled = pooled.assign(
+                low=low.where(pooled["low"].notna()), high=high.where(pooled["high"].notna())
+            )
         return pooled.assign(least=least, most=most)
 
-    def mean(self, column: str, target: Target = "originals") -> pd.DataFrame:
-        """Return the mean of a column of numbers.
+    def mean(self, column: str, target: Target = "originals", weights: Weights = None) -> pd.DataFrame:
+        """Return the mean of a column of numbers, of all rows that have one.
+
+        Parameters
+        ----------
+        column : str
+        target : {"originals", "population"}
+        weights : str or array, optional
+            Of a survey: a column of the release, or a number for each row in its order.
 
         Raises
         ------
         ParameterError
-            If there is no such column, or it has no numbers.
+            If there is no such column, it has no numbers, or weights are not numbers of at least 0.
         """
-        pooled = self.estimate(lambda table: models.mean(table, column), target)
-        return self._with_bounds(pooled, lambda release: certain.mean_bounds(release, column))
+        pooled = self.estimate(lambda table: models.mean(table, column, weights), target)
+        return self._with_bounds(
+            pooled, target, weights, lambda release, rows: certain.mean_bounds(release, column, rows)
+        )
 
     def quantiles(
-        self, column: str, at: Sequence[float] = (0.25, 0.5, 0.75), target: Target = "originals"
+        self,
+        column: str,
+        at: Sequence[float] = (0.25, 0.5, 0.75),
+        target: Target = "originals",
+        weights: Weights = None,
     ) -> pd.DataFrame:
         """Return quantiles of a column of numbers; their sampling variance is Woodruff's (1952).
 
@@ -125,12 +153,27 @@ class PlausibleTables:
         ------
         ParameterError
             As :meth:`mean`, and if a quantile is not between 0 and 1.
+
+        Notes
+        -----
+        Without weights between two numbers as :func:`numpy.quantile` has it; with weights the smallest number up to which
+        the numbers have that part of them.
         """
-        pooled = self.estimate(lambda table: models.quantiles(table, column, at), target)
-        return self._with_bounds(pooled, lambda release: certain.quantile_bounds(release, column, at))
+        pooled = self.estimate(lambda table: models.quantiles(table, column, at, weights), target)
+        return self._with_bounds(
+            pooled,
+            target,
+            weights,
+            lambda release, rows: certain.quantile_bounds(
+                release, column, at, None if weights is None else rows
+            ),
+        )
 
     def share(
-        self, where: Mapping[str, Any] | Callable[[pd.DataFrame], Any], target: Target = "originals"
+        self,
+        where: Mapping[str, Any] | Callable[[pd.DataFrame], Any],
+        target: Target = "originals",
+        weights: Weights = None,
     ) -> pd.DataFrame:
         """Return the share of rows that meet a condition.
 
@@ -139,32 +182,45 @@ class PlausibleTables:
         where : mapping or callable
             As :func:`anonflow.count` takes it; or a function of a table that returns n bools.
         target : {"originals", "population"}
+        weights : str or array, optional
+            As :meth:`mean` takes them.
 
         Raises
         ------
         ParameterError
-            If the condition names columns that are not there, or cannot be read.
+            If the condition names columns that are not there, or cannot be read, or weights are not numbers of at least 0.
         """
-        pooled = self.estimate(lambda table: models.share(table, where), target)
-        if callable(where):
-            return self._with_bounds(pooled, None)
-        return self._with_bounds(pooled, lambda release: certain.share_bounds(release, where))
+        pooled = self.estimate(lambda table: models.share(table, where, weights), target)
+        limits = None if callable(where) else partial(certain.share_bounds, where=where)
+        return self._with_bounds(
+            pooled,
+            target,
+            weights,
+            limits and (lambda release, rows: limits(release, weights=rows)),
+        )
 
-    def crosstab(self, rows: str, columns: str, target: Target = "originals") -> pd.DataFrame:
+    def crosstab(
+        self, rows: str, columns: str, target: Target = "originals", weights: Weights = None
+    ) -> pd.DataFrame:
         """Return the shares of all pairs of values of two columns.
 
         Raises
         ------
         ParameterError
-            If there is no such column.
+            If there is no such column, or weights are not numbers of at least 0.
         """
         levels = models.levels(self.tables, [rows, columns])
-        pooled = self.estimate(lambda table: models.crosstab(table, rows, columns, levels), target)
+        pooled = self.estimate(lambda table: models.crosstab(table, rows, columns, levels, weights), target)
         return self._with_bounds(
-            pooled, lambda release: certain.crosstab_bounds(release, rows, columns, levels)
+            pooled,
+            target,
+            weights,
+            lambda release, own: certain.crosstab_bounds(release, rows, columns, levels, own),
         )
 
-    def group_means(self, column: str, by: str, target: Target = "originals") -> pd.DataFrame:
+    def group_means(
+        self, column: str, by: str, target: Target = "originals", weights: Weights = None
+    ) -> pd.DataFrame:
         """Return the means of a column of numbers for each value of another.
 
         A group that only some tables have is pooled from these.
@@ -172,12 +228,15 @@ class PlausibleTables:
         Raises
         ------
         ParameterError
-            If there is no such column, or `column` has no numbers.
+            As :meth:`mean`.
         """
         levels = models.levels(self.tables, [by])[by]
-        pooled = self.estimate(lambda table: models.group_means(table, column, by, levels), target)
+        pooled = self.estimate(lambda table: models.group_means(table, column, by, levels, weights), target)
         return self._with_bounds(
-            pooled, lambda release: certain.group_mean_bounds(release, column, by, levels)
+            pooled,
+            target,
+            weights,
+            lambda release, rows: certain.group_mean_bounds(release, column, by, levels, rows),
         )
 
     def regress(
@@ -185,8 +244,9 @@ class PlausibleTables:
         formula: str,
         kind: Literal["linear", "logistic"] | None = None,
         target: Target = "originals",
+        weights: Weights = None,
     ) -> pd.DataFrame:
-        """Return a linear or logistic regression, by statsmodels (extra ``utility``).
+        """Return a linear or logistic regression: least squares, or maximum likelihood of a logit.
 
         Parameters
         ----------
@@ -196,6 +256,8 @@ class PlausibleTables:
         kind : {"linear", "logistic"}, optional
             Logistic for an outcome of two values, linear for numbers, if it is not said.
         target : {"originals", "population"}
+        weights : str or array, optional
+            As :meth:`mean` takes them.
 
         Returns
         -------
@@ -205,12 +267,11 @@ class PlausibleTables:
         Raises
         ------
         ParameterError
-            If the formula cannot be read or names columns that are not there, or the outcome goes with neither kind.
-        AnonflowError
-            If statsmodels is not installed.
+            If the formula cannot be read or names columns that are not there, the outcome goes with neither kind, or weights
+            are not numbers of at least 0.
         """
         design = models.Design.of(formula, self.tables, kind)
-        return self.estimate(design.fit, target)
+        return self.estimate(lambda table: design.fit(table, weights), target)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write all tables into one CSV or Parquet file, one below the other.
@@ -246,6 +307,7 @@ def plausible(
     schema: Schema | Mapping[str, Any] | None = None,
     k: int | None = None,
     classes: int | None = None,
+    columns: Sequence[str] | None = None,
 ) -> PlausibleTables:
     """Draw complete tables that a release may stand for, from the release alone.
 
@@ -266,6 +328,8 @@ def plausible(
         Of a k-regular release: how many originals each row stands for. By default that of its certificate.
     classes : int, optional
         Latent classes of the model; :func:`~anonflow.analysis.plausible_tables.default_classes` without it.
+    columns : sequence of str, optional
+        Those of the analysis; all without it.
 
     Returns
     -------
@@ -274,7 +338,7 @@ def plausible(
     Raises
     ------
     ParameterError
-        If m, seed, k or classes are not such whole numbers, or `release` is not a release.
+        If m, seed, k or classes are not such whole numbers, `release` is not a release, or a column is not there.
     DataError
         If a column cannot be read.
 
@@ -287,6 +351,9 @@ def plausible(
     among the k originals of the row; see :class:`anonflow.analysis.mixture.Model`. O((60 + 8 m) n c H) for c columns
     and H classes.
 
+    Codes, and missing values, beside the numbers of a column are categories: its numbers are missing there, and a further
+    column, ``NAME (code)``, has the code, ``number`` where there is none, and nothing (``""``) for a missing value.
+
     Examples
     --------
     >>> import pandas as pd
@@ -294,7 +361,7 @@ def plausible(
     >>> [table["age"].between(20, 40).all().item() for table in tables]
     [True, True, True]
     """
-    return plausible_of(CandidateTable.of(release, schema, k), m, seed, classes)
+    return plausible_of(CandidateTable.of(release, schema, k, columns=columns), m, seed, classes)
 
 
 def default_classes(n: int) -> int:
@@ -334,35 +401,40 @@ def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFr
     own = model.fit(rng, rounds=RENEWED, weights=weights * (n / weights.sum()), start=fitted)
     drawn = model.draw(own, rng)
     columns = {}
+    beside = {}
     for column in model.candidates.columns:
-        if column.name in drawn:
-            columns[column.name] = _values(column, drawn[column.name], rng)
+        code = drawn.get(column.name, column.first[column.at])
+        if column.name in drawn and not column.numeric:
+            columns[column.name] = pd.array(np.asarray(column.values)[code], dtype="str")
         elif column.numeric:
-            columns[column.name] = _in_unit(column, np.asarray(column.low)[column.at])
+            columns[column.name] = _numbers(column, code, rng)
         else:
             columns[column.name] = column.cells.reset_index(drop=True)
-    table = pd.DataFrame(columns)
+        if len(column.codes):
+            names = np.concatenate([np.full(column.is_number.sum(), IS_NUMBER, object), column.codes])
+            beside[code_name(column.name)] = pd.array(names[code], dtype="str")
+    table = pd.DataFrame({**columns, **beside})
     table.attrs["notice"] = NOTICE
     return table
 
 
-def _values(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
-    if column.values is not None:
-        return pd.array(column.values[code], dtype="str")
+def _numbers(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
+    """Return a number of the drawn candidate of each row; missing where that is a code."""
+    is_number = column.is_number[code]
     ends = np.asarray(column.low)[column.at], np.asarray(column.high)[column.at]
     points, edges = np.asarray(column.points), np.asarray(column.edges)
-    low = np.where(code == column.first[column.at], ends[0], np.maximum(ends[0], edges[code]))
-    # an interval ends before the next one begins; the last of a cell, where the cell ends
-    next_one = np.searchsorted(points, edges[code + 1], side="left")
-    stop = np.minimum(np.searchsorted(points, ends[1], side="right"), next_one)
-    start = np.searchsorted(points, low, side="left")
-    number = points[
-        np.minimum(start + (rng.random(len(code)) * (stop - start)).astype(np.int64), len(points) - 1)
-    ]
-    return _in_unit(column, np.where(stop > start, number, low))
-
-
-def _in_unit(column: CandidateColumn, numbers: np.ndarray) -> Any:
+    place = np.where(is_number, code, 0)
+    low = np.where(code == column.first[column.at], ends[0], np.maximum(ends[0], edges[place]))
+    if not column.exact:
+        # an interval ends before the next one begins; the last of a cell, where the cell ends
+        next_one = np.searchsorted(points, edges[place + 1], side="left")
+        stop = np.minimum(np.searchsorted(points, ends[1], side="right"), next_one)
+        start = np.searchsorted(points, low, side="left")
+        number = points[
+            np.minimum(start + (rng.random(len(code)) * (stop - start)).astype(np.int64), len(points) - 1)
+        ]
+        low = np.where(stop > start, number, low)
+    numbers = np.where(is_number, low, np.nan)
     if column.dates:
         return pd.Timestamp("1970-01-01") + pd.to_timedelta(numbers, unit="D")
-    return numbers.astype(np.int64) if column.whole_numbers else numbers
+    return numbers.astype(np.int64) if column.whole_numbers and is_number.all() else numbers

@@ -131,6 +131,9 @@ def _pooled(
 
     m = (~np.isnan(table)).sum(axis=0)  # the tables that have an answer
     middle = _mean_of_known(table)
+    least, most = (np.where(np.isnan(table), far, table) for far in (np.inf, -np.inf))
+    same = least.min(axis=0) == most.max(axis=0)
+    middle = np.where(same, least.min(axis=0), middle)
     squares = np.where(np.isnan(table), 0.0, (table - middle) ** 2).sum(axis=0)
     between = np.divide(squares, m - 1, out=np.full(len(m), np.nan), where=m > 1) * (1 + 1 / np.maximum(m, 1))
     missing = np.full(table.shape[1], np.nan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -24,8 +24,8 @@ from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import metadata_path, read_metadata
 from anonflow.table.forms.text_columns import text_type
-from anonflow.table.published.metadata import ReleaseMetadata
-from anonflow.table.published.published_cells import rows_of_stars
+from anonflow.table.published.metadata import CODED, ReleaseMetadata
+from anonflow.table.published.published_cells import code_name, rows_of_stars
 from anonflow.table.published.release_forms import plain_release
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning
@@ -40,7 +40,7 @@ _UNTOLD = "the meaning of the cells is not known; read the release with read_rel
 
 
 class ReleaseWarning(AnonflowWarning):
-    """A warning that the owner of a release must read before publishing it."""
+    """A warning that whoever publishes a release, or computes with it, must read first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,7 @@ class Release:
         Parameters
         ----------
         name : str
+            ``NAME (code)`` is what :attr:`PublishedColumn.categories` of numbers with codes is.
 
         Raises
         ------
@@ -87,6 +88,11 @@ class Release:
         """
         if self.about is None:
             raise DataError(_UNTOLD)
+        coded = {
+            code_name(column.name): column.name for column in self.about.columns if column.notation == CODED
+        }
+        if name in coded and name not in self.frame.columns:
+            return self.column(coded[name]).categories
         about = self.about[name]
         return PublishedColumn(self.frame[name], about, not about.is_generalized and self._withholds)
 
@@ -108,7 +114,8 @@ class Release:
         cells : {"text", "nullable", "interval"}
             ``text``: as published. ``nullable``: the cells that are one value, in pandas' nullable types, and missing
             elsewhere. ``interval``: ranges as closed intervals (missing where it is not published what ``*`` stands for), sets
-            and nodes as tuples of values, and columns that are published as they were as ``nullable``.
+            and nodes as tuples of values, and columns that are published as they were as ``nullable``. Beside a column
+            of numbers with codes stands ``NAME (code)``: which code a cell is, or ``number``.
 
         Returns
         -------
@@ -126,6 +133,9 @@ class Release:
         if cells == "text":
             return self.frame.copy()
         columns = {str(name): self.column(str(name)) for name in self.frame.columns}
+        coded = [column.categories for column in columns.values() if column.about.notation == CODED]
+        columns = {column.name: column for column in coded} | columns
+        columns = {name: columns[name] for name in [*map(str, self.frame.columns), *columns]}
         return pd.DataFrame(
             {
                 name: column.intervals() if cells == "interval" else column.nullable()
@@ -256,10 +266,15 @@ def read_release(
     Raises
     ------
     DataError
-        If a file cannot be read, the release has no rows, its columns are not those that the schema publishes, or cells are
-        not what the description says; or if there is neither a description nor a schema.
+        If a file cannot be read, the release has no rows, its columns are not those that the schema publishes, or cells,
+        rows or columns are not what the description says; or if there is neither a description nor a schema.
     SchemaError, HierarchyError
         If the schema, or a hierarchy of it, has problems.
+
+    Warns
+    -----
+    ReleaseWarning
+        If rows or columns that the description is about are not there: somebody has removed them, or the file is cut off.
     """
     if schema is not None:
         schema = Schema.of(schema)
@@ -277,7 +292,7 @@ def read_release(
         raise DataError(f"{fspath(path)}: the release has no rows")
     described = about is not None
     if about is not None:
-        _check_described(frame, about, path)
+        about = _described(frame, about, path)
     if schema is not None:
         declared = ReleaseMetadata.of_schema(schema, frame)
         about = declared if about is None else about.agreeing(declared, fspath(path))
@@ -313,25 +328,32 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, path: str | PathLike[str
         raise DataError.collected(f"{fspath(path)}: does not match the schema", problems)
 
 
-def _check_described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike[str]) -> None:
-    """Refuse a description of other rows and columns.
+def _described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike[str]) -> ReleaseMetadata:
+    """Return the description of the rows and columns that are there; some may have been removed, none added.
 
     Raises
     ------
     DataError
-        If it is not.
+        If it is one of other rows and columns.
     """
     place = fspath(metadata_path(path) or path)
     names, described = [str(name) for name in frame.columns], [column.name for column in about.columns]
     problems = [
-        f"column {name!r}: is described, but not in the release" for name in described if name not in names
-    ]
-    problems += [
         f"column {name!r}: is in the release, but not described" for name in names if name not in described
     ]
-    if about.rows is not None and about.rows != len(frame):
-        problems.append(f"describes {about.rows:,} rows, and the release has {len(frame):,}")
+    rows = len(frame) if about.rows is None else about.rows
+    if rows < len(frame):
+        problems.append(f"describes {rows:,} rows, and the release has {len(frame):,}")
     if problems:
         raise DataError.collected(
             f"{place}: does not match the release", [f"{place}: {each}" for each in problems]
         )
+    if (rows, len(described)) != (len(frame), len(names)):
+        warnings.warn(
+            f"{fspath(path)}: has {len(frame):,} of {rows:,} rows and {len(names)} of {len(described)} columns that its description "
+            "is about; what is there is read as it says, and the rest is missing from every estimate",
+            ReleaseWarning,
+            stacklevel=3,
+        )
+    columns = tuple(about[name] for name in names)
+    return replace(about, columns=columns, rows=len(frame))

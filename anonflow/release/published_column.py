@@ -15,9 +15,13 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.table.forms.text_columns import value_text
 from anonflow.table.published.metadata import AGGREGATED, CODED, ColumnMetadata
 from anonflow.table.published.published_cells import (
+    IS_NUMBER,
     WHOLE,
     PublishedCells,
-    coded_parts,
+    Range,
+    code_cells,
+    code_name,
+    coded_cell,
     fits,
     is_set,
     moment,
@@ -109,15 +113,12 @@ class PublishedColumn:
         if notation == "exact":
             return ~self.hidden
         if notation == CODED:
-            single = [ends is None or ends.low == ends.high for ends in self._published.ranges]
-            plain = [text != WHOLE and not coded_parts(str(text))[1] for text in self.texts]
-            return self._of_rows([a and b for a, b in zip(single, plain, strict=True)])
+            single = [ends is None or ends.low == ends.high for ends in self._ranges]
+            return self._of_rows(single) & self.categories.exact
         if notation in AGGREGATED:
             return np.zeros(len(self), bool)
         if notation == "range":
-            return self._of_rows(
-                [ends is not None and ends.low == ends.high for ends in self._published.ranges]
-            )
+            return self._of_rows([ends is not None and ends.low == ends.high for ends in self._ranges])
         if notation == "positions":
             return self._of_rows([WHOLE not in str(text) for text in self.texts])
         if notation == "node":
@@ -131,20 +132,44 @@ class PublishedColumn:
     # ------------------------------------------------------------------------------------------ numbers and dates
 
     @cached_property
+    def categories(self) -> PublishedColumn:
+        """The categories beside numbers with codes, as a column: ``number``, or which code; None of a missing value.
+
+        Raises
+        ------
+        ParameterError
+            If the column has no codes.
+        """
+        if self.about.notation != CODED:
+            raise ParameterError(f"column {self.name!r}: has no codes beside numbers")
+        about = replace(self.about, name=code_name(self.name), notation="set", type="text", form=None)
+        return PublishedColumn(code_cells(self.cells), about)
+
+    @cached_property
+    def _ranges(self) -> tuple[Range | None, ...]:
+        """Each distinct text as a range of numbers or dates, None where it has none."""
+        if self.about.notation != CODED:
+            return self._published.ranges
+        runs = (coded_cell(str(text))[0] for text in self.texts)
+        return tuple(None if run is None else Range.read(run) for run in runs)
+
+    @cached_property
     def is_ordered(self) -> bool:
         """Whether its values are numbers or dates, so that they have ends, a middle and a width."""
-        return self.about.notation in ("range", *AGGREGATED) or self.about.type in (*_NUMBERS, *_DATES)
+        return self.about.notation in ("range", CODED, *AGGREGATED) or self.about.type in (*_NUMBERS, *_DATES)
 
-    @property
+    @cached_property
     def has_dates(self) -> bool:
         """Whether its values are dates or times."""
+        if self.about.notation == CODED:
+            return any(ends is not None and ends.dates for ends in self._ranges)
         return self.about.type in _DATES
 
     @cached_property
     def ends(self) -> np.ndarray:
         """The lowest and the highest value of each distinct text, shape (u, 2), float64 or datetime64[us].
 
-        Missing (NaN, NaT) of a missing value, and of ``*`` where no domain is known; the mean or median of a class says as
+        Missing (NaN, NaT) of a missing value or a code, and of ``*`` where no domain is known; the mean or median of a class says as
         little as ``*`` of where a person's number lies.
 
         Raises
@@ -154,7 +179,6 @@ class PublishedColumn:
         DataError
             If cells are no ranges.
         """
-        self._refuse_codes()
         if not self.is_ordered:
             raise ParameterError(
                 f"column {self.name!r}: is neither of numbers nor of dates; ask for its members instead"
@@ -165,7 +189,7 @@ class PublishedColumn:
         for u, text in enumerate(self.texts):
             if self._stars[u]:
                 pairs.append(self.about.bounds)
-            elif text is None:
+            elif text is None or (self.about.notation == CODED and self._ranges[u] is None):
                 pairs.append(None)
             elif self.about.notation in AGGREGATED:
                 wrong[u] = read_float(text) is None
@@ -174,7 +198,7 @@ class PublishedColumn:
                 wrong[u] = read_float(text) is None
                 pairs.append(None if wrong[u] else (text, text))
             else:
-                ends = self._published.ranges[u]
+                ends = self._ranges[u]
                 wrong[u] = ends is None or ends.dates != dates or any(map(math.isnan, ends.points))
                 pairs.append(None if ends is None or wrong[u] else (ends.low, ends.high))
         form = "a range" if self.about.notation == "range" else "a date" if dates else "a number"
@@ -269,7 +293,8 @@ class PublishedColumn:
     @cached_property
     def _named(self) -> tuple[tuple[str | None, ...] | None, ...]:
         """The values that each distinct text names; None for all values, and if they are not known."""
-        self._refuse_codes()
+        if self.about.notation == CODED:
+            raise self._numbers_not_members()
         named = []
         wrong = np.zeros(len(self.texts), bool)
         for u, text in enumerate(self.texts):
@@ -321,8 +346,8 @@ class PublishedColumn:
         DataError
             If cells cannot be read.
         """
-        if self.about.notation in ("range", *AGGREGATED):
-            raise ParameterError(f"column {self.name!r}: has numbers or dates; ask for low and high instead")
+        if self.about.notation in ("range", CODED, *AGGREGATED):
+            raise self._numbers_not_members()
         tree, blank = self.about.tree, "" in self.texts
         if tree is not None and self.about.notation == "node":
             return (*([None] if blank and "" not in tree.leaves else []), *tree.leaves)
@@ -387,6 +412,8 @@ class PublishedColumn:
         ParameterError
             If the value does not have the column's type.
         """
+        if self.about.notation == CODED and not self._is_point(value):
+            return self.categories.contains(value)
         if self.is_ordered:
             if value is None:
                 _ = self.ends  # refuses cells that cannot be read
@@ -417,7 +444,8 @@ class PublishedColumn:
         ----------
         values : (low, high), or list of values
             Of numbers and dates the two ends, both included: of whole numbers and dates, those between are counted; of
-            other numbers and times, lengths are compared.
+            other numbers and times, lengths are compared. Of numbers with codes either: a cell's number, and each of its
+            codes, are equally likely.
 
         Returns
         -------
@@ -431,6 +459,11 @@ class PublishedColumn:
         ParameterError
             If the values do not have the column's type.
         """
+        if self.about.notation == CODED:
+            if isinstance(values, list | tuple) and all(map(self._is_point, values)):
+                between = np.nan_to_num(self._share_between(values)[self.codes])
+                return self.categories.share_of([IS_NUMBER]) * between
+            return self.categories.share_of(values)
         if self.is_ordered:
             return self._series(self._share_between(values))
         if isinstance(values, str) or not isinstance(values, Collection):
@@ -464,7 +497,7 @@ class PublishedColumn:
             start = np.datetime64("1970-01-01")
             low, high, a, b = ((moments - start) / scale for moments in (low, high, a, b))
         else:
-            day = self.about.type == "integer"
+            day = self._has_whole_numbers
         if day:  # whole numbers are counted
             inside = np.minimum(high, np.floor(b)) - np.maximum(low, np.ceil(a)) + 1
             shares = np.clip(inside, 0, None) / (high - low + 1)
@@ -475,6 +508,12 @@ class PublishedColumn:
                 inside, high - low, out=((low >= a) & (low <= b)).astype(np.float64), where=~point & ~unknown
             )
         return np.where(unknown, math.nan, shares)
+
+    @property
+    def _has_whole_numbers(self) -> bool:
+        if self.about.notation == CODED:
+            return all(ends is None or ends.type == "integer" for ends in self._ranges)
+        return self.about.type == "integer"
 
     def _unknown(self, ends: np.ndarray) -> np.ndarray:
         """Return which ends are missing, bool."""
@@ -488,6 +527,13 @@ class PublishedColumn:
         if self.about.values is None or text == WHOLE:
             return math.nan
         return fitting / len(self.about.values) ** hidden
+
+    def _is_point(self, value: Any) -> bool:
+        try:
+            self._point(value)
+        except ParameterError:
+            return False
+        return value is not None
 
     def _point(self, value: Any) -> Any:
         """Return a value as :attr:`ends` has them.
@@ -511,7 +557,7 @@ class PublishedColumn:
     def nullable(self) -> pd.Series:
         """Return the cells that are one value, missing elsewhere: Int64, Float64, boolean, string, or datetime64[us].
 
-        Means and medians of classes are numbers here, too.
+        Means and medians of classes are numbers here, too; codes beside numbers are missing, :attr:`categories` has them.
 
         Raises
         ------
@@ -528,7 +574,7 @@ class PublishedColumn:
             points = self.low.where(single)
             if self.has_dates:
                 return points
-            whole = self.about.type == "integer" and not (points.abs() >= _EXACT).any()
+            whole = self._has_whole_numbers and not (points.abs() >= _EXACT).any()
             return points.astype("Int64" if whole else "Float64")
         is_open = self.about.notation == "node" and self.about.tree is None
         values = [
@@ -575,7 +621,7 @@ class PublishedColumn:
             if not isinstance(domain, Hierarchy):
                 raise ParameterError(f"column {self.name!r}: its domain is a Hierarchy")
             return PublishedColumn(self.cells, replace(about, tree=domain))
-        if about.notation in ("range", *AGGREGATED):
+        if about.notation in ("range", CODED, *AGGREGATED):
             try:
                 low, high = domain
                 texts = value_text(low), value_text(high)
@@ -597,11 +643,11 @@ class PublishedColumn:
 
         return pd.Series(of_text[self.codes], index=self.cells.index, name=self.cells.name)
 
-    def _refuse_codes(self) -> None:
-        if self.about.notation == CODED:
-            raise ParameterError(
-                f"column {self.name!r}: has codes beside its numbers; read it with af.ranges(cells, codes=[...])"
-            )
+    def _numbers_not_members(self) -> ParameterError:
+        codes = "; its codes are in categories" if self.about.notation == CODED else ""
+        return ParameterError(
+            f"column {self.name!r}: has numbers or dates; ask for low and high instead{codes}"
+        )
 
     def _refuse(self, wrong: np.ndarray, kind: str) -> None:
         if wrong.any():

@@ -1005,7 +1005,6 @@ MEASURES: dict[str, Measure] = {
         "higher",
         cost=_MODEL + ", and a regression for each table",
         parts=("coverage", "signs"),
-        extra="statsmodels",
         needs="formula",
         prepare=_regression_asked,
     ),

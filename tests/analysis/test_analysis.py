@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 import anonflow as af
-from anonflow.analysis import mixture
+from anonflow.analysis import certain, mixture, models
 from anonflow.analysis.candidates import CandidateTable
 from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
 from tests import strategies
+from tests.benchmarks import bench_crosstabs
 from tests.naive import analysis as naive
 from tests.strategies import examples, loop
 
@@ -37,6 +38,7 @@ def small() -> tuple[af.Table, Release]:
 
 CELLS = st.tuples(st.integers(0, 20), st.integers(0, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 SETS = st.sets(st.sampled_from("abcd"), min_size=1)
+NARROW = st.tuples(st.integers(0, 9), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
 @examples(30)
@@ -144,24 +146,138 @@ def test_a_column_that_is_hidden_throughout_says_nothing() -> None:
     assert np.isnan([hidden.uniform, hidden.fitted]).all()
 
 
-def test_codes_beside_numbers_are_refused_in_a_sentence(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"pay": ["20-29", "53-59|N", "N"], "ill": ["x", "y", "x"]})
-    schema = {
-        "pay": {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"]},
-        "ill": {"role": "sensitive"},
-    }
+# --- numbers with codes ---------------------------------------------------------------------------------
+
+PAY = {
+    "pay": {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"], "missing": "value"},
+    "ill": {"role": "sensitive"},
+}
+
+
+def coded(cell: tuple[tuple[int, int] | None, set[str]]) -> str:
+    """A published cell of a range, or none, and codes."""
+    run, codes = cell
+    if run is None:
+        return "{" + "|".join(sorted(codes)) + "}" if len(codes) > 1 else next(iter(codes))
+    low, high = run
+    return "|".join([f"{low}-{high}" if low < high else str(low), *sorted(codes)])
+
+
+def coded_cells(narrow: Any) -> Any:
+    """Cells of numbers with the code N, or blank."""
+    return st.tuples(st.none() | narrow, st.sets(st.sampled_from(["N", ""]))).filter(
+        lambda cell: cell[0] is not None or cell[1]
+    )
+
+
+def test_codes_and_blanks_are_categories_beside_the_number(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"pay": ["20-29", "53-59|N", "N", "{|N}", "40|", "", "33", "*"] * 30, "ill": ["x", "y"] * 120}
+    )
     frame.to_csv(tmp_path / "r.csv", index=False)
-    release = af.read_release(tmp_path / "r.csv", schema)
-    for call in (lambda: af.plausible(release, m=1), lambda: af.plausible(frame, m=1, schema=schema)):
-        with pytest.raises(DataError, match="column 'pay': has codes beside its numbers") as error:
-            call()
-        assert "\n" not in str(error.value)
-    assert release.summary().columns[0].cells == "ranges, codes, or one of both"
+    release = af.read_release(tmp_path / "r.csv", PAY)
+    for tables in (af.plausible(release, m=3, seed=1), af.plausible(frame, m=3, seed=1, schema=PAY)):
+        for table in tables:
+            assert list(table.columns) == ["pay", "ill", "pay (code)"]
+            number, code = table["pay"], table["pay (code)"]
+            assert (number.notna() == (code == "number")).all()
+            first = [number[at::8] for at in range(7)]
+            assert first[0].between(20, 29).all()
+            assert (first[1].between(53, 59) | (code[1::8] == "N")).all()
+            assert (code[2::8] == "N").all()
+            assert set(code[3::8]) <= {"", "N"}
+            assert set(first[4].dropna()) <= {40.0}
+            assert set(code[4::8]) <= {"", "number"}
+            assert (code[5::8] == "").all()
+            assert (first[6] == 33).all()
+        everybody = tables.mean("pay")
+        assert everybody["low"].item() >= 20
+        assert everybody["least"].item() == -np.inf  # a number may be behind *
+        shares = tables.crosstab("pay (code)", "ill")["estimate"]
+        assert shares.sum() == pytest.approx(1)
+        refused = tables.share({"pay": "N"})
+        assert refused["estimate"].item() == pytest.approx(shares.loc["N"].sum())
+        assert (refused["least"].item(), refused["most"].item()) == pytest.approx((1 / 8, 4 / 8))
+        assert tables.share({"pay (code)": "N"}).equals(refused)
+        tables.write(tmp_path / "t.parquet")
+    counts = af.count(release, {"pay": "N"})
+    assert (counts.certain, counts.possible) == (30, 120)
+    assert 30 <= counts.fitted <= 120
+
+
+@examples(40)
+@given(st.lists(coded_cells(NARROW), min_size=1, max_size=4), NARROW, st.data())
+def test_bounds_of_numbers_with_codes_are_those_of_all_tables(
+    rows: Any, wanted: tuple[int, int], data: st.DataObject
+) -> None:
+    group = data.draw(st.lists(st.sampled_from("ab"), min_size=len(rows), max_size=len(rows)))
+    frame = pd.DataFrame({"pay": [coded(cell) for cell in rows], "ill": group})
+    cells = [[*(range(run[0], run[1] + 1) if run is not None else ()), *codes] for run, codes in rows]
+    every = naive.completions(
+        [{"pay": set(map(str, cell)), "ill": {own}} for cell, own in zip(cells, group, strict=True)]
+    )
+    candidates = CandidateTable.of(frame, PAY)
+    if candidates["pay"].low is None:
+        return  # no number at all
+    for where, meets in (
+        ({"pay": wanted}, lambda pay: pay not in ("N", "") and wanted[0] <= int(pay) <= wanted[1]),
+        ({"pay": ["N", "3"]}, lambda pay: pay in ("N", "3")),
+        ({"pay": ""}, lambda pay: pay == ""),
+    ):
+        counts = af.count(frame, where, schema=PAY, classes=1)
+        own = [sum(meets(row["pay"]) for row in each) for each in every]
+        assert counts.possible == max(own)
+        assert counts.certain == min(own) or "3" in where["pay"]  # 3.5 may be behind a range, too
+    numbers = [[float(row["pay"]) for row in each if row["pay"] not in ("N", "")] for each in every]
+    some = [each for each in numbers if each]
+    means = [sum(each) / len(each) for each in some]
+    assert tuple(
+        float(end[0]) for end in certain.mean_bounds(candidates, "pay", np.ones(candidates.n))
+    ) == pytest.approx((min(means), max(means)))
+    for at in (0.25, 0.5, 0.9):
+        quantiles = [float(np.quantile(each, at)) for each in some]
+        ends = certain.quantile_bounds(candidates, "pay", [at])
+        assert tuple(float(end[0]) for end in ends) == pytest.approx((min(quantiles), max(quantiles)))
+    for value in sorted(set(group)):
+        own = [
+            float(np.mean(mine))
+            for each in every
+            if (
+                mine := [
+                    float(row["pay"]) for row in each if row["pay"] not in ("N", "") and row["ill"] == value
+                ]
+            )
+        ]
+        least, most = certain.group_mean_bounds(candidates, "pay", "ill", [value], np.ones(candidates.n))
+        if own:
+            assert (least[0], most[0]) == pytest.approx((min(own), max(own)))
+        else:
+            assert np.isnan([least[0], most[0]]).all()
+
+
+def test_texts_beside_numbers_that_are_published_as_they_were_are_no_numbers() -> None:
+    frame = pd.DataFrame({"age": ["20-29", "25", "30"] * 4, "pay": ["10", "N", "30"] * 4})
+    tables = af.plausible(frame, m=2, seed=1)
+    assert tables.mean("pay")[["estimate", "least", "most"]].iloc[0].tolist() == [20, 20, 20]
+    assert tables.group_means("pay", by="age")["estimate"].max() == 30
+
+
+def test_columns_can_be_left_out() -> None:
+    frame = af.datasets.census_like(200, seed=1)
+    release = af.anonymize(
+        af.Table(frame, af.datasets.schema("census_like")), "mondrian", k=5, seed=SEED
+    ).release(seed=SEED)
+    tables = af.plausible(release, m=2, seed=1, columns=["Gender", "Age"])
+    assert list(tables[0].columns) == ["Age", "Gender"]
+    few, every = (CandidateTable.of(release, columns=names) for names in (["Age"], None))
+    assert few.matches == every.matches  # the classes are those of the whole release
+    with pytest.raises(ParameterError, match=r"no column 'Agee' \(did you mean 'Age'\?\)"):
+        af.plausible(release, columns=["Agee"])
+    with pytest.raises(ParameterError, match="columns is a list of columns' names, at least one"):
+        af.plausible(release, columns="Age")
 
 
 # --- certain bounds of other estimates ------------------------------------------------------------------
-
-NARROW = st.tuples(st.integers(0, 9), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
 @examples(40)
@@ -278,26 +394,89 @@ def test_a_round_of_em_is_the_one_by_hand(cells: list[list[set[int]]], classes: 
 
 
 @loop("k", [2, 3, 5])
-def test_ends_of_a_hull_are_as_likely_as_draws_say(k: int) -> None:
-    chances = np.array([0.1, 0.5, 0.15, 0.25])
-    weight = mixture._range_weights(chances, np.array([0]), np.array([4]), k)
-    answer = weight * chances / (weight * chances).sum()
-    np.testing.assert_allclose(answer, naive.chance_of_hull(chances.tolist(), k), rtol=1e-12)
+def test_a_value_that_is_there_occurs_as_often_as_draws_from_an_urn_say(k: int) -> None:
+    answer = naive.occurrences(1e-9, k, mixture.ALIKE)
+    assert mixture.occurrences(k) == pytest.approx(answer, rel=1e-6)
+    assert 1 < answer < k
 
 
-@loop("k", [3, 5, 6])
-def test_members_of_a_set_are_nearly_as_likely_as_draws_say(k: int) -> None:
-    chances = np.array([0.7, 0.25, 0.05])
-    weight = mixture._set_weights(chances, np.array([0]), np.array([3]), k)
-    answer = weight * chances / (weight * chances).sum()
-    np.testing.assert_allclose(answer, naive.chance_of_set(chances.tolist(), k), atol=0.03)
-    assert answer.min() >= 1 / k - 0.01  # each is there at least once
+@examples(20)
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, 4), min_size=1), CELLS), min_size=2, max_size=6),
+    st.integers(2, 7),
+    st.integers(0, 99),
+)
+def test_chances_of_a_hull_are_those_of_its_definition(rows: Any, k: int, seed: int) -> None:
+    """In the model's counts, in the expected part of a condition, and in what is drawn."""
+    frame = pd.DataFrame(
+        {
+            "a": [
+                f"{{{'|'.join(f'v{v}' for v in sorted(s))}}}" if len(s) > 1 else f"v{min(s)}" for s, _ in rows
+            ],
+            "x": [f"{low}-{high}" if low < high else str(low) for _, (low, high) in rows],
+        }
+    )
+    candidates = CandidateTable.of(frame, k=k)
+    model = mixture.Model(candidates, 2)
+    rng = np.random.default_rng(seed)
+    chances = tuple(rng.dirichlet(np.ones(column.size), 2).T for column in candidates.columns)
+    start = mixture.Mixture(np.array([0.4, 0.6]), chances)
+    for place, column in enumerate(candidates.columns):
+        for value in range(column.size):
+            share = np.arange(column.size) == value
+            parts = model.expected(start, place, share.astype(float))
+            for cell in range(len(column.member)):
+                covered = np.flatnonzero(column.member[cell]).tolist()
+                for group in range(2):
+                    own = {v: float(chances[place][v, group]) for v in covered}
+                    expected = naive.chances_of_hull(own, k, column.numeric, mixture.ALIKE, mixture.NEAR)
+                    assert parts[cell, group] == pytest.approx(expected.get(value, 0.0), abs=1e-9)
 
 
-def test_a_set_of_k_members_has_each_once() -> None:
-    chances = np.array([0.9, 0.09, 0.01])
-    weight = mixture._set_weights(chances, np.array([0]), np.array([3]), 3)
-    np.testing.assert_allclose(weight * chances / (weight * chances).sum(), 1 / 3, atol=0.01)
+def test_values_are_drawn_with_the_chances_of_the_model() -> None:
+    frame = pd.DataFrame({"a": ["{u|v|w}", "u"] * 4000, "x": ["1-4", "2"] * 4000})
+    candidates = CandidateTable.of(frame, k=5)
+    model = mixture.Model(candidates, 1)
+    chances = (np.array([[0.7], [0.2], [0.1]]), np.linspace(1, 2, candidates["x"].size)[:, None])
+    drawn = model.draw(
+        mixture.Mixture(np.ones(1), (chances[0], chances[1] / chances[1].sum())), np.random.default_rng(0)
+    )
+    for place, name in enumerate("ax"):
+        column = candidates[name]
+        cell = column.at[0]
+        seen = np.bincount(drawn[name][column.at == cell], minlength=column.size) / 4000
+        every = np.eye(column.size)
+        expected = [
+            model.expected(mixture.Mixture(np.ones(1), chances), place, every[v])[cell, 0]
+            for v in range(column.size)
+        ]
+        np.testing.assert_allclose(seen, expected, atol=0.03)
+        assert (drawn[name][column.at != cell] == column.first[1 - cell]).all()
+
+
+def test_which_values_a_hull_has_for_certain() -> None:
+    """Each member of a set, and of a label; of the codes that fit a pattern, or of a hidden cell, only both of two values."""
+    tree = af.Hierarchy.from_nested({"Any": {"West": {"a": None, "b": None}, "East": {"c": None}}})
+    frame = pd.DataFrame(
+        {"zip": ["94107", "94108", "9410*"], "city": ["a", "West", "c"], "job": ["{p|q}", "p", "*"]}
+    )
+    schema = {
+        "zip": {"role": "quasi-identifier", "kind": "positions"},
+        "city": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree},
+        "job": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    candidates = CandidateTable.of(frame, schema, k=3)
+    assert [int(column.present.sum()) for column in candidates.columns] == [0, 2, 4]
+    hidden = candidates["job"].present[candidates["job"].at[2]]
+    assert hidden.all()
+    # where whole rows are suppressed, a hidden cell is no hull: its value is drawn by the class alone
+    for cities, hull in ((["{a|b}", "b", "c"], True), (["{a|b}", "b", "*"], False)):
+        own = CandidateTable.of(pd.DataFrame({"city": cities, "job": ["p", "q", "*"]}), k=3)
+        chances = tuple(np.full((column.size, 1), 0.1) for column in own.columns)
+        chances[1][:] = [[0.9], [0.1]]
+        start = mixture.Mixture(np.ones(1), chances)
+        part = mixture.Model(own, 1).expected(start, 1, np.array([1.0, 0.0]))[own["job"].at[2], 0]
+        assert (part < 0.7) if hull else part == pytest.approx(0.9)
 
 
 def test_the_model_finds_a_relation_that_single_cells_hide() -> None:
@@ -490,6 +669,8 @@ def test_groups_are_pooled_from_the_tables_that_have_them() -> None:
 
 
 def test_what_does_not_differ_between_tables_is_known() -> None:
+    (row,) = af.combine([0.1] * 3, [0.25] * 3).itertuples()  # the mean of the three is not 0.1
+    assert (row.estimate, row.error, row.missing) == (0.1, 0, 0)
     (row,) = af.combine([2.0, 2.0, 2.0], [0.25] * 3).itertuples()
     assert (row.error, row.low, row.high, row.missing) == (0, 2, 2, 0)
     (row,) = af.combine([2.0, 2.0, 2.0], [0.25] * 3, target="population").itertuples()
@@ -561,8 +742,7 @@ def test_words_for_columns_that_are_not_there(small: tuple[af.Table, Release]) -
 def test_bits_do_not_depend_on_the_matrix_library(small: tuple[af.Table, Release]) -> None:
     """Products of many numbers are sparse ones, which run on one thread."""
     model = mixture.Model(CandidateTable.of(small[1]), 3)
-    fitted = model.fit(np.random.default_rng(0), rounds=3)
-    assert all(sparse.issparse(weight) for weight in model.weights(fitted))
+    assert all(sparse.issparse(hull.entries) and sparse.issparse(hull.common) for hull in model._hulls)
 
 
 @pytest.mark.slow
@@ -611,3 +791,250 @@ def test_a_pooled_logistic_regression_is_that_of_the_model_behind_the_people() -
     ).fit(disp=0)
     assert (own["error"] < pooled["error"]).all()
     assert (np.abs(own["estimate"] - truth.params) < 4 * own["error"] + 1e-9).all()
+
+
+# --- weights of a survey --------------------------------------------------------------------------------
+
+WEIGHTED = st.lists(
+    st.tuples(st.integers(-9, 9), st.sampled_from("ab"), st.integers(1, 40).map(lambda w: w / 8)),
+    min_size=3,
+    max_size=12,
+)
+
+
+@examples(40)
+@given(WEIGHTED)
+def test_weighted_estimates_are_those_of_their_definition(rows: Any) -> None:
+    table = pd.DataFrame(rows, columns=["x", "g", "w"]).assign(x=lambda frame: frame["x"].astype(float))
+    numbers, groups, weights = (list(each) for each in zip(*rows, strict=True))
+    value, variance, df = models.mean(table, "x", "w")
+    assert (value, variance) == pytest.approx(naive.weighted_mean(numbers, weights))
+    assert df == len(rows) - 1
+    assert models.mean(table, "x", weights)[:2] == pytest.approx((value, variance))
+    where = {"x": (0, 5)}
+    met = [float(0 <= number <= 5) for number in numbers]
+    assert models.share(table, where, "w")[:2] == pytest.approx(naive.weighted_mean(met, weights))
+    ends = [0.1, 0.5, 0.8]
+    expected = [naive.weighted_quantile(numbers, weights, at) for at in ends]
+    assert models.quantiles(table, "x", ends, "w")[0].tolist() == expected
+    cells, spread, _ = models.crosstab(table, "g", "g", {"g": ["a", "b"]}, "w")
+    for group in "ab":
+        mine = [float(own == group) for own in groups]
+        assert (cells[group, group], spread[group, group]) == pytest.approx(
+            naive.weighted_mean(mine, weights)
+        )
+    means, spread, _ = models.group_means(table, "x", "g", ["a", "b"], "w")
+    for group in "ab":
+        mine = [(y, w) for y, own, w in rows if own == group]
+        if len(mine) > 1:
+            assert (means[group], spread[group]) == pytest.approx(
+                naive.weighted_mean(*zip(*mine, strict=True))
+            )
+        else:
+            assert np.isnan(spread[group])
+
+
+@examples(20)
+@given(WEIGHTED)
+def test_equal_weights_change_nothing(rows: Any) -> None:
+    table = pd.DataFrame(rows, columns=["x", "g", "w"]).assign(x=lambda frame: frame["x"].astype(float))
+    same = [2.5] * len(rows)
+    for estimate in (
+        lambda *weights: models.mean(table, "x", *weights),
+        lambda *weights: models.share(table, {"g": "a"}, *weights),
+        lambda *weights: models.crosstab(table, "g", "g", {"g": ["a", "b"]}, *weights),
+        lambda *weights: models.group_means(table, "x", "g", ["a", "b"], *weights),
+    ):
+        for plain, weighted in zip(estimate(), estimate(same), strict=True):
+            np.testing.assert_allclose(np.asarray(plain), np.asarray(weighted), rtol=1e-9, atol=1e-12)
+
+
+@loop("kind", ["linear", "logistic"])
+def test_a_weighted_regression_is_that_of_its_definition(kind: str) -> None:
+    rng = np.random.default_rng(4)
+    n = 160
+    table = pd.DataFrame(
+        {"x": rng.normal(0, 3, n).round(2), "g": rng.choice(["a", "b", "c"], n), "w": rng.integers(1, 30, n)}
+    )
+    line = 0.4 * table["x"] + (table["g"] == "b")
+    table["y"] = (
+        line + rng.normal(0, 1, n)
+        if kind == "linear"
+        else np.where(rng.random(n) < 1 / (1 + np.exp(-line)), "u", "t")
+    )
+    design = models.Design.of("y ~ x + g + x:g", [table])
+    value, variance, df = design.fit(table, "w")
+    assert design.kind == kind
+    assert df == n - 6
+    first, *others = design.known["g"]
+    matrix = [
+        [1.0, x, *(float(g == other) for other in others), *(x * (g == other) for other in others)]
+        for x, g in zip(table["x"], table["g"], strict=True)
+    ]
+    outcome = table["y"] if kind == "linear" else (table["y"] == "u").astype(float)
+    beta, spread = naive.weighted_regression(
+        matrix, outcome.tolist(), table["w"].tolist(), kind == "logistic"
+    )
+    assert value.index[2:4].tolist() == [f"g={other}" for other in others]
+    np.testing.assert_allclose(value, beta, rtol=1e-6)
+    np.testing.assert_allclose(variance, spread, rtol=1e-5)
+    assert first not in others
+
+
+@examples(40)
+@given(
+    st.lists(
+        st.tuples(coded_cells(NARROW), st.sets(st.sampled_from("ab"), min_size=1), st.integers(1, 5)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_weighted_bounds_are_those_of_all_tables_that_cells_allow(rows: Any) -> None:
+    frame = pd.DataFrame(
+        {
+            "pay": [coded(cell) for cell, _, _ in rows],
+            "g": ["{a|b}" if len(group) > 1 else next(iter(group)) for _, group, _ in rows],
+        }
+    )
+    schema = {**PAY, "g": {"role": "quasi-identifier", "kind": "categorical"}}
+    candidates = CandidateTable.of(frame, schema)
+    if candidates["pay"].low is None:
+        return
+    weights = np.array([weight for _, _, weight in rows], float)
+    cells = [
+        {str(v) for v in (*(range(run[0], run[1] + 1) if run is not None else ()), *codes)}
+        for (run, codes), _, _ in rows
+    ]
+    every = naive.completions(
+        [{"pay": cell, "g": group} for cell, (_, group, _) in zip(cells, rows, strict=True)]
+    )
+
+    def of(each: Any, keep: Any) -> tuple[list[float], list[float]]:
+        pairs = [
+            (float(row["pay"]), weight)
+            for row, weight in zip(each, weights, strict=True)
+            if row["pay"] not in ("N", "") and keep(row)
+        ]
+        return [number for number, _ in pairs], [weight for _, weight in pairs]
+
+    def ends(bounds: Any) -> tuple[float, float]:
+        return float(bounds[0][0]), float(bounds[1][0])
+
+    pairs = [pair for each in every if (pair := of(each, lambda row: True))[0]]
+    means = [float(np.average(*pair[:1], weights=pair[1])) for pair in pairs]
+    assert ends(certain.mean_bounds(candidates, "pay", weights)) == pytest.approx((min(means), max(means)))
+    for at in (0.25, 0.6):
+        quantiles = [naive.weighted_quantile(*pair, at) for pair in pairs]
+        bounds = ends(certain.quantile_bounds(candidates, "pay", [at], weights))
+        assert bounds == (min(quantiles), max(quantiles))
+    mine = [pair for each in every if (pair := of(each, lambda row: row["g"] == "a"))[0]]
+    if mine:
+        means = [float(np.average(pair[0], weights=pair[1])) for pair in mine]
+        bounds = ends(certain.group_mean_bounds(candidates, "pay", "g", ["a"], weights))
+        assert bounds == pytest.approx((min(means), max(means)))
+    shares = [float(weights @ [row["g"] == "a" for row in each] / weights.sum()) for each in every]
+    assert ends(certain.share_bounds(candidates, {"g": "a"}, weights)) == pytest.approx(
+        (min(shares), max(shares))
+    )
+
+
+def test_estimates_of_a_release_take_its_weights() -> None:
+    frame = af.datasets.census_like(400, seed=1).assign(
+        weight=lambda own: np.where(own["Gender"] == "Female", 12.0, 30.0)
+    )
+    schema = {**af.datasets.schema("census_like"), "weight": {"role": "weight"}}
+    release = af.anonymize(af.Table(frame, schema), "greedy", k=5, partition_size=100, seed=SEED).release(
+        seed=SEED
+    )
+    tables = af.plausible(release, m=4, seed=1)
+    weights = release.frame["weight"].to_numpy(float)
+    results = {
+        "mean": tables.mean("Age", weights="weight"),
+        "quantiles": tables.quantiles("Age", weights="weight"),
+        "share": tables.share({"Marital": "Widowed"}, weights="weight"),
+        "crosstab": tables.crosstab("Marital", "Gender", weights="weight"),
+        "group_means": tables.group_means("Age", by="Marital", weights="weight"),
+        "regress": tables.regress("Age ~ Education", weights="weight"),
+    }
+    truth = np.average(frame["Age"], weights=frame["weight"])
+    assert results["mean"]["estimate"].item() == pytest.approx(truth, abs=1.5)
+    assert results["mean"]["least"].item() <= truth <= results["mean"]["most"].item()
+    for name, result in results.items():
+        if name != "regress":
+            slack = 1e-9
+            assert (result["least"] <= result["low"] + slack).all(), name
+            assert (result["high"] <= result["most"] + slack).all(), name
+    pd.testing.assert_frame_equal(results["mean"], tables.mean("Age", weights=weights))
+    assert results["crosstab"]["estimate"].sum() == pytest.approx(1)
+    assert not np.isclose(results["mean"]["estimate"], tables.mean("Age")["estimate"]).all()
+
+
+@loop(
+    ("weights", "words"),
+    [
+        ("w", "no column 'w'"),
+        ("g", "a column of numbers, or a number for each row"),
+        ([1.0], "a number for each row"),
+        ([1.0, -1.0], "must be numbers of at least 0"),
+        ([1.0, np.nan], "must be numbers of at least 0"),
+        ([0, 0], "one above 0"),
+    ],
+)
+def test_weights_that_are_none(weights: Any, words: str) -> None:
+    table = pd.DataFrame({"x": [1.0, 2.0], "g": ["a", "b"]})
+    with pytest.raises(ParameterError, match=words):
+        models.mean(table, "x", weights)
+
+
+def test_a_regression_of_many_categories_multiplies_their_numbers_and_not_their_columns() -> None:
+    """Each row has a constant, and one value of each category: so many entries, and not a column for each value."""
+    rng = np.random.default_rng(3)
+    values = [f"v{at:02}" for at in range(80)]
+    table = pd.DataFrame(
+        {"a": rng.choice(values, 4000), "b": rng.choice(values, 4000), "y": rng.normal(0, 1, 4000)}
+    )
+    design = models.Design.of("y ~ a + b", [table])
+    _, matrix, names = design.matrix(table)
+    assert len(names) == 159
+    assert matrix.nnz <= 3 * len(table)
+    dense = matrix.toarray()
+    direct = np.linalg.lstsq(dense, table["y"].to_numpy(), rcond=None)[0]
+    np.testing.assert_allclose(design.fit(table)[0], direct, rtol=1e-6, atol=1e-9)
+
+
+def test_an_outcome_that_is_certain_has_wide_intervals_and_no_error() -> None:
+    table = pd.DataFrame(
+        {"x": [1.0, 2, 3, 4, 5, 6], "g": ["a", "a", "a", "b", "b", "b"], "y": list("nnyyyy")}
+    )
+    value, variance, _ = models.Design.of("y ~ g", [table]).fit(table)
+    assert np.isfinite(value).all()
+    assert variance["g=b"] > value["g=b"] ** 2
+
+
+def test_a_value_that_some_tables_lack_has_its_coefficient_from_the_others() -> None:
+    frame = pd.DataFrame({"g": ["{b|c}", *["a", "b"] * 6], "y": [3.0, *[1.0, 2.0, 1.5, 2.5] * 3]})
+    tables = af.plausible(frame, m=8, seed=1, k=2)
+    having = [table for table in tables if (table["g"] == "c").any()]
+    assert 1 < len(having) < 8
+    pooled = tables.regress("y ~ g")
+    assert pooled.loc["g=c", "note"] == "mostly assumption"
+    first = models.Design.of("y ~ g", tables.tables).fit(having[0])[0]
+    assert np.isfinite(first).all()
+    assert pooled.loc["g=c", "estimate"] == pytest.approx(first["g=c"], abs=0.5)
+    with pytest.raises(ParameterError, match="contain the same information"):
+        models.Design.of("y ~ g + h", [frame.assign(h=frame["g"])]).fit(frame.assign(h=frame["g"]))
+
+
+def test_intervals_of_cross_tables_cover_nine_cells_of_ten(small: tuple[af.Table, Release]) -> None:
+    inside = bench_crosstabs.covered(bench_crosstabs.cells(*small))
+    assert len(inside) > 100
+    assert inside.mean() >= 0.9
+
+
+@pytest.mark.slow
+@loop(("method", "k"), [("greedy", 5), ("two-phase", 10), ("mondrian", 5)])
+def test_so_do_those_of_other_releases(method: str, k: int) -> None:
+    originals = af.datasets.census_like(600, seed=8), af.datasets.schema("census_like")
+    inside = bench_crosstabs.covered(bench_crosstabs.cells(*bench_crosstabs.released(*originals, method, k)))
+    assert len(inside) > 100
+    assert inside.mean() >= 0.9

@@ -86,7 +86,7 @@ def compared(n: int, k: int = K, tables: int = 5) -> pd.DataFrame:
             if importlib.util.find_spec("sklearn") is not None:
                 requests += [item for item in LEARNED if item != "classification"]
                 requests += [{"classification": {"target": target}}] if target is not None else []
-            if formula is not None and importlib.util.find_spec("statsmodels") is not None:
+            if formula is not None:
                 requests.append({"regression": {"formula": formula}})
             numbers = af.measure(table, anon, requests, tables=tables)
             lines.append({"table": name, "rows": table.n, "method": method, "shape": shape, **numbers})

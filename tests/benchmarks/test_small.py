@@ -22,6 +22,7 @@ SLOW = {
     "classes",
     "concealment",
     "coverage",
+    "crosstabs",
     "diversity",
     "expected",
     "freeform",

@@ -36,7 +36,7 @@ REQUESTS = {
     "classification": "{target: sex, tables: 2, seed: 9, by: rich}",
     "question": "{where: {age: {from: 30, to: 39}}, among: {job: [clerk, cook]}, tables: 3, seed: 9, by: sex}",
 }
-PACKAGES = {"scikit-learn": "sklearn", "statsmodels": "statsmodels"}
+PACKAGES = {"scikit-learn": "sklearn"}
 
 
 def installed(name: str) -> bool:

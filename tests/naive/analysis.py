@@ -65,33 +65,45 @@ def em_round(
     return [share / total for share in new_shares], counts
 
 
-def chance_of_hull(values: Sequence[float], k: int) -> list[float]:
-    """How likely each value is the first of k independent draws, given that both ends are among them.
-
-    Parameters
-    ----------
-    values : sequence of float
-        Chances of the values of a range, in their order; they add up to 1.
-    """
+def occurrences(share: float, k: int, balls: float) -> float:
+    """Mean number of k draws from a Pólya urn that show a value, given that one does; the value has a share of the balls."""
     import itertools
 
-    last = len(values) - 1
-    weight = [0.0] * len(values)
-    for draws in itertools.product(range(len(values)), repeat=k):
-        if 0 in draws and last in draws:
-            weight[draws[0]] += math.prod(values[v] for v in draws)
-    return [item / sum(weight) for item in weight]
+    total = expected = 0.0
+    for draws in itertools.product((True, False), repeat=k):
+        if not any(draws):
+            continue
+        chance, seen = 1.0, 0
+        for number, hit in enumerate(draws):
+            mine = balls * share + seen if hit else balls * (1 - share) + number - seen
+            chance *= mine / (balls + number)
+            seen += hit
+        total += chance
+        expected += chance * seen
+    return expected / total
 
 
-def chance_of_set(values: Sequence[float], k: int) -> list[float]:
-    """How likely each value is the first of k independent draws, given that all values are among them."""
-    import itertools
-
-    weight = [0.0] * len(values)
-    for draws in itertools.product(range(len(values)), repeat=k):
-        if len(set(draws)) == len(values):
-            weight[draws[0]] += math.prod(values[v] for v in draws)
-    return [item / sum(weight) for item in weight]
+def chances_of_hull(
+    own: dict[int, float], k: int, numbers: bool, balls: float, near: float
+) -> dict[int, float]:
+    """How likely each value of one cell is: `own` has its values, in their order, with the chances in a latent class."""
+    values = sorted(own)
+    if len(values) == 1:
+        return {values[0]: 1.0}
+    ends = [values[0], values[-1]] if numbers else values
+    if len(ends) > k:  # no hull
+        ends = []
+    each = (1.0 if numbers else occurrences(1e-9, k, balls)) / k
+    each = min(each, 1 / max(len(ends), 1))
+    rest = 1 - each * len(ends)
+    chances = {}
+    for value in values:
+        by_class = own[value] / sum(own.values())
+        even = 1 / len(values)
+        chances[value] = rest * (near * even + (1 - near) * by_class if numbers else by_class)
+        if value in ends:
+            chances[value] += each
+    return chances
 
 
 def pooled(estimates: Sequence[float], variances: Sequence[float], rows: float | None) -> dict[str, float]:
@@ -133,3 +145,43 @@ def mean_of_group(rows: Sequence[dict[str, Any]], name: str, by: str, group: str
     """The mean of those who have a value, None where nobody has."""
     numbers = [row[name] for row in rows if row[by] == group]
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def weighted_mean(numbers: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+    """Mean of a survey, and its linearized variance: rows are drawn independently with unequal chances."""
+    n, total = len(numbers), sum(weights)
+    middle = sum(w * y for w, y in zip(weights, numbers, strict=True)) / total
+    scores = [w * (y - middle) / total for w, y in zip(weights, numbers, strict=True)]
+    return middle, n / (n - 1) * sum(score**2 for score in scores)
+
+
+def weighted_quantile(numbers: Sequence[float], weights: Sequence[float], at: float) -> float:
+    """The smallest number up to which the numbers have this part of the weights."""
+    for number in sorted(set(numbers)):
+        below = sum(w for w, y in zip(weights, numbers, strict=True) if y <= number)
+        if below >= at * sum(weights) - 1e-9:
+            return number
+    return max(numbers)
+
+
+def weighted_regression(
+    matrix: Sequence[Sequence[float]], outcome: Sequence[float], weights: Sequence[float], logistic: bool
+) -> tuple[list[float], list[float]]:
+    """Coefficients and their variances by Binder (1983), row by row, by Newton's steps."""
+    import numpy as np
+
+    n, p = len(outcome), len(matrix[0])
+    beta = np.zeros(p)
+    for _ in range(50):
+        information, gradient, spread = np.zeros((p, p)), np.zeros(p), np.zeros((p, p))
+        for x, y, w in zip(np.asarray(matrix, float), outcome, weights, strict=True):
+            line = float(x @ beta)
+            mean = 1 / (1 + math.exp(-line)) if logistic else line
+            information += w * (mean * (1 - mean) if logistic else 1.0) * np.outer(x, x)
+            gradient += w * (y - mean) * x
+            spread += w**2 * (y - mean) ** 2 * np.outer(x, x)
+        inverse = np.linalg.inv(information)
+        beta = beta + inverse @ gradient
+        if np.abs(inverse @ gradient).max() < 1e-12:
+            break
+    return beta.tolist(), np.diag(inverse @ spread @ inverse * n / (n - 1)).tolist()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import AnonflowError, DataError, ParameterError, SchemaError
-from anonflow.release import Release, read_release
+from anonflow.release import Release, ReleaseWarning, read_release
 from anonflow.release.tables import write_described, write_table
 from anonflow.table import Schema
 from anonflow.table.files.metadata_file import metadata_path, metadata_text
@@ -526,15 +526,27 @@ def test_what_is_no_description_is_refused(tmp_path: Path, text: str, words: str
         read_release(tmp_path / "r.csv")
 
 
-def test_rows_and_columns_that_are_not_described(tmp_path: Path) -> None:
+def test_a_release_that_somebody_has_cut_is_what_its_description_says(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     people_release().write(path)
+    whole = read_release(path)
     lines = path.read_text().splitlines()
-    path.write_text("\n".join(lines[:-1]) + "\n")
-    with pytest.raises(DataError, match="describes 4 rows, and the release has 3"):
+    cut = [line.split(",")[0] for line in lines[:-1]]
+    path.write_text("\n".join(cut) + "\n")
+    with pytest.warns(
+        ReleaseWarning, match=r"has 3 of 4 rows and 1 of \d columns that its description is about"
+    ):
+        part = read_release(path)
+    assert part.about is not None
+    assert whole.about is not None
+    (column,) = part.about.columns
+    assert column == whole.about.columns[0]
+    assert (part.about.rows, part.about.k) == (3, whole.about.k)
+    path.write_text("\n".join([*lines, lines[-1]]) + "\n")
+    with pytest.raises(DataError, match="describes 4 rows, and the release has 5"):
         read_release(path)
-    path.write_text("\n".join(line.split(",")[0] for line in lines) + "\n")
-    with pytest.raises(DataError, match="'ill': is described, but not in the release"):
+    path.write_text("\n".join(f"{line},{at}" for at, line in enumerate(lines)) + "\n")
+    with pytest.raises(DataError, match="column '0': is in the release, but not described"):
         read_release(path)
 
 

@@ -356,10 +356,26 @@ def test_what_is_told_of_the_release(tmp_path: Path) -> None:
         assert "53-59|N" in column.about.sentences
         exact = column.cells.fillna("")[column.exact].unique()
         assert not any("|" in cell or "-" in cell or cell == "*" for cell in exact)
-        text = "has codes beside its numbers; read it with af"
-        with pytest.raises(ParameterError, match=text):
-            _ = column.low
-        with pytest.raises(ParameterError, match=text):
+        texts = column.cells.fillna("")
+        assert (column.low[texts == "N"].isna() & column.high[texts == "N"].isna()).all()
+        assert column.low[texts.str.match("[0-9]")].notna().all()
+        with pytest.raises(ParameterError, match="ask for low and high instead; its codes are in categories"):
             _ = column.values
-        with pytest.raises(ParameterError, match=text):
-            column.contains(30)
+        beside = column.categories
+        assert beside.name == "income (code)"
+        assert read.column("income (code)").members.equals(beside.members)
+        has_code = texts.str.contains("N", regex=False)
+        assert (column.contains("N") == (has_code | (texts == "*"))).all()
+        low, high = column.low, column.high
+        assert (column.contains(30) == ((low <= 30) & (high >= 30) | (texts == "*"))).all()
+        both = texts.str.match(r"[0-9-]+\|N$")
+        assert (column.share_of(["N"])[both] == 0.5).all()
+        assert (column.share_of((-100, 1000))[both] == 0.5).all()
+        plain = read.to_frame("nullable")
+        assert (plain["income"].notna() == texts.str.fullmatch("-?[0-9.]+")).all()
+        assert (plain.loc[texts == "N", "income (code)"] == "N").all()
+        assert (plain.loc[plain["income"].notna(), "income (code)"] == "number").all()
+        spans = read.to_frame("interval")
+        assert (spans["income"].isna() == low.isna()).all()
+        with pytest.raises(ParameterError, match="has no codes beside numbers"):
+            _ = read.column("sex").categories

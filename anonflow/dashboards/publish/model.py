@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tempfile
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import param
@@ -19,25 +23,32 @@ from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.report import limits_of
-from anonflow.table.files.metadata_file import PACKAGE, metadata_text
+from anonflow.table.files.metadata_file import KINDS, PACKAGE, metadata_text
+from anonflow.table.files.parquet_metadata import FOLDER_ENDING
 from anonflow.table.infer import infer_columns
 
-__all__ = ["OWNER", "PUBLIC", "PublishModel"]
+__all__ = ["OWNER", "PUBLIC", "TABLES", "PublishModel"]
+
+TABLES = {ending.strip(".").replace("/", "-folder"): ending for ending in KINDS}
+"""The files that have the published table -> the ending of the name that the shell writes them to."""
 
 PUBLIC = {
     "public": (texts.ONE_FILE, "public.zip", texts.ABOUT_PUBLIC),
-    "csv": (texts.CSV, "release.csv", texts.ABOUT_CSV),
+    **{
+        file: (
+            texts.TABLES[ending][0],
+            f"release{ending}".replace(FOLDER_ENDING, "-parts.parquet.zip"),
+            texts.TABLES[ending][1],
+        )
+        for file, ending in TABLES.items()
+    },
     "csv-metadata": (texts.CSV_METADATA, "release.csv-metadata.json", texts.ABOUT_CSV_METADATA),
-    "parquet": (texts.PARQUET, "release.parquet", texts.ABOUT_PARQUET),
-    "parquet-metadata": (texts.PARQUET_METADATA, PACKAGE, texts.ABOUT_PARQUET_METADATA),
+    "package": (texts.PACKAGE, PACKAGE, texts.ABOUT_PACKAGE),
     "report": (texts.REPORT, "report.html", texts.ABOUT_REPORT),
     "review": (texts.REVIEW, "review.html", texts.ABOUT_REVIEW),
     "figures": (texts.FIGURES, "figures.zip", texts.ABOUT_FIGURES),
 }
 """The files that may be published: title, ending of the file's name, description."""
-
-_DESCRIBED = {"csv-metadata": "csv", "parquet-metadata": "parquet"}
-"""A description -> the table it is of."""
 
 OWNER = {
     "owner": (texts.ONE_FILE, "owner.zip", texts.ABOUT_OWNERS),
@@ -166,11 +177,40 @@ class PublishModel(param.Parameterized):
                 self.file_name("flow"),
                 self.file_name("script"),
             ).encode()
-        if file in _DESCRIBED:
-            about = None if publication.release is None else publication.release.about
-            return b"" if about is None else metadata_text(about, self.file_name(_DESCRIBED[file])).encode()
-        value = getattr(publication, {"csv": "table_csv", "parquet": "table_parquet"}.get(file, file))
+        if file == "csv-metadata":
+            return self._description(["csv"])
+        if file == "package":
+            return self._description([each for each in TABLES if each != "csv" and self.content(each)])
+        if file in TABLES:
+            return self._content_of_table(file)
+        value = getattr(publication, file)
         return value.encode() if isinstance(value, str) else bytes(value)
+
+    def _content_of_table(self, file: str) -> bytes:
+        content = self.publication.tables.get(TABLES[file], b"")
+        if not content or not TABLES[file].endswith("/"):
+            return bytes(content)
+        folder = self.file_name(file).removesuffix(".zip")
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return zipped({f"{folder}/{name}": archive.read(name) for name in archive.namelist()})
+
+    def _description(self, files: list[str]) -> bytes:
+        """Return the description of some of the tables, as they are named; empty without one."""
+        release = self.publication.release
+        if release is None or release.about is None:
+            return b""
+        text: str | None = None
+        with tempfile.TemporaryDirectory(prefix="anonflow-") as folder:
+            for file in files:
+                table = Path(folder, self.file_name(file).removesuffix(".zip"))
+                table.touch()  # a data package keeps what it says of tables that are there
+                text = metadata_text(release.about, table, text)
+        return (text or "").encode()
+
+    def obstacle(self, file: str) -> str:
+        """Return why the chosen run's release has no such file, a sentence; empty where it has one."""
+        publication = self.publication
+        return "" if publication is None else publication.unwritten.get(TABLES.get(file, ""), "")
 
     def file_name(self, file: str) -> str:
         """Return the name of a downloaded file: flow, method and k, and nothing of the table.

@@ -134,7 +134,11 @@ class PublishScreen(ShownPart):
         self.public.visible = self.owner.visible = ready
         for file, button in self.buttons.items():
             button.filename = model.file_name(file)
-            button.disabled = not ready
+            obstacle = model.obstacle(file)
+            button.disabled = not ready or bool(obstacle)
+            self.about[file].object = str(
+                Markup("<p class='soft'>{}</p>").format(obstacle or (PUBLIC | OWNER)[file][2])
+            )
         if model.problem:
             self.state.object = str(
                 Markup("{}<p>{}</p>").format(verdict_of(False, bad=texts.NO_RELEASE), model.problem)
@@ -186,16 +190,19 @@ class PublishScreen(ShownPart):
             )
             for file, (title, _, _) in (PUBLIC | OWNER).items()
         }
+        self.about = {
+            file: html(Markup("<p class='soft'>{}</p>").format(about))
+            for file, (_, _, about) in (PUBLIC | OWNER).items()
+        }
         self.show_seed = pn.widgets.Checkbox(label=texts.SHOW_SEED, value=False)
         self.seed = self._offer("seed")
         self.seed.visible = False
         self.show_seed.link(self.seed, value="visible")
 
     def _offer(self, file: str) -> pn.Row:
-        _, _, about = (PUBLIC | OWNER)[file]
         return pn.Row(
             self.buttons[file],
-            html(Markup("<p class='soft'>{}</p>").format(about)),
+            self.about[file],
             sizing_mode="stretch_width",
             margin=0,
         )

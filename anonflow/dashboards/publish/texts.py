@@ -68,16 +68,22 @@ PUBLIC = "Public"
 MAY_BE_PUBLISHED = "Public: may be published"
 ONE_FILE = "All of this, one file"
 ABOUT_PUBLIC = "All files of this card together: you may publish all of them."
-CSV = "Release, CSV"
-ABOUT_CSV = "The published table."
+TABLES = {
+    ".csv": ("Release, CSV", "The published table."),
+    ".parquet": ("Release, Parquet", "The same table in a smaller file."),
+    ".parquet/": (
+        "Release, Parquet folder",
+        "The same rows, a million in each file of a folder; unpack it under its name.",
+    ),
+    ".sav": ("Release, SPSS", "The same table for SPSS: texts are codes with value labels."),
+    ".dta": ("Release, Stata", "The same table for Stata: texts are codes with value labels."),
+}
+"""Ending of the file's name -> title, description."""
+
 CSV_METADATA = "Description of the CSV"
 ABOUT_CSV_METADATA = "What its cells mean, for programs (CSVW); keep it beside the CSV file."
-PARQUET = "Release, Parquet"
-ABOUT_PARQUET = "The same table in a smaller file."
-PARQUET_METADATA = "Description of the Parquet"
-ABOUT_PARQUET_METADATA = (
-    "What its cells mean, for programs (a data package); keep it beside the Parquet file."
-)
+PACKAGE = "Description of the others"
+ABOUT_PACKAGE = "What the cells of the Parquet, SPSS and Stata files mean, for programs (a data package); keep it beside them."
 REPORT = "Report, HTML"
 ABOUT_REPORT = "What was done and checked; column names and counts, never a value."
 REVIEW = "Reviewer's report"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow import engine, strict_yaml
 from anonflow.criteria.verify import verify
+from anonflow.dashboards.components.figure_files import zipped
 from anonflow.dashboards.session.draft import Draft
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
@@ -18,9 +19,11 @@ from anonflow.engine.publish import attack, cards_of_result, release_of, with_an
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import review
-from anonflow.errors import ParameterError
+from anonflow.errors import AnonflowError, ParameterError
 from anonflow.release import Earlier, Release, publish, write_release
 from anonflow.risk.attacker import THRESHOLD
+from anonflow.table.files.metadata_file import KINDS
+from anonflow.table.files.parquet_metadata import FOLDER_ENDING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +52,11 @@ class Publication:
         Whether every check passed; otherwise there is no release, and the bytes are empty.
     findings : tuple of Finding
         What was verified on the release.
-    table_csv, table_parquet : bytes
-        The release: what is published.
+    tables : mapping
+        Ending of a file's name -> the release as such a file: what is published. A folder of Parquet files, packed, is
+        ``.parquet/``.
+    unwritten : mapping
+        Ending -> why there is no such file, a sentence.
     report : bytes
         An HTML page that may be published with it.
     certificate : bytes
@@ -74,8 +80,7 @@ class Publication:
 
     ok: bool
     findings: tuple[Finding, ...]
-    table_csv: bytes = field(repr=False)
-    table_parquet: bytes = field(repr=False)
+    tables: Mapping[str, bytes] = field(repr=False)
     report: bytes = field(repr=False)
     certificate: bytes = field(repr=False)
     flow: str = field(repr=False)
@@ -86,6 +91,7 @@ class Publication:
     card: ReleaseCard | None = None
     review: bytes = field(default=b"", repr=False)
     again: str = ""
+    unwritten: Mapping[str, str] = field(default_factory=dict)
 
 
 def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
@@ -153,7 +159,7 @@ def publication(
     text = strict_yaml.dumps(dict(document))
     secret = f"{seed:0{DIGITS}x}\n"
     if not result.ok:
-        return Publication(False, result.findings, b"", b"", b"", b"", text, secret, tuple(session.warnings))
+        return Publication(False, result.findings, {}, b"", b"", text, secret, tuple(session.warnings))
     attacks = attack(session, table, release, result)
     form = flow.spec.publish.report
     limit = THRESHOLD if form is None or form.limit is None else form.limit  # as :func:`review` has it
@@ -171,14 +177,28 @@ def publication(
         *([FORGOTTEN] if owner is None else [overlap.sentence()] if overlap else []),
     ]
     with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
-        csv, parquet, proof = (
-            Path(place) / name for name in ("release.csv", "release.parquet", "certificate.npz")
-        )
-        write_release(release, csv)
-        write_release(release, parquet)
+        proof = Path(place) / "certificate.npz"
         release.certificate.save(proof)
-        contents = csv.read_bytes(), parquet.read_bytes(), html.encode(), proof.read_bytes()
+        tables, unwritten = _tables(release, Path(place))
+        contents = tables, html.encode(), proof.read_bytes()
     return Publication(
         True, result.findings, *contents, text, secret, tuple(warnings), attacks, release,
-        cards[0], page.encode(), overlap.sentence() if overlap else "",
+        cards[0], page.encode(), overlap.sentence() if overlap else "", unwritten,
     )  # fmt: skip
+
+
+def _tables(release: Release, folder: Path) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the release as each kind of file, by ending, and why there is no file of some kinds."""
+    tables, unwritten = {}, {}
+    for number, ending in enumerate(KINDS):
+        path = folder / f"{number}{ending.rstrip('/')}"
+        try:
+            write_release(release, f"{path}/" if ending == FOLDER_ENDING else path)
+        except AnonflowError as error:
+            unwritten[ending] = error.renamed(str(path), f"release{ending}").problems[0]
+            continue
+        if path.is_dir():
+            tables[ending] = zipped({part.name: part.read_bytes() for part in sorted(path.iterdir())})
+        else:
+            tables[ending] = path.read_bytes()
+    return tables, unwritten

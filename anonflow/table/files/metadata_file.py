@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 from anonflow import __version__
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
+from anonflow.table.files.parquet_metadata import FOLDER_ENDING, PARQUET_ENDINGS, is_parquet
 from anonflow.table.files.statistics_writing import WRITTEN, is_written
 from anonflow.table.published.metadata import (
     AGGREGATED,
@@ -36,6 +36,7 @@ from anonflow.table.spreadsheets import guarded_text
 __all__ = [
     "ENDINGS",
     "FORMAT",
+    "KINDS",
     "PACKAGE",
     "additions",
     "has_other_sentences",
@@ -47,6 +48,9 @@ __all__ = [
 
 ENDINGS = (".csv", *PARQUET_ENDINGS, *WRITTEN)
 """Endings of the files that a release is written to."""
+
+KINDS = (ENDINGS[0], PARQUET_ENDINGS[0], FOLDER_ENDING, ".sav", ".dta")
+"""One of these endings for each kind of file, and that of a folder of Parquet files; the others are spellings of a kind."""
 
 FORMAT = 1
 """Version of the facts besides the standards."""

@@ -6,9 +6,12 @@ import re
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["PARQUET_ENDINGS", "carries_metadata", "in_folder", "is_parquet", "is_part"]
+__all__ = ["FOLDER_ENDING", "PARQUET_ENDINGS", "carries_metadata", "in_folder", "is_parquet", "is_part"]
 
 PARQUET_ENDINGS = (".parquet", ".pq")
+
+FOLDER_ENDING = f"{PARQUET_ENDINGS[0]}/"
+"""What the name of a folder of Parquet files ends with."""
 
 
 def is_parquet(path: str | PathLike[str]) -> bool:

@@ -23,11 +23,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "IS_NUMBER",
     "NUMBER",
     "WHOLE",
     "PublishedCells",
     "Range",
     "category_text",
+    "code_cells",
+    "code_name",
+    "coded_cell",
     "coded_parts",
     "coded_text",
     "day_number",
@@ -272,6 +276,38 @@ def coded_parts(text: str) -> tuple[str | None, list[str]]:
         return None, members_of(text)
     run, *codes = _split(text)
     return run, codes
+
+
+def coded_cell(text: str) -> tuple[str | None, list[str]]:
+    """Return the range of numbers of a cell of a column with codes, and the codes as they are written.
+
+    A code is no number: what is none and stands alone is a code, the empty cell a missing value.
+    """
+    run, codes = coded_parts(text)
+    return (None, [run, *codes]) if run is not None and Range.read(run) is None else (run, codes)
+
+
+IS_NUMBER = "number"
+"""The value of the column beside a column with codes, where there is a number and no code."""
+
+
+def code_name(name: str) -> str:
+    """Return the name of the column beside a column of numbers with codes: which code a cell is, or that it is a number."""
+    return f"{name} (code)"
+
+
+def code_cells(cells: pd.Series) -> pd.Series:
+    """Return the column of categories beside a column of numbers with codes, as published cells: ``{number|N}`` of ``53-59|N``."""
+    import pandas as pd
+
+    published = PublishedCells.of(cells)
+    texts = []
+    for text in published.texts:
+        run, codes = coded_cell(text)
+        texts.append(WHOLE if text == WHOLE else set_text([*([] if run is None else [IS_NUMBER]), *codes]))
+    return pd.Series(
+        np.array(texts, object)[published.rows], index=cells.index, name=code_name(str(cells.name))
+    )
 
 
 def named_values(text: str) -> tuple[str | None, ...]:

@@ -30,8 +30,6 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     ------
     ParameterError
         If the formula cannot be read, or names columns that are not there.
-    AnonflowError
-        If statsmodels is not installed.
     """
     from scipy import stats
 
@@ -47,8 +45,12 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     for table in comparison.tables:
         try:
             each.append(own.fit(table))
-        except ParameterError:  # a value of the originals is in no row of the release
+        except ParameterError:  # its columns are the same in the release
             return {"": 0.0, "coverage": 0.0, "signs": 0.0}
+    if any(
+        estimate.isna().any() for estimate, _, _ in each
+    ):  # a value of the originals is in no row of the release
+        return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     population = combine(each, target="population")
     originals = combine(each, target="originals")
     overlap = [

@@ -107,7 +107,6 @@ def test_the_users_own_question_is_answered_for_every_run(done: Workspace) -> No
 
 
 def test_a_regression_that_cannot_be_is_a_sentence(done: Workspace) -> None:
-    pytest.importorskip("statsmodels", reason="regressions are an extra")
     card = UtilityCard(done)
     card.measure.value = "regression"
     card.start.clicks += 1

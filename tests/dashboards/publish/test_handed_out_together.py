@@ -15,10 +15,12 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+import anonflow as af
 from anonflow.dashboards.components.figure_files import figures_of_run, figures_of_runs
-from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.publish.model import OWNER, PUBLIC, TABLES, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.table.files.metadata_file import ENDINGS, KINDS
 from tests.dashboards.publish.drawing import drawn
 
 
@@ -43,7 +45,8 @@ def names(content: bytes) -> dict[str, bytes]:
 def test_one_file_for_the_public_and_one_for_the_owner(done: Workspace) -> None:
     model = drawn(done)
     public, owner = names(model.content("public")), names(model.content("owner"))
-    assert set(public) == {model.file_name(file) for file in PUBLIC if file != "public"}
+    refused = {"sav", "dta"}  # Salary-class is no name for them
+    assert set(public) == {model.file_name(file) for file in PUBLIC if file not in ("public", *refused)}
     assert set(owner) == {model.file_name(file) for file in OWNER if file not in ("owner", "seed")}
     for file in ("csv", "parquet", "report"):
         assert public[model.file_name(file)] == model.content(file)
@@ -53,6 +56,43 @@ def test_one_file_for_the_public_and_one_for_the_owner(done: Workspace) -> None:
     assert secrets[1] not in public.values()
     assert b"" not in public.values()
     assert set(PublishScreen(workspace=done).buttons) == set(PUBLIC | OWNER)
+
+
+def test_the_screen_offers_every_kind_of_file_that_the_shell_writes(done: Workspace, tmp_path: Path) -> None:
+    assert set(ENDINGS) - set(KINDS) == {".pq", ".zsav"}, "spellings of Parquet and SPSS"
+    workspace = Workspace()
+    frame = pd.DataFrame(
+        {"age": [20 + at % 9 for at in range(60)], "town": list("ab") * 30, "ill": list("xyz") * 20}
+    )
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    workspace.open_file("people.csv", tmp_path / "people.csv")
+    workspace.set_algorithms(["greedy"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(300)
+    model = drawn(workspace)
+    for content_of, content in names(model.content("public")).items():
+        path = tmp_path / content_of
+        if path.suffix == ".zip" and "parts" in path.name:
+            for part, rows in names(content).items():
+                (tmp_path / part).parent.mkdir(exist_ok=True)
+                (tmp_path / part).write_bytes(rows)
+        path.write_bytes(content)
+    for file in TABLES:
+        assert model.obstacle(file) == ""
+        read = af.read_release(str(tmp_path / model.file_name(file)).removesuffix(".zip"))
+        pd.testing.assert_frame_equal(
+            read.frame.astype(str), model.publication.release.frame.astype(str), check_dtype=False
+        )
+        assert read.about == model.publication.release.about
+    workspace.close()
+    # a name that SPSS and Stata do not take
+    screen = PublishScreen(workspace=done)
+    screen.model.draw()
+    screen.model.background.wait(300)
+    assert {file for file in TABLES if screen.buttons[file].disabled} == {"sav", "dta"}
+    assert "Salary-class" in screen.about["sav"].object
+    assert screen.model.content("sav") == b""
 
 
 def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:

@@ -263,8 +263,8 @@ def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace, 
     assert screen.seed.visible
     assert screen.buttons["csv"].callback().read() == screen.model.content("csv")
     assert "intersected" in screen.limits.object
-    for kind in ("csv", "parquet"):  # each with its description, as they are downloaded
-        for file in (kind, f"{kind}-metadata"):
+    for kind, description in (("csv", "csv-metadata"), ("parquet", "package")):  # as they are downloaded
+        for file in (kind, description):
             (tmp_path / screen.model.file_name(file)).write_bytes(screen.model.content(file))
         read = af.read_release(tmp_path / screen.model.file_name(kind))
         assert read.about == screen.model.publication.release.about

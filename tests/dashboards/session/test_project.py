@@ -360,7 +360,7 @@ def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path:
     workspace.wait(WAIT)
     published = workspace.publish(workspace.runs[0].id)
     assert published.ok
-    assert b"id," not in published.table_csv.splitlines()[0]
+    assert b"id," not in published.tables[".csv"].splitlines()[0]
 
 
 def bomb(name: str) -> bytes:

@@ -481,11 +481,11 @@ def test_the_flow_file_and_the_seed_repeat_the_release_bit_by_bit(
     with pytest.raises(SystemExit) as end:
         main(["run", str(home / "flow.yaml"), "--seed-file", str(home / "seed"), "--quiet"])
     assert end.value.code == 0
-    assert (home / "out" / "people.csv").read_bytes() == publication.table_csv
+    assert (home / "out" / "people.csv").read_bytes() == publication.tables[".csv"]
     again = workspace.publish(run.id)
-    assert again.table_csv == publication.table_csv
+    assert again.tables[".csv"] == publication.tables[".csv"]
     assert again.warnings == publication.warnings
-    assert pd.read_parquet(io.BytesIO(publication.table_parquet)).shape == (300, 9)
+    assert pd.read_parquet(io.BytesIO(publication.tables[".parquet"])).shape == (300, 9)
     proof = home / "owner" / strict_yaml.loads(publication.flow).data["flow"] / "certificate.npz"
     (home / "theirs.npz").write_bytes(publication.certificate)
     from anonflow.release.certificate import Certificate
@@ -503,13 +503,8 @@ def test_nothing_is_handed_out_when_a_check_fails(workspace: Workspace) -> None:
     workspace.wait(WAIT)
     publication = workspace.publish(workspace.runs[0].id)
     assert not publication.ok
-    assert (
-        publication.table_csv
-        == publication.table_parquet
-        == publication.report
-        == publication.certificate
-        == b""
-    )
+    assert publication.tables == {}
+    assert publication.report == publication.certificate == b""
     assert any(not finding.holds for finding in publication.findings)
 
 

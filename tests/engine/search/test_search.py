@@ -225,7 +225,6 @@ def test_several_diversities_are_tried_and_one_that_nothing_has_is_a_trial_with_
 
 @pytest.mark.slow
 def test_a_regression_keeps_its_signs_or_is_not_picked() -> None:
-    pytest.importorskip("statsmodels", reason="regressions are an extra")
     rng = np.random.default_rng(4)
     import pandas as pd
 
