@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import re
@@ -13,12 +14,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 
 from tests import ROOT
 from tests.benchmarks.curves import COLOURS, drawing
 from tests.cases import patterns as cases
 from tests.papers import __main__ as commands
 from tests.papers import concealment, constrained, freeform, low_information_loss, workbook
+from tests.papers.bitmap import png
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, verdict
 from tests.papers.workbook import FOLDER, PAPERS, Workbook
 from tests.strategies import loop
@@ -271,7 +274,9 @@ def test_workbooks_show_every_place(number: int) -> None:
         assert f'book.table("{place}")' in code
     assert "book.times()" in code
     assert "book.summary()" in code
-    summary = next(cell for cell in document["cells"] if "".join(cell["source"]) == "book.summary()")
+    _, setup, summary, *_ = document["cells"]
+    assert "".join(setup["source"]).endswith(f"book = Workbook({number})")
+    assert "".join(summary["source"]) == "book.summary()"  # the first thing to see
     assert "".join(summary["outputs"][0]["data"]["text/plain"]) == repr(Workbook(number).summary())
     assert "After this workbook you know" in "".join(document["cells"][0]["source"])
     for cell in document["cells"]:
@@ -280,6 +285,43 @@ def test_workbooks_show_every_place(number: int) -> None:
             tagged = "nbval-ignore-output" in cell["metadata"].get("tags", [])
             ours = "".join(cell["source"])
             assert tagged == (ours in ("book.measure_real()", "book.times()"))
+
+
+@loop("number", PAPERS)
+def test_pictures_are_seen_in_a_notebook_that_is_not_trusted(number: int) -> None:
+    """JupyterLab then shows PNG, but no SVG, neither by itself nor inside HTML."""
+    path = FOLDER / f"{Workbook(number).name}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    data = [output["data"] for cell in cells for output in cell.get("outputs", ()) if "data" in output]
+    drawn = [kinds for kinds in data if "image/svg+xml" in kinds]
+    assert len(drawn) == sum("book.plot(" in "".join(cell["source"]) for cell in cells) > 0
+    for kinds in data:
+        assert "<svg" not in "".join(kinds.get("text/html", ""))
+        assert set(kinds) & {"image/png", "image/svg+xml"} in ({"image/png", "image/svg+xml"}, set())
+        assert not ("text/html" in kinds and "image/png" in kinds)  # HTML would be preferred
+    assert path.stat().st_size < 1_200_000
+
+
+def test_a_drawing_has_the_same_lines_as_png() -> None:
+    """Each colour of a curve, dashed ones with gaps, at the drawing's size."""
+    curves = {
+        "NH": {0.0: 0.5, 1.0: 0.5},
+        "NH (printed)": {0.0: 1.0, 1.0: 1.0},
+        "ours": {0.0: 0.25, 1.0: 0.25},
+    }
+    svg = drawing([("a panel", curves)])
+    image = Image.open(io.BytesIO(png(svg))).convert("RGB")
+    ((wide, tall),) = re.findall(r'viewBox="0 0 (\d+) (\d+)"', svg)
+    assert image.size == (int(wide), int(tall))
+    lines = re.findall(r'<polyline points="([\d.]+),([\d.]+) ([\d.]+),[^>]*stroke="([^"]+)"', svg)
+    for label, (x0, y, x1, colour) in zip(curves, lines, strict=True):
+        own = tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
+        row = [
+            image.getpixel((x, round(float(y)))) for x in range(round(float(x0)) + 5, round(float(x1)) - 5)
+        ]
+        near = [all(abs(a - b) < 40 for a, b in zip(pixel, own, strict=True)) for pixel in row]
+        share = sum(near) / len(near)
+        assert 0.4 < share < 0.75 if label.endswith("(printed)") else share == 1, label
 
 
 @loop("number", PAPERS)
@@ -319,12 +361,21 @@ def test_the_summary_counts_claims(monkeypatch: pytest.MonkeyPatch) -> None:
             Figure(key._replace(place="Figure 8"), 0.1, 500),
         ]
     )
-    assert list(book.counts().values()) == [6, 4, 1, 3, 1]
-    assert repr(book.summary()).splitlines()[1] == "6 | 4 | 1 | 3 | 1"
-    rows = dict(zip("abcdefg", repr(book.claims()).splitlines()[1:], strict=True))
-    assert rows["g"] == "Table 1 | g (ours, not the paper's) |  |  | does not hold"
-    assert rows["f"] == "Figure 8 | f |  | 499 to 500 of 500 | holds"
-    assert rows["a"] == "Table 1 | a |  |  | holds"
+    claims += [
+        Claim("Table 1", "a", False, "twice as much", reading="the other"),
+        Claim("Table 1", "h", True, "", reading="the other"),
+    ]
+    assert [list(row.values()) for row in book.counts().values()] == [[6, 4, 1, 3, 1], [2, 1, 1, 2, 0]]
+    assert repr(book.summary()).splitlines()[1:] == [
+        "the paper's | 6 | 4 | 1 | 3 | 1",
+        "the other | 2 | 1 | 1 | 2 | 0",
+    ]
+    head, *lines = repr(book.claims()).splitlines()
+    assert head.endswith("| records | verdict | the other")
+    rows = dict(zip("abcdefg", lines, strict=True))
+    assert rows["g"] == "Table 1 | g (ours, not the paper's) |  |  | does not hold | "
+    assert rows["f"] == "Figure 8 | f |  | 499 to 500 of 500 | holds | "
+    assert rows["a"] == "Table 1 | a |  |  | holds | does not hold: twice as much"
     (row,) = (row for row in repr(book.verdicts()).splitlines() if row.startswith("Table 1 "))
     assert row.endswith("| 2 holds, 1 does not hold")
 
@@ -435,7 +486,11 @@ def test_the_page_of_the_papers_shows_every_summary(monkeypatch: pytest.MonkeyPa
     import from_the_code
 
     _, _, *rows = from_the_code.paper_summaries()
-    counts = [[f"{count:,}" for count in Workbook(number).counts().values()] for number in PAPERS]
+    counts = [
+        [reading, *(f"{count:,}" for count in row.values())]
+        for number in PAPERS
+        for reading, row in Workbook(number).counts().items()
+    ]
     assert [row.strip("| ").split(" | ")[1:] for row in rows] == counts
     assert "{paper-summaries}" in (ROOT / "docs" / "papers" / "index.md").read_text(encoding="utf-8")
 
