@@ -36,6 +36,7 @@ PUBLIC = "public attributes"
 """The quasi-identifiers that the runs take."""
 PAIR = ("k-concealment", "agglomerative")
 ACROSS: dict[str, str] = {}
+READING = "the paper's"
 PRINTED_AS: dict[str, str] = {}
 
 

@@ -21,6 +21,7 @@ FIRST_BOUNDARY, BOTH_BOUNDARIES = "boundaries on native-country", "boundaries on
 BOUNDED = {FIRST_BOUNDARY: ("native-country",), BOTH_BOUNDARIES: ("native-country", "age")}
 OTHER_SAMPLES, SAMPLES = "other samples", 6
 ACROSS: dict[str, str] = {}
+READING = "the paper's"
 PRINTED_AS: dict[str, str] = {}
 
 

@@ -92,7 +92,8 @@ class Reading(NamedTuple):
 
 PAPER = Reading("greedy", "agglomerative, weighted")
 DEFAULTS = Reading("greedy, spread", "k-concealment")
-READING_BESIDE = "greedy spread, k-c our k-concealment"
+READING = f"the paper's: greedy's records as they come, k-c is {PAPER.k_c}"
+READING_BESIDE = "anonflow's defaults: greedy spread, k-c is k-concealment"
 ORDER_NAMES = ("as they come", "spread", "lexicographic")
 """Those of `ORDERS`, in words."""
 TIES = ("lowest", "highest", "nearest", "next", "last", "random")

@@ -268,7 +268,7 @@ class Workbook:
         by_reading: dict[str, list[Claim]] = {}
         for claim in self.claimed():
             if not claim.ours:
-                by_reading.setdefault(claim.reading or "the paper's", []).append(claim)
+                by_reading.setdefault(claim.reading or self.paper.READING, []).append(claim)
         return {reading: self._counts(claims) for reading, claims in by_reading.items()}
 
     def _counts(self, claims: Sequence[Claim]) -> dict[str, int]:
