@@ -386,33 +386,39 @@ def test_claims_state_the_records_that_they_rest_on() -> None:
     sizes = {(claim.place, claim.says): claim.size for claim in claims}
     # people: 500,000 for k = 10, fewer for larger k; 10,000 as in the paper, greedy alone on 64,000
     assert sizes["Figure 6", "census-like: greedy is below NH"] == "100,000 to 500,000 of 500,000"
-    below = "greedy, sort-greedy and hungarian are below nh"
+    below = "greedy, sort-greedy and hungarian are below NH"
     assert sizes["Figure 9", f"census-like: {below}"] == "10,000"
     assert sizes["Figure 9", f"Adult: {below}"] == "1,000 of 10,000"
     assert sizes["Figure 10", f"census-like: {below}"] == "8,000 to 64,000 of 64,000"
     assert sizes["Figure 8", "census-like: min-cost-flow is above every freeform method"] == "1,000"
 
 
-def test_every_form_of_k_concealment_is_judged_wherever_it_is_run() -> None:
-    """Deterministic or randomized, on sets and ranges or on trees: the same runs, and a claim for each."""
+def test_every_reading_of_the_paper_is_judged_wherever_it_is_run() -> None:
+    """Each order of greedy's records, each program as k-c: the same runs, and as many claims."""
     book = Workbook(1)
-    forms = ("k-concealment", *freeform.CONCEALING)
-    for place in ("Figure 8", "Figure 9", "Figure 10"):
+    for place in ("Figure 7a", "Figure 8", "Figure 9", "Figure 10"):
         points = {
-            form: {(key.case, key.at) for key in book.full.at_place(place).by_key if key.method == form}
-            for form in forms
+            way: {(key.case, key.at) for key in book.full.at_place(place).by_key if key.method == way}
+            for way in (*freeform.ORDERS, *freeform.AGGLOMERATIVE, *freeform.CONCEALING)
         }
-        assert len(points["k-concealment"]) >= 10
-        assert all(points[form] == points["k-concealment"] for form in forms)
-        for name, form in itertools.product((freeform.CENSUS, freeform.ADULT), forms):
-            (claim,) = (
-                claim
-                for claim in book.claimed()
-                if claim.place == place
-                and claim.says == f"{name}: greedy, sort-greedy and hungarian are below {form}"
-            )
-            assert claim.ours == (form != "k-concealment")
-            assert claim.holds is not None
+        assert len(points["greedy"]) >= 10
+        assert all(ats == points["greedy"] for ats in points.values())
+    table = freeform.readings(book.full)
+    assert list(table.index) == [*freeform.AGGLOMERATIVE, *freeform.CONCEALING]
+    counts = {text.split(" of ")[1] for text in table.to_numpy().ravel()}
+    assert counts == {str(sum(not claim.ours and not claim.reading for claim in book.claimed()))}
+
+
+def test_the_paper_s_reading_is_the_distance_that_fits_most_claims() -> None:
+    full = Workbook(1).full
+    hold = {
+        way: freeform.claims_that_hold(full, freeform.Reading(freeform.PAPER.greedy, way))[0]
+        for way in freeform.AGGLOMERATIVE
+    }
+    assert max(hold, key=hold.__getitem__) == freeform.PAPER.k_c
+    beside = freeform.claims_that_hold(full, freeform.DEFAULTS)[0]
+    assert hold[freeform.PAPER.k_c] > beside
+    assert {claim.reading for claim in Workbook(1).claimed()} == {"", freeform.READING_BESIDE}
 
 
 def test_the_trees_of_k_concealment_have_three_neighbours_to_a_node() -> None:
@@ -443,10 +449,9 @@ def leaves(node: Any) -> list[str]:
 
 def test_what_the_papers_do_not_say_is_marked_as_ours() -> None:
     ours = {number: [claim.says for claim in Workbook(number).claimed() if claim.ours] for number in PAPERS}
-    forms = 3 * 2 * len(freeform.CONCEALING)  # three figures, two tables
-    assert sum("below k-concealment" in text for text in ours[1]) == forms
     assert sum("as long as greedy's" in text for text in ours[1]) == 4
-    assert len(ours[1]) == forms + 4
+    assert sum("columns of fewest values" in text for text in ours[1]) == 2
+    assert len(ours[1]) == 6
     assert len(ours[4]) == 2
     assert all("anonflow's" in text for text in ours[4])
 
