@@ -193,11 +193,11 @@ def under(numbers: Numbers, reading: Reading) -> Numbers:
     Where its greedy was not run, as in partitions, the records come as they do there.
     """
     names = {reading.greedy: "greedy", reading.k_c: "k-c"}
-    places = {key.place for key in numbers.by_key if key.method == reading.greedy}
+    run = {(key.place, key.quantity) for key in numbers.by_key if key.method == reading.greedy}
     results = []
     for figure in numbers:
         key = figure.key
-        if key.method == "greedy" and reading.greedy != "greedy" and key.place in places:
+        if key.method == "greedy" and reading.greedy != "greedy" and (key.place, key.quantity) in run:
             continue
         results.append(replace(figure, key=key._replace(method=names.get(key.method, key.method))))
     return Numbers(results)

@@ -409,13 +409,13 @@ def test_every_reading_of_the_paper_is_judged_wherever_it_is_run() -> None:
     assert counts == {str(sum(not (claim.ours or claim.timing or claim.reading) for claim in book.claimed()))}
 
 
-def test_the_paper_s_reading_is_the_distance_that_fits_most_claims() -> None:
+def test_no_distance_fits_more_claims_than_that_of_the_paper_s_reading() -> None:
     full = Workbook(1).full
     fits = {
         way: freeform.fit(full, freeform.Reading(freeform.PAPER.greedy, way))
         for way in freeform.AGGLOMERATIVE
     }
-    assert max(fits, key=fits.__getitem__) == freeform.PAPER.k_c
+    assert fits[freeform.PAPER.k_c].hold == max(each.hold for each in fits.values())
     assert fits[freeform.PAPER.k_c] > freeform.fit(full, freeform.DEFAULTS)
     assert {claim.reading for claim in Workbook(1).claimed()} == {"", freeform.READING_BESIDE}
 
@@ -516,7 +516,8 @@ def test_a_wrong_number_on_real_data_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def claim_at(module: ModuleType, place: str, figures: list[Figure]) -> list[Claim]:
-    return [claim for claim in module.claims(Numbers(figures), {}) if claim.place == place]
+    claims = module.claims(Numbers(figures), {})
+    return [claim for claim in claims if claim.place == place and not claim.reading]
 
 
 def test_claims_fail_where_they_should() -> None:
