@@ -257,15 +257,15 @@ def cli_commands() -> Lines:
 
 
 def paper_summaries() -> Lines:
-    """Return what each paper's workbook counts in its summary, a row for each paper."""
+    """Return what each paper's workbook counts in its summary, a row for each paper and reading."""
     header, rows = [], []
     for path in sorted(WORKBOOKS.glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = "".join(cells[0]["source"]).splitlines()[0].removeprefix("# ")
         (summary,) = (cell for cell in cells if "".join(cell["source"]) == "book.summary()")
-        names, counts = "".join(summary["outputs"][0]["data"]["text/plain"]).splitlines()
+        names, *counts = "".join(summary["outputs"][0]["data"]["text/plain"]).splitlines()
         header = ["paper", *names.split(" | ")]
-        rows.append([title, *counts.split(" | ")])
+        rows += [[title, *count.split(" | ")] for count in counts]
     return _table(header, rows)
 
 

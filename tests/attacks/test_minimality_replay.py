@@ -67,6 +67,41 @@ def test_exchanges_that_are_drawn_find_it_too() -> None:
     assert "is certain of the value of 12 of 24 people" in result.sentence
 
 
+def joined_by_a_record(table: af.Table) -> Any:
+    """Boundaries whose people share a value are suppressed with one record of another value: a rule that looks at values."""
+    anon = af.anonymize(table, "greedy-cka", 3, seed=1)
+    values, zone = table.frame["ill"].to_numpy(), (table.frame["age"].to_numpy() >= 10).astype(int)
+    suppressed = np.zeros(table.n, bool)
+    for mine in (zone == 0, zone == 1):
+        if len(set(values[mine])) == 1:
+            suppressed |= mine
+            suppressed[np.flatnonzero(values != values[mine][0])[:1]] = True
+    generalization = type(anon.generalization).join_by_class(table.records, zone).with_suppressed(suppressed)
+    label = np.where(suppressed, 2, zone)
+    classes = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    return replace(
+        anon, generalization=generalization, classes=classes, suppressed=suppressed, replay=joined_by_a_record
+    )
+
+
+def test_a_record_that_joins_suppressed_ones_names_them() -> None:
+    """It passes every criterion; an attacker who runs it again knows whose value differs, so such a request is refused."""
+    frame = pd.DataFrame({"age": [3, 7, 1, 6, 9, 6, 16, 14, 19], "ill": list("vuvvuvuuu")})
+    age = {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": 10}}
+    table = af.Table(frame, {"age": age, "ill": {"role": "sensitive"}})
+    joined = joined_by_a_record(table)
+    assert np.flatnonzero(joined.suppressed).tolist() == [0, 6, 7, 8]
+    assert af.verify(table, joined, ["covers", "k-anonymity", {"p-sensitivity": {"p": 2}}], k=3)
+    result = af.attack(table, joined, "minimality").iloc[0]
+    assert (result["worst"], result["at_risk"]) == (1.0, 4)
+    assert "is certain of the value of 4 of 9 people" in result["sentence"]
+    for method in ("greedy-cka", "greedy", "mondrian", "k-concealment"):
+        anon = af.anonymize(table, method, 3, seed=1)
+        with pytest.raises(InfeasibleError, match="less diversity than is asked for") as caught:
+            af.diversify(anon, "p-sensitivity", p=2, seed=1)
+        assert "would have to" not in str(caught.value)  # other ways exist, and tell values
+
+
 @pytest.mark.parametrize("method", ["greedy", "mondrian"])
 def test_a_method_that_looks_at_nobody_gives_no_reason(method: str) -> None:
     table = people("aabbabab")

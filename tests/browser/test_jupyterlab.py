@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -272,3 +273,25 @@ def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
     page.screenshot(path=OUT / "jupyterlab-dashboard.png")
     protect = page.locator("button[data-step]").filter(has_text="Protect")
     click_until(page, protect, page.get_by_text("How many each record hides among"))
+
+
+def test_a_workbook_that_is_not_trusted_shows_its_summary_and_pictures(page: Any, lab: Lab) -> None:
+    """The summary stands on the first screen, and drawings are PNG, since JupyterLab shows no SVG of a notebook it does not trust."""
+    name = "3-constrained-k-anonymity.ipynb"
+    shutil.copy(ROOT / "notebooks" / "papers" / name, lab.home)
+    lab.theme("JupyterLab Light")
+    page.set_viewport_size({"width": 1400, "height": 1000})
+    page.goto(f"{lab.url}/lab/workspaces/paper/tree/{name}?reset")
+    summary = page.locator(".jp-Notebook .jp-OutputArea-output table").first
+    summary.wait_for()
+    assert "do not hold" in summary.inner_text()
+    assert summary.bounding_box()["y"] < 1000
+    page.get_by_title("Notebook not trusted").first.wait_for(state="attached")
+    picture = page.locator(".jp-Notebook .jp-OutputArea-output img[src^='data:image/png']").first
+    page.locator(".jp-Notebook").hover()
+    for _ in range(60):  # outputs are drawn where one has scrolled to
+        if picture.count():
+            break
+        page.mouse.wheel(0, 1500)
+        page.wait_for_timeout(100)
+    assert picture.evaluate("picture => picture.naturalWidth") > 300

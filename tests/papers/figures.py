@@ -100,7 +100,8 @@ class Claim:
 
     `ours` marks a statement that the paper does not make: it is shown and not counted. `records` are the most records
     that the claim rests on, for each method and k where they differ, `of_paper` are the paper's; where a claim states
-    none, the records at its place count.
+    none, the records at its place count. `reading` names another reading of the paper under which the claim is judged; empty is the
+    paper's.
     """
 
     place: str
@@ -112,6 +113,7 @@ class Claim:
     ours: bool = False
     records: tuple[int, ...] = ()
     of_paper: int = 0
+    reading: str = ""
 
     @property
     def reduced(self) -> bool:

@@ -3,6 +3,9 @@
 CENSUS, the paper's table, is not to be had: census-like people have its cardinalities (Table 2) and are generated; Adult
 is a second table. Partitions and their sizes are the paper's, and beside them are sizes that take equal times here; where a
 method takes the whole table, the slowest take smaller ones than in the paper, and each claim says how small.
+
+The paper leaves open in which order Greedy's records choose on a whole table, and which program its "k-c" is. A `Reading`
+names a curve for each; the claims are judged under the paper's, and under anonflow's defaults beside it.
 """
 
 from __future__ import annotations
@@ -17,8 +20,11 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import anonflow as af
+from anonflow.algorithms.anonymize import Anonymization
+from anonflow.algorithms.classes.agglomerative import DISTANCES
 from anonflow.algorithms.freeform.nh import halves
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.generalization import Generalization
@@ -26,7 +32,7 @@ from anonflow.kernels.costs import increase_row_jit, load, widen_jit
 from anonflow.kernels.state import copy_state
 from anonflow.partition import cut, lexicographic_order
 from anonflow.release.draw import decompose
-from tests.benchmarks.bench_optimal import losses, sample
+from tests.benchmarks.bench_optimal import sample
 from tests.benchmarks.measuring import data_folder
 from tests.cases.freeform import part_of, total
 from tests.cases.tables import adult
@@ -44,22 +50,54 @@ from tests.papers.figures import (
 )
 
 OURS = ("greedy", "sort-greedy", "hungarian")
-OTHERS = ("nh", "k-concealment")
+OTHERS = ("nh", "k-c")
+PRINTED = {"nh": "NH", "k-c": "k-c"}
 ON_TREES = "k-concealment on trees"
+ORDERS: dict[str, dict[str, Any]] = {
+    "greedy": {"visit": "input"},
+    "greedy, spread": {"visit": "spread"},
+    "greedy, lexicographic": {"visit": "lexicographic"},
+}
+"""In which order the records of a whole table choose: as they come, far apart, and along the lexicographic order."""
+AGGLOMERATIVE: dict[str, dict[str, Any]] = {f"agglomerative, {dist}": {"dist": dist} for dist in DISTANCES}
 CONCEALING: dict[str, dict[str, Any]] = {
+    "k-concealment": {"randomized": False},
     "k-concealment, randomized": {"randomized": True, "near": "pairs"},
     ON_TREES: {"randomized": False},
     f"{ON_TREES}, randomized": {"randomized": True, "near": "pairs"},
 }
-"""Beside the deterministic one on sets and ranges: Tassa 2012's randomized one, and both with a hierarchy for every QI."""
-TIES = ("lowest", "highest", "nearest", "next", "last", "random")
-"""Which of equally cheap records greedy takes, by position along the lexicographic order; anonflow's is the lowest."""
-OPTIONS: dict[str, dict[str, Any]] = {
-    "greedy": {"visit": "lexicographic"},
-    "sort-greedy": {"edges": "weight"},
-    "k-concealment": {"randomized": False},
+"""Tassa 2012's methods, deterministic and randomized, on sets and ranges or with a hierarchy for every QI."""
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{way: ("greedy", options) for way, options in ORDERS.items()},
+    "sort-greedy": ("sort-greedy", {"edges": "weight"}),
+    "hungarian": ("hungarian", {}),
+    "nh": ("nh", {}),
+    **{way: ("agglomerative", options) for way, options in AGGLOMERATIVE.items()},
+    **{way: ("k-concealment", options) for way, options in CONCEALING.items()},
+    "min-cost-flow": ("min-cost-flow", {}),
 }
-"""As in the paper; anonflow's defaults lose less."""
+"""A method and its options for each curve; sort-greedy's are the paper's, anonflow's default loses less."""
+
+
+WHOLE_TABLE = tuple(way for way in WAYS if way != "min-cost-flow")
+"""What Figures 9 and 10 have."""
+
+
+class Reading(NamedTuple):
+    """Which curves are the paper's Greedy on a whole table, and its k-c."""
+
+    greedy: str
+    k_c: str
+
+
+PAPER = Reading("greedy", "agglomerative, weighted")
+DEFAULTS = Reading("greedy, spread", "k-concealment")
+READING = f"the paper's: greedy's records as they come, k-c is {PAPER.k_c}"
+READING_BESIDE = "anonflow's defaults: greedy spread, k-c is k-concealment"
+ORDER_NAMES = ("as they come", "spread", "lexicographic")
+"""Those of `ORDERS`, in words."""
+TIES = ("lowest", "highest", "nearest", "next", "last", "random")
+"""Which of equally cheap records greedy takes, by position along the lexicographic order."""
 PARTITIONS = {"greedy": 250, "sort-greedy": 150, "hungarian": 100, "nh": None}
 WHOLE = {10: (2_000, 10_000, 100_000, 500_000), 25: (2_000, 10_000, 100_000), 50: (2_000, 10_000, 100_000)}
 """Figure 6: numbers of records for each k; of Adult all 30,162 instead of more."""
@@ -77,22 +115,24 @@ BY_D = {1_000: ((2, 4, 6, 8), (30, 50)), 10_000: ((2, 4, 6, 8), (30, 50))}
 """Figure 9: numbers of QIs, and k, for each number of records, 10,000 in the paper; of Adult 1,000 alone."""
 SIZES = {k: tuple(1_000 * 2**power for power in range(7)) for k in (15, 50)}
 """Figure 10: numbers of records for each k; of Adult 16,000 at most."""
+RISING = "Figure 9, columns by rising cardinality"
 TIED = 30
 """Figure 9: the k for which greedy's rules for ties are compared, at d = 2."""
 LARGEST = {"sort-greedy": 10_000, "hungarian": 10_000, "min-cost-flow": 4_000}
-"""Figures 8 to 10: records at most, for the methods that look at all pairs of records."""
+"""Figures 8 to 10: records at most, for the methods that keep all pairs of records; min-cost-flow is in Figure 8 alone."""
 MOST = {"sort-greedy": 1_000_000, "hungarian": 1_000_000}
 """Figures 8 to 10: n k at most."""
 CENSUS, ADULT = "census-like", "Adult"
-GREATEST = "greatest gain on NH and k-concealment"
+GREATEST = "greatest gain on NH and k-c"
 PRINTED_AS: dict[str, str] = {}
-COMPILED: set[tuple[Any, ...]] = set()
-"""The methods, with their options, whose kernels were compiled or loaded in this process: no timed run does so."""
+COMPILED: set[str] = set()
+"""The ways whose kernels were compiled or loaded in this process: no timed run does so."""
 ACROSS = {
     "Figure 6": "records",
     EQUAL_TIMES: "records",
     "Figure 7b": "records",
     "Figure 9": "d",
+    RISING: "d",
     "Figure 10": "records",
 }
 
@@ -109,15 +149,9 @@ def tables(run: Run, n: int) -> Iterator[tuple[str, af.Table]]:
 
 
 def measured_case(
-    run: Run,
-    key: Key,
-    table: af.Table,
-    k: int,
-    method: str,
-    partition_size: int | None = None,
-    options: Mapping[str, Any] | None = None,
+    run: Run, key: Key, table: af.Table, k: int, partition_size: int | None = None
 ) -> Iterator[Figure]:
-    """GCP and seconds of a run, or those that are stored; nothing for k above n."""
+    """GCP and seconds of a run in the key's way, or those that are stored; nothing for k above n."""
     if k > table.n:
         return
     keys = [key._replace(quantity=quantity) for quantity in ("GCP", "seconds")]
@@ -125,13 +159,21 @@ def measured_case(
     if len(stored) == len(keys):
         yield from stored
         return
-    chosen = OPTIONS.get(method, {}) if options is None else options
-    if (method, *chosen.items()) not in COMPILED:
-        COMPILED.add((method, *chosen.items()))
-        timed_run(af.Table(table.frame.iloc[:20], table.schema), method, 2, workers=1, **chosen)
-    anon, seconds = timed_run(table, method, k, partition_size=partition_size, workers=1, **chosen)
+    method, options = chosen(key.method, partition_size)
+    if key.method not in COMPILED:
+        COMPILED.add(key.method)
+        timed_run(af.Table(table.frame.iloc[:20], table.schema), method, 2, workers=1, **options)
+    anon, seconds = timed_run(table, method, k, partition_size=partition_size, workers=1, **options)
     for key, value in zip(keys, (anon.loss("gcp"), seconds), strict=True):
         yield Figure(key, value, table.n)
+
+
+def chosen(way: str, partition_size: int | None = None) -> tuple[str, dict[str, Any]]:
+    """A method and its options; records of a whole table come in the order of the table, those of a partition along its own."""
+    method, options = WAYS[way]
+    if partition_size is None and options == ORDERS["greedy"]:
+        return method, {**options, "order": "input"}
+    return method, options
 
 
 def known(run: Run, key: Key) -> Figure | None:
@@ -145,25 +187,37 @@ def known(run: Run, key: Key) -> Figure | None:
     return figure
 
 
+def under(numbers: Numbers, reading: Reading) -> Numbers:
+    """The figures with the reading's curves named `greedy` and `k-c`.
+
+    Where its greedy was not run, as in partitions, the records come as they do there.
+    """
+    names = {reading.greedy: "greedy", reading.k_c: "k-c"}
+    run = {(key.place, key.quantity) for key in numbers.by_key if key.method == reading.greedy}
+    results = []
+    for figure in numbers:
+        key = figure.key
+        if key.method == "greedy" and reading.greedy != "greedy" and (key.place, key.quantity) in run:
+            continue
+        results.append(replace(figure, key=key._replace(method=names.get(key.method, key.method))))
+    return Numbers(results)
+
+
 def fits(method: str, n: int, k: int) -> bool:
     """Whether a method is run on n records: the slowest have limits."""
     return n <= LARGEST.get(method, n) and n * k <= MOST.get(method, math.inf)
 
 
-def solved(
-    run: Run, place: str, case: str, at: float, table: af.Table, k: int, methods: tuple[str, ...]
-) -> Iterator[Figure]:
-    """GCP and seconds of some methods, and of k-concealment in its other forms."""
-    for method in methods:
-        if fits(method, table.n, k):
-            yield from measured_case(run, Key(place, case, at, method, ""), table, k, method)
-    if not fits("k-concealment", table.n, k):
-        return
-    for form, options in CONCEALING.items():
-        shown = on_trees(table) if ON_TREES in form else table
-        yield from measured_case(
-            run, Key(place, case, at, form, ""), shown, k, "k-concealment", options=options
-        )
+def solved(run: Run, key: Key, table: af.Table, k: int, ways: Iterable[str]) -> Iterator[Figure]:
+    """GCP and seconds of a table in some ways."""
+    for way in ways:
+        if fits(way, table.n, k):
+            yield from measured_case(run, key._replace(method=way), in_form(table, way), k)
+
+
+def in_form(table: af.Table, way: str) -> af.Table:
+    """The table as a way takes it: with hierarchies, or as it is."""
+    return on_trees(table) if ON_TREES in way else table
 
 
 @cache
@@ -253,7 +307,7 @@ def seconds_of_a_partition(table: af.Table, method: str, size: int, k: int, part
 
     def work() -> None:
         for part in partitions:
-            matches = algorithm_named(method).run(part, k, **OPTIONS.get(method, {})).matches
+            matches = algorithm_named(method).run(part, k, **WAYS[method][1]).matches
             assert matches is not None
             decompose(matches)
 
@@ -302,9 +356,7 @@ def equal_times(run: Run) -> Iterator[Figure]:
                 yield Figure(key, size, table.n)
                 yield Figure(key._replace(quantity="seconds"), seconds, table.n)
                 method = label.removesuffix(WITH_PAPER_SIZE)
-                anon, _ = timed_run(
-                    table, method, k, partition_size=size, workers=1, **OPTIONS.get(method, {})
-                )
+                anon, _ = timed_run(table, method, k, partition_size=size, workers=1, **WAYS[method][1])
                 yield Figure(key._replace(quantity="GCP"), anon.loss("gcp"), table.n)
 
 
@@ -326,27 +378,49 @@ def figure_6(run: Run) -> Iterator[Figure]:
                 if (name, table.n) in done:
                     continue
                 done.add((name, table.n))
-                for method, size in PARTITIONS.items():
-                    key = Key("Figure 6", f"{name}, k = {k}", table.n, method, "")
-                    yield from measured_case(run, key, table, k, method, size)
+                for way, size in {**PARTITIONS, DEFAULTS.greedy: PARTITIONS["greedy"]}.items():
+                    key = Key("Figure 6", f"{name}, k = {k}", table.n, way, "")
+                    yield from measured_case(run, key, table, k, size)
                 if run.full:
                     yield from ratio(run, f"{name}, k = {k}", table, k)
 
 
 def figure_7a(run: Run) -> Iterator[Figure]:
-    """The share of the way from k-concealment to the optimum, on samples of 14 records."""
+    """Mean GCP on samples of 14 records, and the share of the way from k-c to the optimum."""
     numbers, ks = range(SAMPLES if run.full else 3), tuple(range(2, 8)) if run.full else (2, 4)
-    options = {name: OPTIONS.get(name, {}) for name in (*OURS, *OTHERS, "min-cost-flow")}
     for name, table in tables(run, 30_162 if run.full else 500):
-        result, proved, _ = losses(table, numbers, ks, LIMIT if run.full else SMALL_LIMIT, options)
-        case = f"{name}, 14 records"
-        worst, best = result["k-concealment"].mean(axis=0), result["optimal"].mean(axis=0)
-        for at, k in enumerate(ks):
-            for method in (*OURS, "nh", "min-cost-flow"):
-                gain = (worst[at] - result[method][:, at].mean()) / (worst[at] - best[at])
-                yield Figure(Key("Figure 7a", case, k, method, "gain"), float(gain), 14)
-            share = float(proved[:, at].mean())
-            yield Figure(Key("Figure 7a", case, k, "optimal", "share proved"), share, 14)
+        samples = [sample(table, 14, number) for number in numbers]
+        measured = []
+        for k in ks:
+            key = Key("Figure 7a", f"{name}, 14 records", k, "", "GCP")
+            optima = [
+                af.anonymize(item, "optimal", k=k, seed=1, time_limit=LIMIT if run.full else SMALL_LIMIT)
+                for item in samples
+            ]
+            share = float(np.mean([anon.facts["proven"] for anon in optima]))
+            yield Figure(key._replace(method="optimal", quantity="share proved"), share, 14)
+            measured.append(Figure(key._replace(method="optimal"), _mean(optima), 14))
+            for way in WAYS:
+                method, options = chosen(way)
+                anons = [timed_run(in_form(item, way), method, k, **options)[0] for item in samples]
+                measured.append(Figure(key._replace(method=way), _mean(anons), 14))
+        yield from measured
+        yield from gains(under(Numbers(measured), PAPER))
+
+
+def _mean(anons: list[Anonymization]) -> float:
+    return float(np.mean([anon.loss("gcp") for anon in anons]))
+
+
+def gains(numbers: Numbers) -> Iterator[Figure]:
+    """The share of the way from k-c to the optimum at each point of Figure 7a."""
+    for figure in numbers.at_place("Figure 7a"):
+        key = figure.key
+        if key.quantity != "GCP" or key.method not in (*OURS, "nh", "min-cost-flow"):
+            continue
+        worst, best = (numbers.by_key[key._replace(method=name)].value for name in ("k-c", "optimal"))
+        gain = (worst - figure.value) / (worst - best)
+        yield replace(figure, key=key._replace(quantity="gain"), value=gain)
 
 
 def figure_7b(run: Run) -> Iterator[Figure]:
@@ -355,13 +429,12 @@ def figure_7b(run: Run) -> Iterator[Figure]:
         return
     for name, table in tables(run, 5_000):
         for n in (8, 11, 14):
-            for method in (*OURS, "nh", "k-concealment", "min-cost-flow", "optimal"):
-                options = {"time_limit": LIMIT} if method == "optimal" else OPTIONS.get(method, {})
-                timed_run(sample(table, n, 0), method, 2, **options)
-                taken = [
-                    timed_run(sample(table, n, number), method, 6, **options)[1] for number in range(TIMED)
-                ]
-                key = Key("Figure 7b", f"{name}, k = 6", n, method, "seconds")
+            for way in (*WAYS, "optimal"):
+                method, options = ("optimal", {"time_limit": LIMIT}) if way == "optimal" else chosen(way)
+                samples = [in_form(sample(table, n, number), way) for number in range(TIMED)]
+                timed_run(samples[0], method, 2, **options)
+                taken = [timed_run(item, method, 6, **options)[1] for item in samples]
+                key = Key("Figure 7b", f"{name}, k = 6", n, way, "seconds")
                 yield Figure(key, float(np.mean(taken)), n)
 
 
@@ -372,25 +445,35 @@ def figure_8(run: Run) -> Iterator[Figure]:
             if name == ADULT and n > 1_000:
                 continue
             for k in ks:
-                yield from solved(
-                    run, "Figure 8", f"{name}, {n:,} records", k, table, k, (*OURS, *OTHERS, "min-cost-flow")
-                )
+                yield from solved(run, Key("Figure 8", f"{name}, {n:,} records", k, "", ""), table, k, WAYS)
 
 
 def figure_9(run: Run) -> Iterator[Figure]:
-    """GCP by the number of QIs, and its slope from d = 2 on; at d = 2 greedy with its rows in other orders, too."""
+    """GCP by the number of QIs, and its slope from d = 2 on; at d = 2 greedy with other rules for ties, too."""
+    yield from by_columns(run, "Figure 9", WHOLE_TABLE, rising=False)
+
+
+def figure_9_rising(run: Run) -> Iterator[Figure]:
+    """Figure 9 with the columns of fewest values first, in the ways that take little time."""
+    yield from by_columns(run, RISING, (*ORDERS, "nh", *AGGLOMERATIVE), rising=True)
+
+
+def by_columns(run: Run, place: str, ways: tuple[str, ...], rising: bool) -> Iterator[Figure]:
+    """GCP by the number of QIs, in the order of the table or by rising cardinality, and its slope from d = 2 on."""
     for n, (ds, ks) in (BY_D if run.full else {200: ((2, 5, 8), (30,))}).items():
         for name, table in tables(run, n):
             if name == ADULT and n > 1_000:
                 continue
-            names = [label for label, column in table.schema.items() if column.role == "quasi-identifier"]
+            names = list(table.schema.quasi_identifiers)
+            if rising:
+                names.sort(key=lambda column: int(table.frame[column].nunique()))
             for k in ks:
                 case = f"{name}, k = {k}" + (f", {n:,} records" if n > 1_000 else "")
                 first: dict[str, float] = {}
                 for d in ds:
                     schema = af.Schema({column: table.schema[column] for column in names[:d]})
                     part = af.Table(table.frame[names[:d]], schema)
-                    for figure in solved(run, "Figure 9", case, d, part, k, (*OURS, *OTHERS)):
+                    for figure in solved(run, Key(place, case, d, "", ""), part, k, ways):
                         yield figure
                         if figure.key.quantity != "GCP":
                             continue
@@ -398,7 +481,7 @@ def figure_9(run: Run) -> Iterator[Figure]:
                         if d > 2:
                             slope = (figure.value - first[figure.key.method]) / (d - 2)
                             yield Figure(figure.key._replace(quantity="slope"), slope, part.n)
-                    if d == 2 and k <= TIED and n <= LARGEST["min-cost-flow"]:
+                    if not rising and d == 2 and k <= TIED and n <= LARGEST["min-cost-flow"]:
                         yield from tied(run, case, part, k)
 
 
@@ -414,7 +497,7 @@ def tied(run: Run, case: str, table: af.Table, k: int) -> Iterator[Figure]:
 
 
 def greedy_by_rule(table: af.Table, k: int, rule: str) -> np.ndarray:
-    """The matches of Algorithm 1, of equally cheap records the one that a rule says.
+    """The matches of Algorithm 1 with records as they come, of equally cheap records the one that a rule says.
 
     Positions p of records along the lexicographic order, i's own is at: ``lowest`` p, ``highest`` p, ``nearest`` |p - at|,
     ``next`` the least (p - at) mod n, ``last`` the least (at - p) mod n, ``random``.
@@ -424,8 +507,7 @@ def greedy_by_rule(table: af.Table, k: int, rule: str) -> np.ndarray:
     own = Generalization.of(part.records)
     origin = load(plan, own.lo, own.hi, own.bits)
     joined = copy_state(origin)
-    order = lexicographic_order(part.records)
-    place = np.argsort(order)
+    place = np.argsort(lexicographic_order(part.records))
     rng = np.random.default_rng(2015)
     used = np.eye(n, dtype=bool)
     matches = np.empty((n, k), np.int32)
@@ -435,7 +517,7 @@ def greedy_by_rule(table: af.Table, k: int, rule: str) -> np.ndarray:
         for i in range(n):
             increase_row_jit(plan, origin, i, joined, 0, n, costs[i])
         free, taken = np.ones(n, bool), np.full(n, -1)
-        for i in order:
+        for i in range(n):
             rank = {
                 "lowest": place,
                 "highest": -place,
@@ -448,8 +530,7 @@ def greedy_by_rule(table: af.Table, k: int, rule: str) -> np.ndarray:
             holder = -1
             if not open_to.any():
                 # Lemma 5.1: the nearest predecessor that finds another one hands its own over
-                before = order[: place[i]][::-1]
-                holder = next(y for y in before if not used[i, taken[y]] and (free & ~used[y]).any())
+                holder = next(y for y in range(i)[::-1] if not used[i, taken[y]] and (free & ~used[y]).any())
                 taken[i] = taken[holder]
                 open_to = free & ~used[holder]
             of = i if holder < 0 else holder
@@ -472,7 +553,8 @@ def figure_10(run: Run) -> Iterator[Figure]:
             for name, table in tables(run, n):
                 if name == ADULT and n > 16_000:
                     continue
-                yield from solved(run, "Figure 10", f"{name}, k = {k}", table.n, table, k, (*OURS, *OTHERS))
+                key = Key("Figure 10", f"{name}, k = {k}", table.n, "", "")
+                yield from solved(run, key, table, k, WHOLE_TABLE)
 
 
 PARTS = {
@@ -483,17 +565,18 @@ PARTS = {
     "Figure 7b": figure_7b,
     "Figure 8": figure_8,
     "Figure 9": figure_9,
+    RISING: figure_9_rising,
     "Figure 10": figure_10,
 }
 
 
 def gain_of_figure_8(run: Run) -> Iterator[Figure]:
-    """Figure 8, and how far the best freeform method is below the worse of NH and k-concealment at most, in percent."""
+    """Figure 8, and how far the best freeform method is below the worse of NH and k-c at most, in percent."""
     measured = []
     for figure in figure_8(run):
         measured.append(figure)
         yield figure
-    yield from greatest(Numbers(measured))
+    yield from greatest(under(Numbers(measured), PAPER))
 
 
 def greatest(numbers: Numbers) -> Iterator[Figure]:
@@ -533,7 +616,51 @@ def note(key: Key) -> str:
 
 
 def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
-    """What section 8 says of its figures, for each table apart."""
+    """What section 8 says of its figures, under the paper's reading and under anonflow's defaults."""
+    beside = judged(numbers, DEFAULTS)
+    return [
+        *judged(numbers, PAPER),
+        *(replace(claim, reading=READING_BESIDE) for claim in beside if not claim.ours),
+    ]
+
+
+def readings(numbers: Numbers) -> pd.DataFrame:
+    """How well each order of greedy's records and each program as k-c fit the paper: claims that hold, and single runs.
+
+    Claims about time are left out, since ours are other programs.
+    """
+    rows = {}
+    for k_c in (*AGGLOMERATIVE, *CONCEALING):
+        fits = [fit(numbers, Reading(greedy, k_c)) for greedy in ORDERS]
+        rows[k_c] = [f"{each.hold} of {each.claims}; {each.below} of {each.runs} runs" for each in fits]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(ORDER_NAMES)).rename_axis("k-c")
+
+
+class Fit(NamedTuple):
+    """How many claims hold under a reading, and in how many runs of Figures 8 to 10 one of the three is below NH or k-c, as in the paper."""
+
+    hold: int
+    below: int
+    claims: int
+    runs: int
+
+
+def fit(numbers: Numbers, reading: Reading) -> Fit:
+    """How well a reading fits the paper."""
+    claims = [claim for claim in judged(numbers, reading) if not claim.ours and not claim.timing]
+    pairs = [
+        pair
+        for place in ("Figure 8", "Figure 9", "Figure 10")
+        for name in (CENSUS, ADULT)
+        for pair in _pairs(under(numbers, reading), place, name, OURS, OTHERS)
+    ]
+    hold = sum(claim.holds is True for claim in claims)
+    return Fit(hold, len(pairs) - len(_not_below(pairs)), len(claims), len(pairs))
+
+
+def judged(stored: Numbers, reading: Reading) -> list[Claim]:
+    """What section 8 says of its figures under a reading, for each table apart."""
+    numbers = under(stored, reading)
     return [
         claim
         for name in (CENSUS, ADULT)
@@ -544,6 +671,7 @@ def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
             *_optimal(numbers, name),
             *_whole(numbers, name),
             *_times(numbers, name),
+            *_rising(numbers, name),
         )
     ]
 
@@ -739,27 +867,41 @@ def _sizes_in_time(numbers: Numbers, name: str) -> str:
 
 def _optimal(numbers: Numbers, name: str) -> Iterator[Claim]:
     case = f"{name}, 14 records"
-    gains = {
-        method: numbers.curve("Figure 7a", case, method, "gain") for method in (*OURS, "nh", "min-cost-flow")
+    by_k = Numbers(gains(numbers))
+    curves = {
+        method: by_k.curve("Figure 7a", case, method, "gain") for method in (*OURS, "nh", "min-cost-flow")
     }
-    if not all(gains.values()):
+    if not all(curves.values()):
         return
     sizes: dict[str, Any] = {"records": (14,), "of_paper": RECORDS["Figure 7a"]}
-    ks = list(gains["nh"])
-    nearest = {k: max((gain[k], method) for method, gain in gains.items())[1] for k in ks if k > 2}
+    ks = list(curves["nh"])
+    nearest = {k: max((gain[k], method) for method, gain in curves.items())[1] for k in ks if k > 2}
     best = [k for k, method in nearest.items() if method == "hungarian"]
     rest = [f"{method} is nearer for k = {k:g}" for k, method in nearest.items() if method != "hungarian"]
     yield Claim(
         "Figure 7a",
         f"{name}: hungarian is the nearest to the optimum (but for min-cost-flow at k = 2)",
         not rest,
-        f"for k = {listed(best)}; its gain is {spread(gains['hungarian'], 2)}",
+        f"for k = {listed(best)}; its gain is {spread(curves['hungarian'], 2)}",
         ", ".join(rest),
         **sizes,
     )
-    mean = {method: float(np.mean(list(gain.values()))) for method, gain in gains.items()}
+    losses = {
+        method: float(np.mean(list(numbers.curve("Figure 7a", case, method).values())))
+        for method in (*OURS, *OTHERS, "min-cost-flow")
+    }
+    worst = max(losses, key=losses.__getitem__)
+    yield Claim(
+        "Figure 7a",
+        f"{name}: k-c is the worst performer on average",
+        worst == "k-c",
+        ", ".join(f"{method} {loss:.3f}" for method, loss in losses.items()) + " in the mean over k",
+        f"on samples of 14 records {worst} loses more",
+        **sizes,
+    )
+    mean = {method: float(np.mean(list(gain.values()))) for method, gain in curves.items()}
     second = max((method for method in mean if method != "hungarian"), key=mean.__getitem__)
-    between = [k for k in ks if gains["min-cost-flow"][k] > gains["sort-greedy"][k]]
+    between = [k for k in ks if curves["min-cost-flow"][k] > curves["sort-greedy"][k]]
     yield Claim(
         "Figure 7a",
         f"{name}: sort-greedy follows closely",
@@ -772,16 +914,16 @@ def _optimal(numbers: Numbers, name: str) -> Iterator[Claim]:
     yield Claim(
         "Figure 7a",
         f"{name}: min-cost-flow is optimal for k = 2",
-        gains["min-cost-flow"][2] > 1 - 1e-6,
-        f"gain {gains['min-cost-flow'][2]:.4f}",
+        curves["min-cost-flow"][2] > 1 - 1e-6,
+        f"gain {curves['min-cost-flow'][2]:.4f}",
         **sizes,
     )
-    worse = [k for k in ks if gains["min-cost-flow"][k] < gains["nh"][k]]
+    worse = [k for k in ks if curves["min-cost-flow"][k] < curves["nh"][k]]
     yield Claim(
         "Figure 7a",
         f"{name}: it loses its lead as k grows, and is behind NH from k = 6 on",
         worse == [6, 7],
-        f"behind for {'k = ' + listed(worse) if worse else 'no k'}; gain {spread(gains['min-cost-flow'], 2)}",
+        f"behind for {'k = ' + listed(worse) if worse else 'no k'}; gain {spread(curves['min-cost-flow'], 2)}",
         "our NH cuts and orders its rings in its own way, the cited work's being in no source of ours",
         **sizes,
     )
@@ -789,52 +931,32 @@ def _optimal(numbers: Numbers, name: str) -> Iterator[Claim]:
 
 def _whole(numbers: Numbers, name: str) -> Iterator[Claim]:
     for place in ("Figure 8", "Figure 9", "Figure 10"):
-        for other, reason in (("k-concealment", _less_asked), ("nh", _few)):
-            says = f"greedy, sort-greedy and hungarian are below {other}"
+        for other, reason in (("k-c", _beside_rings), ("nh", _few)):
+            says = f"greedy, sort-greedy and hungarian are below {PRINTED[other]}"
             yield _ordered(numbers, place, name, says, OURS, (other,), reason(numbers, place, name))
-        for form in CONCEALING:
-            says = f"greedy, sort-greedy and hungarian are below {form}"
-            yield _ordered(
-                numbers,
-                place,
-                name,
-                says,
-                OURS,
-                (form,),
-                _beside_plain(numbers, place, name, form),
-                ours=True,
-            )
         if place == "Figure 8":
             yield from _by_k(numbers, name)
     yield from _slopes(numbers, name)
     case = f"{name}, k = 15"
-    yield _ordered(numbers, "Figure 10", case, "k-concealment is below NH", OTHERS[1:], OTHERS[:1])
-
-
-def _less_asked(numbers: Numbers, place: str, name: str) -> str:
-    """Why k-concealment is so low: beside NH."""
-    pairs = _pairs(numbers, place, name, ("k-concealment",), ("nh",))
-    if not pairs:
-        return ""
-    ratios = _range(first / other for first, other in (pair.values for pair in pairs))
-    text = (
-        f"it asks for less than k-regularity; on sets and ranges, as the others, it loses {ratios} of NH, where the paper's is "
-        "below NH for small k alone"
+    yield _ordered(
+        numbers,
+        "Figure 10",
+        case,
+        "k-c is below NH",
+        OTHERS[1:],
+        OTHERS[:1],
+        _beside_rings(numbers, "Figure 10", name),
     )
-    on_trees = _pairs(numbers, place, name, OURS, tuple(form for form in CONCEALING if ON_TREES in form))
-    if on_trees:
-        below = len(on_trees) - len(_not_below(on_trees))
-        text += f"; on trees, deterministic and randomized, it loses more in {below} of {len(on_trees)} runs"
-    return text
 
 
-def _beside_plain(numbers: Numbers, place: str, name: str, form: str) -> str:
-    """What k-concealment loses in another form, beside the deterministic one on sets and ranges."""
-    pairs = _pairs(numbers, place, name, (form,), ("k-concealment",))
+def _beside_rings(numbers: Numbers, place: str, name: str) -> str:
+    """What k-c loses beside NH: the paper's is below it for small k alone."""
+    pairs = _pairs(numbers, place, name, ("k-c",), ("nh",))
     if not pairs:
         return ""
+    above = sorted({pair.k for pair in _not_below(pairs)})
     ratios = _range(first / other for first, other in (pair.values for pair in pairs))
-    return f"it loses {ratios} times as much as the deterministic one on sets and ranges"
+    return f"k-c loses {ratios} of NH, and {f'more than it at k = {listed(above)}' if above else 'never more than it'}"
 
 
 def _few(numbers: Numbers, place: str, name: str) -> str:
@@ -869,28 +991,51 @@ def _slopes(numbers: Numbers, name: str) -> Iterator[Claim]:
         slopes = {method: list(curve.values())[-1] for method, curve in curves.items()}
         ranked = sorted(slopes, key=slopes.__getitem__)
         reasons = []
-        if ranked[-2:] != ["nh", "k-concealment"]:
+        if ranked[-2:] != ["nh", "k-c"]:
             last = {method: list(losses[method].values())[-1] for method in methods}
-            at_last = sorted(last, key=last.__getitem__).index("k-concealment")
+            at_last = sorted(last, key=last.__getitem__).index("k-c")
             reasons.append(
-                f"k-concealment's slope is the {_rank(ranked.index('k-concealment'))}: on sets and ranges its loss at d = 8, "
-                f"{last['k-concealment']:.3f}, is the {_rank(at_last)} of the five"
+                f"k-c's slope is the {_rank(ranked.index('k-c'))}: its loss at d = 8, "
+                f"{last['k-c']:.3f}, is the {_rank(at_last)} of the five"
             )
         starts = {method: next(iter(losses[method].values())) for method in methods}
-        if "greedy" in ranked[:2]:
+        if set(ranked[:2]) != {"sort-greedy", "hungarian"}:
+            least = ranked[0] if ranked[0] not in ("sort-greedy", "hungarian") else ranked[1]
             reasons.append(
-                f"greedy's slope is the {_rank(ranked.index('greedy'))}, for its loss at d = 2 is the highest: "
+                f"{least}'s slope is the {_rank(ranked.index(least))}, for what it loses at d = 2: "
                 + ", ".join(f"{method} {starts[method]:.3f}" for method in methods)
             )
         yield Claim(
             "Figure 9",
-            f"{case}: the slope to d = 8 is worst for k-concealment, then NH; best for sort-greedy and hungarian",
-            ranked[-2:] == ["nh", "k-concealment"] and set(ranked[:2]) == {"sort-greedy", "hungarian"},
+            f"{case}: the slope to d = 8 is worst for k-c, then NH; best for sort-greedy and hungarian",
+            ranked[-2:] == ["nh", "k-c"] and set(ranked[:2]) == {"sort-greedy", "hungarian"},
             " < ".join(f"{method} {slopes[method]:.3f}" for method in ranked),
             "; ".join(reasons),
             records=(numbers.by_key[Key("Figure 9", case, 8, "nh", "GCP")].records,),
             of_paper=RECORDS["Figure 9"],
         )
+
+
+def _rising(numbers: Numbers, name: str) -> Iterator[Claim]:
+    """Figure 9 with the columns of fewest values first; the paper does not say which columns it takes."""
+    pairs = [pair for pair in _pairs(numbers, RISING, name, ("greedy",), ("nh",)) if pair.at == 2]
+    if not pairs:
+        return
+    above = _not_below(pairs)
+    losses = "; ".join(
+        f"{pair.values[0]:.4f} against {pair.values[1]:.4f} (k = {pair.k}, {pair.records:,} records)"
+        for pair in pairs
+    )
+    yield Claim(
+        RISING,
+        f"{name}: with the two columns of fewest values, greedy is below NH",
+        not above,
+        losses,
+        f"above it are {_by_table(above)}" if above else "",
+        ours=True,
+        records=_most(pairs),
+        of_paper=RECORDS["Figure 9"],
+    )
 
 
 def _rank(place: int) -> str:
@@ -925,7 +1070,7 @@ def _by_k(numbers: Numbers, name: str) -> Iterator[Claim]:
         "Figure 8",
         f"{case}: the distance to earlier methods widens as k grows",
         rises(ends(apart)),
-        f"from the better of NH and k-concealment to hungarian: {spread(apart, 3)} of GCP for k = {first:g} to {last:g}",
+        f"from the better of NH and k-c to hungarian: {spread(apart, 3)} of GCP for k = {first:g} to {last:g}",
         f"the better one is {better[last]} at k = {last:g}, {better[first]} at k = {first:g}",
         **sizes,
     )
@@ -958,7 +1103,7 @@ def _times(numbers: Numbers, name: str) -> Iterator[Claim]:
         )
     yield from _ratios(numbers, name)
     for place in ("Figure 8", "Figure 10"):
-        pairs = _pairs(numbers, place, name, OURS, ("k-concealment",), "seconds")
+        pairs = _pairs(numbers, place, name, OURS, ("k-c",), "seconds")
         short = [
             pair.values[0] < ring.values[1]
             for pair, ring in zip(
@@ -971,10 +1116,10 @@ def _times(numbers: Numbers, name: str) -> Iterator[Claim]:
         both = sum(not (a or b) for a, b in zip(short, slower, strict=True))
         yield Claim(
             place,
-            f"{name}: greedy, sort-greedy and hungarian take longer than NH and less long than k-concealment",
+            f"{name}: greedy, sort-greedy and hungarian take longer than NH and less long than k-c",
             both == len(pairs) if pairs else None,
             f"{both} of {len(pairs)} runs",
-            f"they take longer than k-concealment in {sum(slower)} runs, less long than NH in {sum(short)}",
+            f"they take longer than k-c in {sum(slower)} runs, less long than NH in {sum(short)}",
             timing=True,
             records=_most(pairs),
             of_paper=RECORDS[place],

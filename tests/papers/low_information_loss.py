@@ -144,6 +144,7 @@ SOURCES: dict[Source, dict[tuple[int, int], tuple[str, ...]]] = {
 }
 """Source -> hundred thousands of records and k -> what is computed."""
 ACROSS: dict[str, str] = {}
+READING = "the paper's"
 
 
 @cache

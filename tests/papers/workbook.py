@@ -16,6 +16,7 @@ from anonflow.hierarchy.wording import plural
 from tests import ROOT
 from tests.benchmarks.curves import drawing
 from tests.benchmarks.measuring import data_folder
+from tests.papers.bitmap import png
 from tests.papers.figures import TIMES, Claim, Figure, Key, Numbers, Run, printed, verdict
 
 FOLDER = ROOT / "notebooks" / "papers"
@@ -40,6 +41,22 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return self.html
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Drawn:
+    """A drawing in a notebook: SVG, PNG for where the notebook is not trusted, and its gist as text."""
+
+    def __init__(self, svg: str, text: str) -> None:
+        self.svg, self.text = svg, text
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_png_(self) -> bytes:
+        return png(self.svg)
 
     def __repr__(self) -> str:
         return self.text
@@ -192,11 +209,11 @@ class Workbook:
         rows = self.rows(place, times)
         # a column in which nothing stands is left out
         used = [at for at in range(len(head)) if any(row[at] for row in rows)]
-        return _table([head[at] for at in used], [[row[at] for at in used] for row in rows])
+        return _table([head[at] for at in used], [[row[at] for at in used] for row in rows], words=False)
 
     def plot(
         self, place: str, quantity: str = "GCP", across: str | None = None, logarithmic: bool = False
-    ) -> Shown:
+    ) -> Drawn:
         """The curves of a table or figure from the stored full run, dashed where the paper prints numbers."""
         panels = []
         for case in self.full.cases(place):
@@ -213,10 +230,8 @@ class Workbook:
                         curves[f"{method} (printed)"] = theirs
             if curves:
                 panels.append((case, curves))
-        if not panels:
-            return Shown("<p>Nothing stored.</p>", f"{place}: nothing stored")
         axis = across or self.paper.ACROSS.get(place, "k")
-        return Shown(
+        return Drawn(
             drawing(panels, axis, logarithmic), f"{place}: {quantity} by {axis}, {len(panels)} panels"
         )
 
@@ -241,13 +256,22 @@ class Workbook:
         return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
     def summary(self) -> Shown:
-        """How many of the paper's claims hold, do not hold, were tried at a reduced size, or were not run; none of ours."""
+        """How many of the paper's claims hold, do not hold, were tried at a reduced size, or were not run, by reading; none of ours."""
         counts = self.counts()
-        return _table(list(counts), [[f"{count:,}" for count in counts.values()]])
+        head = ["reading", *next(iter(counts.values()))]
+        return _table(
+            head, [[reading, *(f"{count:,}" for count in row.values())] for reading, row in counts.items()]
+        )
 
-    def counts(self) -> dict[str, int]:
-        """The summary's numbers; a claim at reduced size is also one that holds or does not hold."""
-        claims = [claim for claim in self.claimed() if not claim.ours]
+    def counts(self) -> dict[str, dict[str, int]]:
+        """The summary's numbers by reading; a claim at reduced size is also one that holds or does not hold."""
+        by_reading: dict[str, list[Claim]] = {}
+        for claim in self.claimed():
+            if not claim.ours:
+                by_reading.setdefault(claim.reading or self.paper.READING, []).append(claim)
+        return {reading: self._counts(claims) for reading, claims in by_reading.items()}
+
+    def _counts(self, claims: Sequence[Claim]) -> dict[str, int]:
         return {
             "claims": len(claims),
             "hold": sum(claim.holds is True for claim in claims),
@@ -298,7 +322,9 @@ class Workbook:
         for place in self.paper.PARTS:
             counts = Counter(row[7].partition(":")[0].partition(" (")[0] for row in self.rows(place))
             claims = Counter(
-                _word(claim) for claim in self.claimed() if claim.place == place and not claim.ours
+                _word(claim)
+                for claim in self.claimed()
+                if claim.place == place and not claim.ours and not claim.reading
             )
             numbers = ", ".join(f"{count} {word}" for word, count in _near(counts).items())
             text = ", ".join(f"{count} {word}" for word, count in claims.items())
@@ -336,13 +362,27 @@ def _word(claim: Claim) -> str:
 
 
 def _claims(claims: Sequence[Claim]) -> Shown:
-    """Claims as a table; the records only where a claim states them."""
+    """Claims as a table, other readings beside the paper's; the records only where a claim states them."""
+    beside = {(claim.place, claim.says, claim.reading): claim for claim in claims if claim.reading}
+    others = list(dict.fromkeys(claim.reading for claim in beside.values()))
     rows = []
     for claim in claims:
+        if claim.reading:
+            continue
         says = f"{claim.says} (ours, not the paper's)" if claim.ours else claim.says
         text = _word(claim) + (f": {claim.why}" if claim.why and claim.holds is not True else "")
-        rows.append([claim.place, says, claim.measured, claim.size, text])
-    head = ["place", "the paper says", "here", "records", "verdict"]
+        twins = [beside.get((claim.place, claim.says, reading)) for reading in others]
+        rows.append(
+            [
+                claim.place,
+                says,
+                claim.measured,
+                claim.size,
+                text,
+                *(f"{_word(twin)}: {twin.measured}" if twin else "" for twin in twins),
+            ]
+        )
+    head = ["place", "the paper says", "here", "records", "verdict", *others]
     used = [at for at, name in enumerate(head) if name != "records" or any(claim.records for claim in claims)]
     return _table([head[at] for at in used], [[row[at] for at in used] for row in rows])
 
@@ -361,13 +401,11 @@ def _minutes(seconds: dict[str, float]) -> str:
     return plural(math.ceil(sum(seconds.values()) / 60), "minute")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
-    """A table as HTML; as text, the same cells between bars."""
-    style = "text-align:left;vertical-align:top"
-    lines = [f"<tr>{''.join(f'<th style={style!r}>{escape(cell)}</th>' for cell in head)}</tr>"]
-    lines += [
-        f"<tr>{''.join(f'<td style={style!r}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
-    ]
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], words: bool = True) -> Shown:
+    """A table as HTML, with `words` aligned at the left; as text, the same cells between bars."""
+    style = " style='text-align:left;vertical-align:top'" if words else ""
+    lines = [f"<tr>{''.join(f'<th{style}>{escape(cell)}</th>' for cell in head)}</tr>"]
+    lines += [f"<tr>{''.join(f'<td{style}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
     text = "\n".join(" | ".join(row) for row in [head, *rows])
     return Shown(f"<table>{''.join(lines)}</table>", text)
 

@@ -219,7 +219,7 @@ K_CONCEALMENT = Algorithm(
     paper="Tassa, Mazza, Gionis: k-Concealment: an alternative model of k-type anonymity. Trans. Data Privacy 5, 2012",
     guarantee="k-concealment",
     complexity="O(n P q) in partitions of P",
-    summary="weaker promise, little loss: k rows that may be yours, not equally likely (none more than 5/(4k); at k = 5 an attacker who simulates seeds finds 22%)",
+    summary="weaker promise, about as much loss as good classes: k rows that may be yours, not equally likely (none more than 5/(4k); at k = 5 an attacker who simulates seeds finds 22%)",
     colour="#b8609a",
     shape="diamond",
 )

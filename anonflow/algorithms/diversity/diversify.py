@@ -290,8 +290,8 @@ def refuse_all_suppressed(suppressed: int, n: int) -> None:
     """
     if suppressed == n:
         raise InfeasibleError(
-            "every record would have to be suppressed; ask for less diversity, use larger partitions, "
-            "or allow wider generalizations",
+            "classes with less diversity than is asked for are suppressed, and none is left; ask for less diversity, "
+            "use larger partitions, or allow wider generalizations",
             subject="diversify",
         )
 
@@ -631,8 +631,8 @@ class _TableDiversification:
             left = np.unique(self.zones[~suppressed])
             if not len(left):
                 raise InfeasibleError(
-                    "every record would have to be suppressed; ask for less diversity, "
-                    "or allow wider generalizations",
+                    "boundaries with less diversity than is asked for are suppressed, with whole others until the suppressed "
+                    "records are diverse, and none is left; ask for less diversity, or allow wider boundaries",
                     subject="diversify",
                 )
             index = np.where(suppressed, len(left), np.searchsorted(left, self.zones))

@@ -55,7 +55,8 @@ def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Vi
     neighbours choose right before it, so near records are already taken, and the last originals take the records left
     at the other end. Visited with halves, quarters, eighths, ... of the order between them (:func:`spread`) records
     lose 8 to 11% less on Adult and census-like tables (k = 5 and 10, partitions of 250), for the same time. On a whole table
-    ``input`` with the partition order ``input`` is as good (docs/reference/departures.md, Greedy).
+    of four and more columns ``input`` with the partition order ``input`` is as good, with two either may lose more
+    (docs/reference/departures.md, Greedy).
 
     O(k P^2 q) time, O(P (q + k)) memory: costs are computed, never kept.
 

@@ -167,7 +167,7 @@ NH = Algorithm(
     paper="Wong, Mamoulis, Cheung: Non-homogeneous generalization in privacy preserving data publishing. SIGMOD 2010",
     guarantee="k-regular",
     complexity="O(n log n + n k q)",
-    summary="a baseline: fast, more loss than greedy",
+    summary="a baseline: fast, as a rule more loss than greedy",
     colour="#009e73",
     shape="triangle",
 )

@@ -27,8 +27,8 @@ from anonflow.errors import AnonflowError
 
 __all__ = ["CompareScreen"]
 
-FIVE = ["greedy", "hungarian", "nh", "k-concealment", "mondrian"]
-"""The methods that the papers set side by side."""
+FIVE = ["greedy", "hungarian", "nh", "k-member", "mondrian"]
+"""Methods of the papers whose promises are alike: nobody is likelier than 1/k. Good classes are among them, not cuts alone."""
 
 DRAWN = 3
 """Measures that are drawn before others are ticked: as many as stand in a row."""

@@ -476,8 +476,7 @@ def test_all_suppressed_is_refused() -> None:
     table = towns(["flu"] * 6 + ["cold"] * 6, ["A", "B"] * 3 + ["C", "D"] * 3)
     for algorithm in ("mondrian", "k-concealment"):
         anon = af.anonymize(table, algorithm, 3, seed=1)
-        words = "every record would have to be suppressed|a partition or boundary has less diversity"
-        with pytest.raises(InfeasibleError, match=words):
+        with pytest.raises(InfeasibleError, match="less diversity than is asked for"):
             af.diversify(anon, "p-sensitivity", p=2)
         free = af.anonymize(table, algorithm, 3, seed=1, boundaries=False)
         diverse = af.diversify(free, "p-sensitivity", p=2)
