@@ -202,7 +202,8 @@ def _of_rows(
     findings: list[Finding] = []
     for each in requests:
         criterion = CRITERIA[each.name]
-        if criterion.needs == "everybody" or (evidence.alone and criterion.needs == "originals"):
+        need = criterion.need(each.parameters)
+        if need == "everybody" or (evidence.alone and need == "originals"):
             lacking = "the original table" if evidence.alone else "a row of every record"
             detail = f"needs {lacking}; of these rows only classes can be judged"
             findings.append(Finding(each.name, None, detail=detail, parameters=each.parameters))
@@ -279,7 +280,7 @@ def _findings(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     """Return a criterion's findings; without lists of the classes, the ranges behind means and medians prove nothing."""
     criterion = CRITERIA[name]
     findings = criterion.findings(evidence, parameters)
-    if not evidence.hides_ranges or criterion.needs != "everybody":
+    if not evidence.hides_ranges or criterion.need(parameters) != "everybody":
         return findings
     return [replace(each, holds=None, detail=_HIDDEN_RANGES) if each.holds else each for each in findings]
 
@@ -321,7 +322,7 @@ def _promised(
         if not _read(name):
             failed.append("what is no criterion")
         for each in _read(name):
-            if evidence.alone and CRITERIA[each.name].needs != "rows":
+            if evidence.alone and CRITERIA[each.name].need(each.parameters) != "rows":
                 unchecked.append(each.name)
             elif any(finding.holds is False for finding in _findings(stated, each.name, each.parameters)):
                 failed.append(each.name)
