@@ -162,6 +162,14 @@ def _compatible(evidence: Evidence, frame: Any, columns: Sequence[str], k: int) 
         f"every row with at least {int(of_row.min(initial=evidence.n))} people"
     )
     people = graph.originals.positions(np.flatnonzero(of_person < k))
+    allowed = int(evidence.exempt.sum())
+    if len(people) and allowed:
+        words += f"; {allowed} suppressed records need none"
+        people = (
+            people[~evidence.exempt[people]]
+            if evidence.own
+            else people[: len(people) * (len(people) > allowed)]
+        )
     if len(people):
         return Finding.of("key-sets", people, "original", words, parameters)
     rows = graph.published.positions(np.flatnonzero(of_row < k))
@@ -179,7 +187,8 @@ KEY_SETS = Criterion(
     "hidden: any, every person is compatible with at least k rows and every row with at least k people.",
     promise="On each of the named sets of columns, every person is compatible with at least k published rows, and every row with "
     "at least k people; a hidden cell is compatible with every value.",
-    warning="Whoever knows more columns of a person than a set has may find fewer than k rows, or one. A cell is hidden because its "
+    warning="Whoever knows more columns of a person than a set has may find fewer than k rows, or one: each row shows the other columns "
+    "of its own person. A cell is hidden because its "
     "value is rare, so the k rows are not equally likely; and whoever knows on a set everybody in the table can exclude rows that lie "
     "on no complete matching, as with (k,k).",
     adds_up=False,

@@ -162,7 +162,9 @@ def _told_by_linkage(
         (
             f"the columns {', '.join(map(repr, names))} together lead"
             if link.column == TOGETHER
-            else f"column {link.column!r} follows from {' and '.join(map(repr, link.uses))} and leads"
+            else f"column {link.column!r} "
+            + (f"follows from {' and '.join(map(repr, link.uses))} and " if link.uses else "")
+            + "leads"
         )
         + f" back to people: it names a row's person with probability {link.mean:.2f} on average instead of "
         f"{1 / k:.2f}, and above {threshold:.2f} for {100 * link.above(threshold):.0f}% of the rows; leave it out, or "

@@ -243,7 +243,10 @@ def how_of(finding: Finding, owner: bool = False) -> str:
             or (finding.holds and criterion.name in WITHOUT_FIGURES)
         )
     )
-    return (finding.detail if owner or public else "") or "from the data"
+    sets = finding.parameters.get("sets")
+    return (finding.detail if owner or public else "") or (
+        "" if sets is None else f"{sets}: "
+    ) + "from the data"
 
 
 def template_named(name: str) -> Template:
@@ -267,8 +270,10 @@ def _of_diversity(results: Sequence[RunResult]) -> list[str]:
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
     if len(results) > 1 or first is None:
         return f"{records:,} records, {len(results)} runs."
+    criterion = criterion_of(first.guarantee)
+    where = " on the named sets of columns" if criterion is not None and criterion.of_sets else ""
     return (
-        f"{records:,} records, each hidden among k = {first.k} by the method {first.algorithm}, "
+        f"{records:,} records, each hidden{where} among k = {first.k} by the method {first.algorithm}, "
         f"which guarantees: {first.guarantee}."
     )
 
