@@ -70,7 +70,7 @@ def local_suppression(
     part: Partition,
     k: int,
     *,
-    sets: Annotated[Any, Option("Sets of columns that others may know, each by itself")] = None,
+    sets: Annotated[Any, Option("Sets of columns that others may know, each by itself", lists=True)] = None,
     of: Annotated[int | None, Option("Or all sets of so many columns", least=1, most=64)] = None,
     importance: Annotated[Any, Option("Importance of columns", mapping=True)] = None,
     generalize: Annotated[bool, Option("Generalize before hiding")] = False,
