@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, groupby, product
 
 import numpy as np
 
@@ -14,6 +17,9 @@ NEAR_BEST = 0.5
 
 IMPORTANT = 1e3
 """A cell costs so many times as much as one of a less important column."""
+
+MOST_TESTS = 1e10
+"""Combinations of moves that each row is tested with, times sets and rows."""
 
 MOST_TRIES = 100_000
 """Cells that are raised in exchange for others, times records and sets."""
@@ -91,6 +97,7 @@ class KeySetSearch:
         self.n = self.columns[0].labels.shape[1]
         self.level = np.array([column.first for column in self.columns])
         self.first = self.level.copy()
+        self._whole = [column.whole for column in self.columns]
         self._projected: dict[Projection, tuple[np.ndarray, np.ndarray]] = {}
         self._sets_of = [
             [s for s, columns in enumerate(self.sets) if c in columns] for c in range(len(self.columns))
@@ -106,6 +113,7 @@ class KeySetSearch:
             person[label[::-1]] = np.arange(self.n)[::-1]
             self._rare.append(person[few])
             self._people.append(people[few])
+        self._fit: dict[Projection, np.ndarray | None] = {}
         self._moved = np.zeros(self.level.shape, np.int64)
         self._time = 0
         self._counts: list[np.ndarray] = []
@@ -134,9 +142,8 @@ class KeySetSearch:
         return known
 
     def _at(self, columns: Sequence[int], levels: Sequence[int]) -> Projection:
-        return tuple(
-            (c, level) for c, level in zip(columns, levels, strict=True) if level < self.columns[c].whole
-        )
+        whole = self._whole
+        return tuple([at for at in zip(columns, levels, strict=True) if at[1] < whole[at[0]]])
 
     def _patterns(self, s: int, rows: np.ndarray | None = None) -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield the levels that occur on a set, with the rows that have them."""
@@ -170,12 +177,17 @@ class KeySetSearch:
                 failing[rows] |= people[label[rows]] < self.k
         return failing
 
-    def fits(self, rows: np.ndarray, hidden: Sequence[int]) -> np.ndarray:
-        """Return which rows are compatible with k people on each set if these columns alone are hidden, shape (r,), bool."""
-        good = np.ones(len(rows), bool)
-        for columns in self.sets:
-            label, people = self._labels(tuple((c, 0) for c in columns if c not in hidden))
-            good &= people[label[rows]] >= self.k
+    def fits(self, moves: Sequence[tuple[int, int]]) -> np.ndarray:
+        """Return which rows are compatible with k people on each set after some moves from the first levels, shape (n,), bool."""
+        level = dict(moves)
+        good = np.ones(self.n, bool)
+        for projection in {self._at(columns, [level.get(c, 0) for c in columns]) for columns in self.sets}:
+            if projection not in self._fit:
+                label, people = self._labels(projection)
+                few = people < self.k
+                self._fit[projection] = ~few[label] if few.any() else None
+            if (fit := self._fit[projection]) is not None:
+                good &= fit
         return good
 
     def lacking(self) -> np.ndarray:
@@ -201,6 +213,7 @@ class KeySetSearch:
         ]
         if not self._moves:
             return
+        self._raise_cheapest()
         self._raise_failing_rows()
         self._raise_for_people()
         self._counts = [self._compatible_rows(s) for s in range(len(self.sets))]
@@ -283,6 +296,52 @@ class KeySetSearch:
 
     def _needs(self) -> list[np.ndarray]:
         return [self.k - self._compatible_rows(s) for s in range(len(self.sets))]
+
+    def _raise_cheapest(self) -> None:
+        """Give each row the cheapest combination of moves under which it is compatible with k people on each set.
+
+        Combinations of many columns are left out where there are too many. Of several at the same price, rows take the ones whose
+        columns most other rows raise, too: they are compatible with each other's people.
+        """
+        price = [
+            float((self.columns[c].prices[level] - self.columns[c].prices[0]).mean() * self._factor[c])
+            for c, level in self._moves
+        ]
+        most = int(MOST_TESTS // (self.n * len(self.sets)))
+        combined: list[tuple[float, tuple[int, ...]]] = []
+        for size in range(1, len(self.columns) + 1):
+            more = _of_columns(self._moves, size, most - len(combined))
+            if more is None:
+                break
+            combined += [(sum(price[m] for m in moves), moves) for moves in more]
+        combined.sort(key=lambda each: (round(each[0], 9), each[1]))
+        left = np.flatnonzero(self.failing_rows() & (self.first == 0).all(axis=0))
+        for _, same in groupby(combined, key=lambda each: round(each[0], 9)):
+            if not len(left):
+                return
+            left = self._raise_by_one_of([[self._moves[m] for m in moves] for _, moves in same], left)
+
+    def _raise_by_one_of(self, combinations: list[list[tuple[int, int]]], rows: np.ndarray) -> np.ndarray:
+        """Raise the cells of rows by one of several combinations of moves, where one is enough; return the other rows."""
+        fits = [np.packbits(self.fits(moves)[rows]) for moves in combinations]
+        use = np.zeros(len(self.columns))
+        chosen = np.full(len(rows), -1)
+        for _ in range(3 if len(combinations) > 1 else 1):
+            best = np.full(len(rows), -1.0)
+            for number, moves in enumerate(combinations):
+                score = float(sum(use[c] for c, _ in moves))
+                fit = np.unpackbits(fits[number], count=len(rows)).astype(bool)
+                better = fit & (score > best)
+                best[better], chosen[better] = score, number
+            counts = np.bincount(chosen[chosen >= 0], minlength=len(combinations))
+            use[:] = 0
+            for moves, count in zip(combinations, counts.tolist(), strict=True):
+                for c, _ in moves:
+                    use[c] += count
+        for number in np.unique(chosen[chosen >= 0]).tolist():
+            for c, level in combinations[number]:
+                self._raise(c, level, rows[chosen == number])
+        return rows[chosen < 0]
 
     def _raise_failing_rows(self) -> None:
         """Raise cells of each row until it is compatible with k people on each set, or no cell may be raised."""
@@ -526,6 +585,24 @@ class _Coverage:
         """Return the rare combinations with a label."""
         left, right = np.searchsorted(self.rare, [label, label + 1])
         return self.order[left:right]
+
+
+def _of_columns(moves: Sequence[tuple[int, int]], size: int, most: int) -> list[tuple[int, ...]] | None:
+    """Return the combinations of moves of so many columns, as numbers of moves; None where there are more than `most`."""
+    number = Counter(c for c, _ in moves)
+    if size > len(number):
+        return []
+    count = 0
+    for columns in combinations(number, size):
+        count += math.prod(number[c] for c in columns)
+        if count > most:
+            return None
+    of_column = {c: [m for m, (column, _) in enumerate(moves) if column == c] for c in number}
+    return [
+        chosen
+        for columns in combinations(number, size)
+        for chosen in product(*(of_column[c] for c in columns))
+    ]
 
 
 def _numbered(left: np.ndarray, size: int, right: np.ndarray) -> np.ndarray:

@@ -118,11 +118,12 @@ def local_suppression(
     compatible with a person on a set if each of its cells there is hidden, or is the person's value or a node above it. mu-Argus counts rows
     that agree with each other, ``*`` with all; that lets the only row with a rare value stand beside rows that hide theirs.
 
-    Raising a cell lowers no count. First each row's cells are raised until the row is compatible with k people on each set, those first
-    that lower most deficits for their price; then cells of any rows, until everybody is compatible with k rows. At last cells are lowered
-    wherever nothing breaks, important and expensive ones first: in the end none of them can be lower. Of small tables, single cells are then
-    raised where others can be lowered instead for less. The least of each row by itself, added up, is the bound.
-    O(steps m P) time for steps of the search and sets of m columns; memory O(P) for each set.
+    Raising a cell lowers no count. First each row gets the cheapest combination of raised cells under which the row is compatible with k
+    people on each set; where these combinations are too many, single cells that lower most deficits for their price. Then cells of any
+    rows are raised until everybody is compatible with k rows. At last cells are lowered wherever nothing breaks, important and expensive
+    ones first: in the end none of them can be lower. Of small tables, single cells are raised where others can be lowered instead for no
+    more. The fewest hidden cells of each row by itself, added up, are the bound.
+    O(P m) for each set and step of the search, with sets of m columns; memory O(P) for each set.
 
     Whoever knows more columns than a set has may find fewer rows. Whoever runs the method again learns from a hidden cell that its value is
     probably rare.
@@ -333,7 +334,7 @@ def _fewest(search: KeySetSearch) -> int:
         tried += comb(q, size)
         good = np.zeros(len(left), bool)
         for hidden in combinations(range(q), size):
-            good |= search.fits(left, hidden)
+            good |= search.fits([(c, search.columns[c].whole) for c in hidden])[left]
         total += size * int(good.sum())
         left = left[~good]
     return total
@@ -345,7 +346,7 @@ LOCAL_SUPPRESSION = Algorithm(
     family="recoding",
     paper="Hundepool et al.: Statistical disclosure control. Wiley, 2012",
     guarantee="key-sets",
-    complexity="O(h n q) for h steps of the search",
+    complexity="O(t s n) for s sets and t combinations of hidden columns that are tried",
     summary="hides single cells until nobody is named by any of the combinations of columns that you name; no promise beyond these",
     colour="#35523b",
     shape="hex",

@@ -320,3 +320,23 @@ def test_bad_options_are_named(options: dict[str, Any], words: str) -> None:
 def test_more_than_the_people_there_are_is_infeasible() -> None:
     with pytest.raises(InfeasibleError):
         af.anonymize(table(ROWS, COLUMNS), "local-suppression", k=11)
+
+
+def test_a_flow_from_the_file_to_the_report(tmp_path: Path) -> None:
+    pd.DataFrame(ROWS, columns=COLUMNS).to_csv(tmp_path / "people.csv", index=False)
+    columns = "".join(f"    {name}: {{role: quasi-identifier, kind: suppression}}\n" for name in COLUMNS)
+    flow = tmp_path / "ten.yaml"
+    flow.write_text(
+        f"flow: ten\nversion: 1\ntable:\n  source: {{csv: people.csv}}\n  columns:\n{columns}"
+        "steps:\n  - anonymize: {algorithm: local-suppression, k: 3}\n  - draw: {}\n  - verify: [covers, guarantee]\n"
+        "publish: {table: out/ten.csv, report: out/ten.html}\n"
+    )
+    report = af.run(flow)
+    assert report.ok
+    assert report.results[0].guarantee == "key-sets(of=2, hidden=any)"
+    text = (tmp_path / "out" / "ten.html").read_text()
+    assert "10 records, each hidden on the named sets of columns among k = 3" in text
+    assert "every person is compatible with at least 3 published rows" in text
+    assert "Verified: covers, key-sets." in text
+    assert "province, activity: from the data" in text
+    assert af.verify(table(ROWS, COLUMNS), tmp_path / "out" / "ten.csv", ["covers", "guarantee"])
