@@ -64,7 +64,8 @@ def verify(
     criteria : str, mapping, or list of them, optional
         Names as :func:`criteria_names` gives them, ``guarantee`` for what the algorithm promises; with
         parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
-        and the strongest of k-anonymity, k-regular, k-concealment that holds (all three, if none does).
+        and the strongest of k-anonymity, k-regular, k-concealment that holds (all three, if none does); of a release that
+        promises something for sets of columns alone, this promise.
     k : int, optional
         At least 2. By default the k of the subject, the certificate or the description beside a file.
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
@@ -286,10 +287,14 @@ def _findings(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
 
 
 def _strongest(evidence: Evidence, guarantee: str | None) -> list[Finding]:
-    """Return the finding of the strongest criterion that holds, with those of all that is promised; all if none holds."""
+    """Return the finding of the strongest criterion that holds, with those of all that is promised; all if none holds.
+
+    Where the promise is of sets of columns, nothing is to hold on all of them together.
+    """
     promises = [each for name in promised_criteria(guarantee) for each in _read(name)]
     findings = []
-    for name in _STRONGEST_FIRST:
+    of_sets = any(each.declared.of_sets for each in promises)
+    for name in () if of_sets else _STRONGEST_FIRST:
         (finding,) = _findings(evidence, name, {})
         findings.append(finding)
         if finding.holds:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.search.space import Space
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.naive.compatible import fewest, is_shown, names_nobody
 from tests.strategies import examples
@@ -340,3 +341,23 @@ def test_a_flow_from_the_file_to_the_report(tmp_path: Path) -> None:
     assert "Verified: covers, key-sets." in text
     assert "province, activity: from the data" in text
     assert af.verify(table(ROWS, COLUMNS), tmp_path / "out" / "ten.csv", ["covers", "guarantee"])
+
+
+def test_without_criteria_the_promise_is_checked_and_nothing_on_all_columns(tmp_path: Path) -> None:
+    people = table(ROWS, COLUMNS)
+    release = af.anonymize(people, "local-suppression", k=3).release(seed=2**127)
+    release.write(tmp_path / "release.csv")
+    for subject in (release, tmp_path / "release.csv"):
+        checked = af.verify(people, subject)
+        assert checked
+        assert {finding.criterion for finding in checked} == {"covers", "key-sets"}
+    assert not af.verify(people, release.frame, k=3)
+
+
+def test_a_search_compares_it_only_where_it_is_named() -> None:
+    """It loses less than methods that protect all columns together, because it promises less."""
+    tried = {setup.algorithm for setup in Space().setups(100, 3, False)}
+    assert "local-suppression" not in tried
+    assert {"mondrian", "k-concealment"} <= tried
+    named = Space(algorithms=("local-suppression",)).setups(100, 3, False)
+    assert [setup.algorithm for setup in named] == ["local-suppression"]
