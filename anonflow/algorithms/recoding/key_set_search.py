@@ -18,8 +18,17 @@ NEAR_BEST = 0.5
 IMPORTANT = 1e3
 """A cell costs so many times as much as one of a less important column."""
 
-MOST_TESTS = 1e10
-"""Combinations of moves that each row is tested with, times sets and rows."""
+MOST_COMBINATIONS = 5_000
+"""The most combinations of moves that each row is tested with."""
+
+MOST_TESTS = 10**10
+"""These combinations, times sets and rows."""
+
+FEW_RECORDS = 5_000
+"""A test of fewer records than these takes as long."""
+
+MOST_BYTES = 1 << 30
+"""Bytes of labels that are stored."""
 
 MOST_TRIES = 100_000
 """Cells that are raised in exchange for others, times records and sets."""
@@ -99,6 +108,8 @@ class KeySetSearch:
         self.first = self.level.copy()
         self._whole = [column.whole for column in self.columns]
         self._projected: dict[Projection, tuple[np.ndarray, np.ndarray]] = {}
+        self._fit: dict[Projection, np.ndarray | None] = {}
+        self._covered: dict[tuple[int, ...], _Coverage] = {}
         self._sets_of = [
             [s for s, columns in enumerate(self.sets) if c in columns] for c in range(len(self.columns))
         ]
@@ -113,11 +124,9 @@ class KeySetSearch:
             person[label[::-1]] = np.arange(self.n)[::-1]
             self._rare.append(person[few])
             self._people.append(people[few])
-        self._fit: dict[Projection, np.ndarray | None] = {}
         self._moved = np.zeros(self.level.shape, np.int64)
         self._time = 0
         self._counts: list[np.ndarray] = []
-        self._covered: dict[tuple[int, ...], _Coverage] = {}
         self._importance = np.array([column.importance for column in self.columns])
         self._factor = IMPORTANT ** np.unique(self._importance, return_inverse=True)[1].astype(np.float64)
         self._dear = np.array([column.prices[column.whole, 0] for column in self.columns])
@@ -137,6 +146,9 @@ class KeySetSearch:
             if before:
                 left, counts = self._labels(before)
                 label = _numbered(left, len(counts), label)
+        if len(self._projected) * 4 * self.n > MOST_BYTES:
+            for stored in (self._projected, self._fit, self._covered):
+                stored.clear()
         known = label, np.bincount(label)
         self._projected[projection] = known
         return known
@@ -307,7 +319,7 @@ class KeySetSearch:
             float((self.columns[c].prices[level] - self.columns[c].prices[0]).mean() * self._factor[c])
             for c, level in self._moves
         ]
-        most = int(MOST_TESTS // (self.n * len(self.sets)))
+        most = min(MOST_COMBINATIONS, MOST_TESTS // (max(self.n, FEW_RECORDS) * len(self.sets)))
         combined: list[tuple[float, tuple[int, ...]]] = []
         for size in range(1, len(self.columns) + 1):
             more = _of_columns(self._moves, size, most - len(combined))
