@@ -110,7 +110,7 @@ def verify(
         raise ParameterError(
             f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
         )
-    published = subject_of(subject)
+    published = subject_of(subject, table)
     about = None
     if isinstance(subject, str | PathLike):
         about = read_metadata(subject, ignore_others=another_tool or isinstance(table, Schema))
