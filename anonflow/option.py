@@ -90,6 +90,8 @@ class Option:
         Whether the option is a number of seconds after which the method stops and keeps its best result.
     mapping : bool
         Whether a value maps columns to what the option says of them; forms take it as text, such as ``age: width 10, town: level 1``.
+    lists : bool
+        Whether a value is a list of lists of columns; forms take it as text, such as ``[age, sex], [zip]``.
     words : tuple of str
         Words that a value of a nested type may contain, such as the names of predicates.
     symmetric : bool
@@ -120,6 +122,7 @@ class Option:
     in_form: bool = True
     time_limit: bool = False
     mapping: bool = False
+    lists: bool = False
     words: tuple[str, ...] = ()
     symmetric: bool = False
     name: str = ""

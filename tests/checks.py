@@ -6,6 +6,7 @@ release)` what a release made of it must. Dense matrices and plain loops: for ta
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -72,12 +73,14 @@ def calls_of(work: Callable[[], object]) -> int:
     return calls
 
 
-def adjacency(records: Records, generalization: Generalization) -> np.ndarray:
-    """covers[i, j]: generalized record j covers original i; (n, n), bool."""
+def adjacency(records: Records, generalization: Generalization, columns: Any = None) -> np.ndarray:
+    """covers[i, j]: generalized record j covers original i; (n, n), bool; on some columns alone where they are named."""
     n = records.n
     covers = np.ones((n, generalization.n), bool)
     layout = generalization.layout
     for t, a in enumerate(layout.ranges):
+        if columns is not None and records.domains[a].column not in columns:
+            continue
         code = records.codes[:, a]
         lo, hi = generalization.lo[t], generalization.hi[t]
         inside = (lo <= code[:, None]) & (code[:, None] <= hi)
@@ -85,6 +88,8 @@ def adjacency(records: Records, generalization: Generalization) -> np.ndarray:
         none = np.ones(n, bool)[:, None] if records.domains[a].has_codes else whole
         covers &= np.where((code < 0)[:, None], none, inside)
     for t, a in enumerate(layout.sets):
+        if columns is not None and records.domains[a].column not in columns:
+            continue
         code = records.codes[:, a]
         words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
         covers &= (words[code >> 6] >> (code & 63).astype(np.uint64)[:, None] & np.uint64(1)).astype(bool)
@@ -155,6 +160,15 @@ def is_k_regular(result: Any, covers: np.ndarray, k: int) -> bool:
     return bool((degrees >= k).all() and (back[~alone][i] == degrees[j]).all())
 
 
+def is_k_k_on_pairs(result: Any, covers: np.ndarray, k: int) -> bool:
+    """On each pair of columns every person is covered by k rows, and every row covers k people; of one column, on this one."""
+    names = result.table.qi_columns
+    return all(
+        is_k_k(result, adjacency(result.table.records, result.generalization, pair), k)
+        for pair in itertools.combinations(names, min(2, len(names)))
+    )
+
+
 DEFINITIONS: dict[str, Callable[[Any, np.ndarray, int], bool]] = {
     "k-anonymity": is_k_anonymous,
     "(1,k)": is_one_k,
@@ -162,6 +176,8 @@ DEFINITIONS: dict[str, Callable[[Any, np.ndarray, int], bool]] = {
     "(k,k)": is_k_k,
     "k-concealment": is_concealed,
     "k-regular": is_k_regular,
+    "key-sets(of=1, hidden=any)": is_k_k_on_pairs,
+    "key-sets(of=2, hidden=any)": is_k_k_on_pairs,
 }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria.guarantee import promises_classes
+from anonflow.criteria.registry import CRITERIA
 from anonflow.drawing.method_mark import Mark
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
@@ -321,6 +322,26 @@ class Algorithm:
         return (
             f"{self.name}: column {column!r} is to be published as the mean or median of a class, and this method makes none; "
             "take mdav, mondrian or another method of classes, or leave aggregate out of the schema"
+        )
+
+    @property
+    def of_sets(self) -> bool:
+        """Whether it promises something for sets of columns, and nothing for all of them together."""
+        return CRITERIA[self.guarantee].of_sets
+
+    @property
+    def keeps_limits(self) -> bool:
+        """Whether it publishes a value that a limit forbids to hide, or suppresses the record, whatever it runs on."""
+        return self.hides or self.of_sets
+
+    @property
+    def diversity_problem(self) -> str | None:
+        """Why its results cannot be made diverse; None if they can."""
+        if not self.of_sets:
+            return None
+        return (
+            f"{self.name} does not say which rows may be a person's, only how many on each set of columns, so their sensitive values "
+            "cannot be made diverse; leave diversify out, or take another method"
         )
 
     def levels_problem(self, column: str) -> str | None:

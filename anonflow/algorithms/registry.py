@@ -23,6 +23,7 @@ from anonflow.algorithms.patterns.pattern_guided import PATTERN_GUIDED
 from anonflow.algorithms.patterns.pattern_guided_optimal import PATTERN_GUIDED_OPTIMAL
 from anonflow.algorithms.recoding.full_domain import FULL_DOMAIN
 from anonflow.algorithms.recoding.local_recoding import LOCAL_RECODING
+from anonflow.algorithms.recoding.local_suppression import LOCAL_SUPPRESSION
 from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
@@ -43,6 +44,7 @@ REGISTRY: dict[str, Algorithm] = {
         MONDRIAN,
         FULL_DOMAIN,
         LOCAL_RECODING,
+        LOCAL_SUPPRESSION,
         AGGLOMERATIVE,
         FOREST,
         K_MEMBER,

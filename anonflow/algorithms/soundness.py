@@ -9,6 +9,9 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome
 from anonflow.criteria.guarantee import promises_classes
+from anonflow.criteria.registry import criterion_of
+from anonflow.criteria.request import read_criteria
+from anonflow.criteria.set_counts import named_sets, on_columns
 from anonflow.errors import BUG, AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
@@ -142,14 +145,29 @@ def _guarantee_problem(
     if promises_classes(guarantee):
         _, size = np.unique(generalization.classes()[kept], return_counts=True)
         return f"a class has fewer than {k} records" if size.min() < k else ""
-    own = Generalization.of(records)
-    for at in _sample(kept, COUNTED):
-        everywhere = np.full(generalization.n, at)
-        if guarantee != "(1,k)" and generalization.take(everywhere).covers(own).sum() < k:
-            return f"a generalized record covers fewer than {k} records"
-        if guarantee != "(k,1)" and generalization.covers(own.take(everywhere)).sum() < k:
-            return f"a record is covered by fewer than {k} generalized records"
+    for people, rows in _parts_of(guarantee, records, generalization):
+        own = Generalization.of(people)
+        for at in _sample(kept, COUNTED):
+            everywhere = np.full(rows.n, at)
+            if guarantee != "(1,k)" and rows.take(everywhere).covers(own).sum() < k:
+                return f"a generalized record covers fewer than {k} records"
+            if guarantee != "(k,1)" and rows.covers(own.take(everywhere)).sum() < k:
+                return f"a record is covered by fewer than {k} generalized records"
     return ""
+
+
+def _parts_of(
+    guarantee: str, records: Records, generalization: Generalization
+) -> list[tuple[Records, Generalization]]:
+    """Return people and rows on all columns; under a guarantee of sets of columns, on some of these sets."""
+    criterion = criterion_of(guarantee)
+    if criterion is None or not criterion.of_sets:
+        return [(records, generalization)]
+    (request,) = read_criteria(guarantee, None)
+    names = list(dict.fromkeys(domain.column for domain in records.domains))
+    sets = named_sets(request.parameters.get("sets"), request.parameters.get("of"), names)
+    chosen = _sample(np.arange(len(sets)), COUNTED).tolist()
+    return [on_columns(records, generalization, sets[at]) for at in chosen]
 
 
 def _generalization_problem(

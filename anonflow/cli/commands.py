@@ -562,7 +562,7 @@ def verify(
     if another_tool or original is None:
         form = found_form(release, delimiter or "auto", encoding or "auto")
         if form != (",", "utf-8"):
-            rows_of = _published(release, *form)
+            rows_of = _published(release, *form, table)
     answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
     if keys:
         sets = {"key-sets": {"sets": _key_sets(keys)}}
@@ -601,7 +601,7 @@ def _replayed(
 
     if k is None:
         raise ParameterError("--algorithm needs --k, the k of the release")
-    frame = plain_release(release)
+    frame = plain_release(release, table.schema)
     if len(frame) != table.n:  # the check fails in any case
         return ()
     anonymization = anonymize(table, algorithm, k, partition_size=partition_size or None)
@@ -647,7 +647,7 @@ def describe(
 
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
-    rows_of = _published(release, delimiter, encoding)
+    rows_of = _published(release, delimiter, encoding, table)
     description = risk.describe(table, rows_of, register=people, threshold=threshold)
     if as_json:
         say_json(description.to_json())
@@ -728,7 +728,7 @@ def attack(
 
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
-    rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
+    rows_of = _published(release, delimiter, encoding, table) if another_tool or original is None else release
     seen = risk.attack(
         table,
         rows_of,
@@ -842,12 +842,13 @@ def _text_rows(frame: Any, number: Any) -> list[list[str]]:
     return [[number(cell) for cell in row] for row in frame.itertuples(index=False)]
 
 
-def _published(file: Path, delimiter: str | None, encoding: str | None) -> Any:
-    """Return the cells of a published file, or of a register, of any tool."""
+def _published(file: Path, delimiter: str | None, encoding: str | None, table: Any = None) -> Any:
+    """Return the cells of a published file of this table or schema, or of a register, of any tool."""
     from anonflow.table.published.release_forms import plain_release
 
     form = found_form(file, delimiter or "auto", encoding or "auto")
-    return plain_release(file, delimiter=form[0], encoding=form[1])
+    schema = getattr(table, "schema", table)
+    return plain_release(file, schema, delimiter=form[0], encoding=form[1])
 
 
 def _table_or_schema(file: Path | None, schema: Path, delimiter: str | None, encoding: str | None) -> Any:

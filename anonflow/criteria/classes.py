@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -13,10 +13,9 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
-from anonflow.table import Table, equal_columns
+from anonflow.table import Table
 from anonflow.table.identification.population import check_fraction, dankar, individual_risk
 from anonflow.table.identification.uniqueness import at_least_one, keys_of_owners
-from anonflow.table.row_marks import coded_texts
 from anonflow.table.sampling_weights import (
     WeightSummary,
     checked_weights,
@@ -26,7 +25,6 @@ from anonflow.table.sampling_weights import (
 
 __all__ = [
     "AVERAGE_RISK",
-    "KEY_SETS",
     "K_ANONYMITY",
     "SHARE_AT_RISK",
     "UNIQUENESS",
@@ -39,7 +37,6 @@ __all__ = [
     "class_sizes",
     "is_of_classes",
     "k_anonymity",
-    "key_sets",
     "person_cells",
     "person_keys",
     "person_risks",
@@ -81,49 +78,6 @@ K_ANONYMITY = Criterion(
     needs="rows",
     also={"k-anonymous": {}},
 )
-
-
-def key_sets(
-    evidence: Evidence,
-    *,
-    sets: Annotated[Any, Option("Sets of columns that others may know, each by itself")],
-) -> list[Finding]:
-    """Check k-anonymity on each of several sets of columns that attackers may know; return a finding for each set.
-
-    Parameters
-    ----------
-    evidence : Evidence
-    sets : list of lists of str
-        Published columns, quasi-identifiers or not.
-
-    Raises
-    ------
-    ParameterError
-        If k is not known, or the sets are not lists of published columns.
-    """
-    k = evidence.need_k("key-sets")
-    frame = evidence.frame if evidence.frame is not None else evidence.published.decode()
-    if (
-        not isinstance(sets, list | tuple)
-        or not sets
-        or not all(isinstance(columns, list | tuple) and columns for columns in sets)
-    ):
-        raise ParameterError(
-            "criterion 'key-sets': sets is a list of lists of columns, such as [[age, sex], [zip]]"
-        )
-    findings = []
-    for columns in sets:
-        lacking = [name for name in columns if name not in frame.columns]
-        if lacking:
-            raise ParameterError(f"criterion 'key-sets': {str(lacking[0])[:40]!r} is not a published column")
-        labels = equal_columns([coded_texts(frame[name], {}, False) for name in columns], len(frame))
-        sizes = np.bincount(labels)[labels]
-        failing = (sizes < k) & ~evidence.exempt
-        words = f"{', '.join(columns)}: the smallest class has {int(sizes.min(initial=len(frame)))} rows"
-        findings.append(
-            Finding.of("key-sets", failing, "published", words, {"k": k, "sets": ", ".join(columns)})
-        )
-    return findings
 
 
 def is_of_classes(evidence: Evidence) -> bool:
@@ -470,14 +424,6 @@ SHARE_AT_RISK = Criterion(
     name="share-at-risk",
     check=share_at_risk,
     sentence="At most a share of the people has a greater risk than a threshold.",
-    adds_up=False,
-    needs="rows",
-)
-
-KEY_SETS = Criterion(
-    name="key-sets",
-    check=key_sets,
-    sentence="On each of several sets of columns, every published row is one of at least k rows that read the same.",
     adds_up=False,
     needs="rows",
 )

@@ -12,6 +12,8 @@ from anonflow.option import NEEDED, Option, options_of
 
 __all__ = ["Criterion"]
 
+Needs = Literal["rows", "originals", "everybody"]
+
 
 @dataclass(frozen=True)
 class Criterion:
@@ -36,6 +38,8 @@ class Criterion:
     needs : {"rows", "originals", "everybody"}, optional
         The data that it needs: published rows alone; the originals, too; or a row of every original, so that no row may
         be missing from the release.
+    needs_with : callable, optional
+        Of its parameters: what it needs, where this depends on them.
     of_method : bool, optional
         Whether its options, where a request has none, are those of the method's call.
     each_row : bool, optional
@@ -44,6 +48,8 @@ class Criterion:
         Whether it counts units: the verifier then needs no request for a table with several rows a unit.
     of_covers : bool, optional
         Whether a method that guarantees it gives neither classes nor lists: whatever covers a person may be theirs.
+    of_sets : bool, optional
+        Whether a method that guarantees it promises something for sets of columns, and nothing for all of them together.
     of_release : bool, optional
         Whether it needs drawn rows, of every method; of matches, diversity does, too.
     also : mapping, optional
@@ -57,11 +63,13 @@ class Criterion:
     warning: str = ""
     covers_k: bool = False
     adds_up: bool = True
-    needs: Literal["rows", "originals", "everybody"] = "everybody"
+    needs: Needs = "everybody"
+    needs_with: Callable[[Mapping[str, Any]], Needs] | None = None
     of_method: bool = False
     each_row: bool = False
     of_units: bool = False
     of_covers: bool = False
+    of_sets: bool = False
     of_release: bool = False
     also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -84,6 +92,10 @@ class Criterion:
     def of_distances(self) -> bool:
         """Whether it measures how far values are from each other: in their order, or along the column's hierarchy."""
         return "hierarchy" in self.options
+
+    def need(self, parameters: Mapping[str, Any]) -> Needs:
+        """Return what it needs with these parameters."""
+        return self.needs if self.needs_with is None else self.needs_with(parameters)
 
     def needs_draw(self, matches: bool) -> bool:
         """Return whether it can be checked on drawn rows alone, of a result with or without matches."""

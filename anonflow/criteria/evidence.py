@@ -100,13 +100,15 @@ def given_patterns(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def subject_of(subject: Any) -> Subject:
+def subject_of(subject: Any, table: Table | Schema | None = None) -> Subject:
     """Tell what kind of thing is to be verified.
 
     Parameters
     ----------
     subject : Anonymization, Release, Subject, pandas.DataFrame or path
         Anything with a ``generalization``, or with a ``frame`` that is a DataFrame, will do.
+    table : Table or Schema, optional
+        Whose schema says how a file without a description is written.
 
     Raises
     ------
@@ -122,7 +124,7 @@ def subject_of(subject: Any) -> Subject:
     if isinstance(subject, str | PathLike):
         from anonflow.table.published.release_forms import plain_release
 
-        subject = plain_release(subject)
+        subject = plain_release(subject, table.schema if isinstance(table, Table) else table)
     subject = pandas_frame(subject)
     if isinstance(subject, pd.DataFrame):
         return Subject(len(subject), None, subject)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from urllib.parse import quote, unquote
 
-__all__ = ["promised_criteria", "promises_classes", "promises_matches"]
+__all__ = ["promised_criteria", "promises_classes", "promises_matches", "sets_of_text", "sets_text"]
 
 _JOINED = re.compile(r"\s+and\s+|;\s*")
 
@@ -27,3 +29,13 @@ def promises_classes(guarantee: str | None) -> bool:
 def promises_matches(guarantee: str | None) -> bool:
     """Return whether results with this guarantee are k-regular graphs."""
     return not OF_MATCHES.isdisjoint(promised_criteria(guarantee))
+
+
+def sets_text(sets: Iterable[Iterable[str]]) -> str:
+    """Return sets of columns as a guarantee has them, such as ``[age+sex|zip]``; signs in names are written as in addresses."""
+    return f"[{'|'.join('+'.join(quote(name, safe='') for name in columns) for columns in sets)}]"
+
+
+def sets_of_text(text: str) -> list[list[str]]:
+    """Return the sets of columns that :func:`sets_text` wrote."""
+    return [[unquote(name) for name in columns.split("+")] for columns in text.strip("[]").split("|")]

@@ -6,7 +6,7 @@ import re
 
 from anonflow.criteria.aggregates import AGGREGATES
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
-from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK, UNIQUENESS
+from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, SHARE_AT_RISK, UNIQUENESS
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.diversity.l_diversity import (
     ALPHA_K_ANONYMITY,
@@ -21,9 +21,10 @@ from anonflow.criteria.linkable import LINKABLE_COLUMNS
 from anonflow.criteria.matching.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.matching.covers import COVERS
 from anonflow.criteria.matching.regular import K_REGULAR
+from anonflow.criteria.set_counts import KEY_SETS
 from anonflow.criteria.units import UNITS
 
-__all__ = ["CRITERIA", "promise_of"]
+__all__ = ["CRITERIA", "criterion_of", "promise_of"]
 
 CRITERIA: dict[str, Criterion] = {
     criterion.name: criterion
@@ -57,7 +58,14 @@ CRITERIA: dict[str, Criterion] = {
 }  # fmt: skip
 
 
+def criterion_of(guarantee: str) -> Criterion | None:
+    """Return the criterion of a guarantee, with parameters or without; None if it is none alone."""
+    name = guarantee if guarantee in CRITERIA else guarantee.partition("(")[0]
+    return CRITERIA.get(name) if " and " not in guarantee else None
+
+
 def promise_of(guarantee: str, k: int | None = None) -> str:
     """Return the promise of a guarantee in plain words, with the number k where it is given; empty if it has none."""
-    promise = CRITERIA[guarantee].promise if guarantee in CRITERIA else ""
+    criterion = criterion_of(guarantee)
+    promise = "" if criterion is None else criterion.promise
     return promise if k is None else re.sub(r"\bk\b(?!-)", str(k), promise)

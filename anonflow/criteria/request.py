@@ -99,7 +99,7 @@ def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
             raise ParameterError(
                 "the release does not say what its algorithm guarantees; name a criterion, such as k-regular"
             )
-        return [_checked(part, {}) for part in promised_criteria(guarantee)]
+        return [request for part in promised_criteria(guarantee) for request in _read_item(part, None)]
     call = _CALL.fullmatch(name)
     if call is None:
         return [_checked(name, {})]
@@ -110,7 +110,7 @@ def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
 def _values(name: str, content: Any) -> dict[str, Any]:
     options = tuple(CRITERIA[_canonical(name)].options.values()) if _canonical(name) in CRITERIA else ()
     if isinstance(content, Mapping):
-        if options and options[0].kind is None and options[0].name not in content:
+        if options and CRITERIA[_canonical(name)].of_method and options[0].name not in content:
             return {options[0].name: content}  # predicates, as the method takes them
         return {str(key).replace("-", "_"): value for key, value in content.items()}
     if content is None:

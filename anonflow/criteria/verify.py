@@ -64,7 +64,8 @@ def verify(
     criteria : str, mapping, or list of them, optional
         Names as :func:`criteria_names` gives them, ``guarantee`` for what the algorithm promises; with
         parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
-        and the strongest of k-anonymity, k-regular, k-concealment that holds (all three, if none does).
+        and the strongest of k-anonymity, k-regular, k-concealment that holds (all three, if none does); of a release that
+        promises something for sets of columns alone, this promise.
     k : int, optional
         At least 2. By default the k of the subject, the certificate or the description beside a file.
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
@@ -109,7 +110,7 @@ def verify(
         raise ParameterError(
             f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
         )
-    published = subject_of(subject)
+    published = subject_of(subject, table)
     about = None
     if isinstance(subject, str | PathLike):
         about = read_metadata(subject, ignore_others=another_tool or isinstance(table, Schema))
@@ -202,7 +203,8 @@ def _of_rows(
     findings: list[Finding] = []
     for each in requests:
         criterion = CRITERIA[each.name]
-        if criterion.needs == "everybody" or (evidence.alone and criterion.needs == "originals"):
+        need = criterion.need(each.parameters)
+        if need == "everybody" or (evidence.alone and need == "originals"):
             lacking = "the original table" if evidence.alone else "a row of every record"
             detail = f"needs {lacking}; of these rows only classes can be judged"
             findings.append(Finding(each.name, None, detail=detail, parameters=each.parameters))
@@ -279,16 +281,20 @@ def _findings(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     """Return a criterion's findings; without lists of the classes, the ranges behind means and medians prove nothing."""
     criterion = CRITERIA[name]
     findings = criterion.findings(evidence, parameters)
-    if not evidence.hides_ranges or criterion.needs != "everybody":
+    if not evidence.hides_ranges or criterion.need(parameters) != "everybody":
         return findings
     return [replace(each, holds=None, detail=_HIDDEN_RANGES) if each.holds else each for each in findings]
 
 
 def _strongest(evidence: Evidence, guarantee: str | None) -> list[Finding]:
-    """Return the finding of the strongest criterion that holds, with those of all that is promised; all if none holds."""
+    """Return the finding of the strongest criterion that holds, with those of all that is promised; all if none holds.
+
+    Where the promise is of sets of columns, nothing is to hold on all of them together.
+    """
     promises = [each for name in promised_criteria(guarantee) for each in _read(name)]
     findings = []
-    for name in _STRONGEST_FIRST:
+    of_sets = any(each.declared.of_sets for each in promises)
+    for name in () if of_sets else _STRONGEST_FIRST:
         (finding,) = _findings(evidence, name, {})
         findings.append(finding)
         if finding.holds:
@@ -321,7 +327,7 @@ def _promised(
         if not _read(name):
             failed.append("what is no criterion")
         for each in _read(name):
-            if evidence.alone and CRITERIA[each.name].needs != "rows":
+            if evidence.alone and CRITERIA[each.name].need(each.parameters) != "rows":
                 unchecked.append(each.name)
             elif any(finding.holds is False for finding in _findings(stated, each.name, each.parameters)):
                 failed.append(each.name)

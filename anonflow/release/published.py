@@ -278,7 +278,7 @@ def read_release(
     """
     if schema is not None:
         schema = Schema.of(schema)
-    frame = plain_release(path)
+    frame = plain_release(path, schema)
     about = read_metadata(path)
     if about is None and schema is None:
         beside = metadata_path(path)

@@ -110,7 +110,7 @@ class AttackContext:
         """
         path = Path(subject) if isinstance(subject, str | PathLike) else None
         anonymization = subject if hasattr(subject, "generalization") else None
-        published = subject_of(subject)
+        published = subject_of(subject, table)
         k = k or published.k or getattr(certificate, "k", None)
         if k is None:
             raise ParameterError("attacking needs k, which the release promises; give it, for example k=10")

@@ -145,7 +145,7 @@ def describe(
         raise ParameterError(
             "describe: the threshold must be a probability above 0 and at most 1, such as 0.09"
         )
-    published = subject_of(release)
+    published = subject_of(release, table)
     if published.frame is None:
         raise ParameterError("describe takes a release: draw the anonymization first, with release()")
     frame = published.frame

@@ -150,6 +150,7 @@ RUNS: dict[str, Run] = {
     "mdav": of("mdav"),
     "full-domain": of("full-domain", limit=0.2),
     "local-recoding": of("local-recoding"),
+    "local-suppression": of("local-suppression"),
     "pattern-guided": of("pattern-guided", patterns={"together": [["number", "small"]]}),
     "pattern-guided local search": of("pattern-guided", local_search=True, orders=2),
     "pattern-guided-optimal": of("pattern-guided-optimal", n=10, k=2, time_limit=600.0),

@@ -14,7 +14,7 @@ import anonflow as af
 from anonflow.errors import DataError, SchemaError
 from anonflow.release import read_release
 from anonflow.risk.register import register_table
-from anonflow.table.files.metadata_file import read_metadata
+from anonflow.table.files.metadata_file import metadata_path, read_metadata
 from anonflow.table.forms.date_forms import DATES, DateForm
 from anonflow.table.forms.number_forms import NumberForm
 from anonflow.table.published.release_forms import _read, _written, plain_release
@@ -65,6 +65,26 @@ def test_a_release_is_written_as_told_and_verified(
         assert again.about == release.about
         assert again.column("hired").low.notna().any()
         assert af.verify(people, path, ["covers", "k-anonymity"], k=3)
+
+
+@loop("ending", ["csv", "parquet"])
+def test_without_a_description_the_schema_says_the_form(
+    ending: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    people = table()
+    release = af.anonymize(people, "mondrian", k=3, seed=1).release(seed=2)
+    path = tmp_path_factory.mktemp("out") / f"release.{ending}"
+    release.write(path)
+    beside = metadata_path(path)
+    assert beside is not None
+    beside.unlink()
+    if ending == "parquet":
+        pd.read_parquet(path).to_parquet(path)  # without what the file itself says of its columns
+    assert af.verify(people, path, ["covers", "k-anonymity"], k=3)
+    assert af.attack(people, path, k=3)["worst"].max() <= 1 / 3
+    assert read_release(path, people.schema).column("hired").low.notna().any()
+    release.frame.to_csv(plain := path.with_name("plain.csv"), index=False)
+    assert af.verify(people, plain, ["covers", "k-anonymity"], k=3), "plain cells are read as they are"
 
 
 def test_cells_in_another_spelling_are_refused(tmp_path: Path) -> None:

@@ -66,7 +66,8 @@ def released(method: str, k: int = 4, **options: Any) -> tuple[af.Table, Any, An
         return table, anon, anon.release(seed=SEED + 1)
 
 
-@pytest.mark.parametrize("method", list(REGISTRY))
+# what counts rows on sets of columns alone refuses a table in which people have several
+@pytest.mark.parametrize("method", [name for name, method in REGISTRY.items() if not method.of_sets])
 def test_every_row_lists_k_units(method: str) -> None:
     """From the lists by a loop, and from the rows by the verifier."""
     table, result, release = released(method, **SOON.get(method, {}))

@@ -174,6 +174,8 @@ def with_diverse_parts(
             raise ParameterError(f"{name} is a number between 0 and 1", subject="diversify")
     if way not in WAYS:
         raise ParameterError(f"way is {' or '.join(WAYS)}", subject="diversify")
+    if anon.algorithm.diversity_problem is not None:
+        raise ParameterError(anon.algorithm.diversity_problem, subject="diversify")
     table = anon.table
     name = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
     mine = {

@@ -72,7 +72,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         return method.run(part, k, **options)
     index: list[np.ndarray] = []
     rest = np.flatnonzero(~_hidden(records, names))
-    if method.hides:
+    if method.keeps_limits:
         index = [rest] if len(rest) >= k else []
         rest = rest[:0] if index else rest
     while len(rest) >= k:
@@ -87,7 +87,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     outcomes = [method.run(part.take(at), k, **options) for at in index]
     whole = gathered(records.domains, outcomes, index, part.n)
     matches, classes, suppressed, facts = whole.matches, whole.classes, whole.suppressed, whole.facts
-    if not method.hides:
+    if not method.keeps_limits:
         for name in ("lower_bound", "gap", "proven"):
             facts.pop(name, None)  # suppressed because of the blocks, which forbid more than the limits
     left = np.ones(part.n, bool)
@@ -97,7 +97,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         matches, suppressed = _rescued_matches(part, matches, suppressed, k)
         matches = improve_within(part, matches, suppressed)
         generalization = Generalization.join_of(records, matches)
-    elif classes is not None and not method.hides and part.sensitive is None:
+    elif classes is not None and not method.keeps_limits and part.sensitive is None:
         classes, suppressed = _rescued_classes(part, classes, suppressed)
         generalization = Generalization.join_by_class(records, classes)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -15,26 +16,31 @@ __all__ = ["field_value", "option_field", "option_value"]
 
 
 def field_value(option: Option, value: Any) -> Any:
-    """Return what a field shows of an option's value: a mapping as text on one line, anything else as it is."""
-    if not option.mapping:
+    """Return what a field shows of an option's value: a mapping or lists as text on one line, anything else as it is."""
+    if isinstance(value, str) or not (option.mapping or option.lists):
         return value
-    return (
-        value
-        if isinstance(value, str)
-        else ", ".join(strict_yaml.dumps(value or {}).splitlines()).strip("{}")
-    )
+    if option.lists:
+        return ", ".join(f"[{', '.join(map(_name, columns))}]" for columns in value or ())
+    return ", ".join(strict_yaml.dumps(value or {}).splitlines()).strip("{}")
 
 
 def option_value(option: Option, shown: Any) -> Any:
-    """Return the option's value for what a field shows; text that is no mapping stays text, which the option refuses."""
-    if not option.mapping:
+    """Return the option's value for what a field shows; text that is no mapping or no lists stays text, which the option refuses."""
+    if not (option.mapping or option.lists):
         return shown
     # the highest level is written without quotes, too
     text = re.sub(r":\s*\*\s*(?=,|$)", ': "*"', shown.strip("{} "))
     try:
+        if option.lists:
+            return strict_yaml.loads(f"{{value: [{shown}]}}").data["value"] or None
         return strict_yaml.loads(f"{{{text}}}").data or None
     except AnonflowError:
         return shown
+
+
+def _name(column: Any) -> str:
+    """Return a column's name as a list in YAML has it."""
+    return str(column) if re.fullmatch(r"[^\W\d][\w-]*( [\w-]+)*", str(column)) else json.dumps(str(column))
 
 
 def option_field(option: Option, value: Any, width: int) -> Any:
@@ -65,6 +71,6 @@ def option_field(option: Option, value: Any, width: int) -> Any:
     if option.kind is int:
         least = None if option.least is None else int(option.least)
         return pn.widgets.IntInput(label=option.label, value=value, start=least, width=width)
-    if option.mapping:
+    if option.mapping or option.lists:
         return pn.widgets.TextInput(label=option.label, value=field_value(option, value), width=width)
     return pn.widgets.TextInput(label=option.label, value=str(value), width=width)

@@ -14,7 +14,7 @@ from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.hierarchies import texts
-from anonflow.dashboards.hierarchies.form import HierarchyChoice
+from anonflow.dashboards.hierarchies.form import FROM_LOWEST, HierarchyChoice
 from anonflow.dashboards.session.hierarchy_files import MOST
 from anonflow.dashboards.session.paths import safe_name
 
@@ -51,6 +51,9 @@ class HierarchyBuilder(ShownPart):
         )
         self.lengths = pn.widgets.TextInput.from_param(
             choice.param.lengths, label=texts.LENGTHS, placeholder=texts.LENGTHS_EXAMPLE, width=330
+        )
+        self.periods = pn.widgets.MultiChoice.from_param(
+            choice.param.periods, label=texts.PERIODS, options=list(FROM_LOWEST), width=420
         )
         self.clicks = pn.widgets.RadioButtonGroup.from_param(
             choice.param.clicks,
@@ -90,6 +93,7 @@ class HierarchyBuilder(ShownPart):
         self.intervals = pn.FlexBox(self.step, self.levels, self.fanout, self.origin, gap="8px")
         self.positions = pn.Row(self.hide)
         self.prefixes = pn.Row(self.lengths)
+        self.calendar = pn.Row(self.periods)
         self.groups = pn.Column(
             self.clicks,
             pn.FlexBox(
@@ -153,6 +157,7 @@ class HierarchyBuilder(ShownPart):
         self.intervals.visible = choice.way == "intervals"
         self.positions.visible = choice.way == "positions"
         self.prefixes.visible = choice.way == "prefixes"
+        self.calendar.visible = choice.way == "calendar"
         self.groups.visible = choice.way == "groups"
         self.file.visible = choice.way == "file"
         drawing = choice.drawing()
@@ -196,6 +201,7 @@ class HierarchyBuilder(ShownPart):
             self.intervals,
             self.positions,
             self.prefixes,
+            self.calendar,
             self.groups,
             self.file,
             self.problem,

@@ -1,4 +1,4 @@
-"""The form of a column's hierarchy: from intervals, groups, positions, prefixes or a file; and its boundary."""
+"""The form of a column's hierarchy: from intervals, groups, positions, prefixes, periods or a file; and its boundary."""
 
 from __future__ import annotations
 
@@ -14,14 +14,24 @@ from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.grouping import Grouping
-from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
+from anonflow.dashboards.hierarchies.suggest import (
+    CALENDAR,
+    NESTED,
+    are_dates,
+    is_number,
+    plain_number,
+    steps_over,
+)
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy.calendar import UNITS, is_partial, partial_leaf
 from anonflow.table.coding import column_values
+from anonflow.table.forms.text_forms import Form
+from anonflow.table.schema import form_of
 
-__all__ = ["WAYS", "HierarchyChoice"]
+__all__ = ["FROM_LOWEST", "WAYS", "HierarchyChoice"]
 
 WAYS = {
     texts.AS_IT_IS: "used",
@@ -29,10 +39,14 @@ WAYS = {
     texts.GROUPS: "groups",
     texts.POSITIONS: "positions",
     texts.PREFIXES: "prefixes",
+    texts.CALENDAR: "calendar",
     texts.CSV_FILE: "file",
     texts.GIVEN: "given",
 }
 """The sources of a hierarchy."""
+
+FROM_LOWEST = ("day", "weekday", "week", *UNITS[1:-2])
+"""Periods of the calendar in the order of a hierarchy."""
 
 
 class HierarchyChoice(DraftForm):
@@ -60,6 +74,7 @@ class HierarchyChoice(DraftForm):
     lengths = param.String(
         default="1, 2", doc="Of prefixes: numbers between commas, or the name of a classification."
     )
+    periods = param.List(default=list(CALENDAR), doc="Of dates: the periods above them, in any order.")
     clicks = param.Selector(
         default="group", objects=["group", "boundary"], doc="Of groups: what a click means."
     )
@@ -74,18 +89,20 @@ class HierarchyChoice(DraftForm):
         self._grouping: Grouping | None = None
         self._file: dict[str, Any] | None = None
         self._spec: dict[str, Any] | str | None = None
-        self._values: tuple[Any, str, list[str], np.ndarray] | None = None
+        self._values: tuple[Any, str, Form | None, list[str], np.ndarray] | None = None
         self._busy = False
         self._seen: Any = None
         super().__init__(workspace, **params)
         self.param.watch(self._column_chosen, "column")
-        self.param.watch(self._built, ["way", "step", "levels", "fanout", "origin", "hide", "lengths"])
+        self.param.watch(
+            self._built, ["way", "step", "levels", "fanout", "origin", "hide", "lengths", "periods"]
+        )
         self._column_chosen()
 
     # ---------------------------------------------------------------------------------- the values
 
     def values(self) -> tuple[list[str], np.ndarray]:
-        """Return the column's distinct values and their counts.
+        """Return the column's distinct values as its form has them plainly, and their counts.
 
         Raises
         ------
@@ -95,9 +112,15 @@ class HierarchyChoice(DraftForm):
         frame, column = self.workspace.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)
-        if self._values is None or self._values[0] is not frame or self._values[1] != column:
-            self._values = (frame, column, *column_values(frame[column], column))
-        return self._values[2], self._values[3]
+        form = form_of(self.entry)
+        if isinstance(form, str):  # said where the columns are
+            form = None
+        if self._values is None or self._values[0] is not frame or self._values[1:3] != (column, form):
+            values, counts = column_values(frame[column], column)
+            if form is not None:
+                values, counts = _plain(values, counts, form)
+            self._values = frame, column, form, values, counts
+        return self._values[3], self._values[4]
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -134,6 +157,8 @@ class HierarchyChoice(DraftForm):
             ways[texts.PREFIXES] = "prefixes"
         if values and all(is_number(value) for value in values):
             ways = {texts.INTERVALS: "intervals", **ways}
+        if are_dates(values):
+            ways = {texts.CALENDAR: "calendar", **ways}
         if self._built_in() is not None:
             ways[texts.GIVEN] = "given"
         if self.has_hierarchy:
@@ -169,6 +194,10 @@ class HierarchyChoice(DraftForm):
             return {"positions": {"hide": self.hide}}
         if self.way == "prefixes":
             return {"prefixes": {"lengths": _lengths(self.lengths)}}
+        if self.way == "calendar":
+            if not self.periods:
+                raise HierarchyError(texts.NO_PERIODS)
+            return {"calendar": [unit for unit in FROM_LOWEST if unit in self.periods]}
         if self.way == "groups":
             return None if self._grouping is None else self._grouping.spec()
         if self.way == "file":
@@ -183,6 +212,7 @@ class HierarchyChoice(DraftForm):
             return []
         values, counts = self.values()
         known = dict(zip(values, counts.tolist(), strict=True))
+        known |= {_leaf(value): count for value, count in known.items()}
         return [known.get(leaf, 0) for leaf in self.tree.leaves]
 
     def drawing(self) -> TreeDrawing | None:
@@ -215,6 +245,8 @@ class HierarchyChoice(DraftForm):
             step, levels = steps_over(min(numbers), max(numbers))
             self.param.update(step=step, levels=levels, fanout=2, origin=0.0)
         declared = self.entry.get("hierarchy")
+        periods = declared.get("calendar") if isinstance(declared, dict) else None
+        self.periods = list(periods) if isinstance(periods, list) else list(CALENDAR)
         intervals = declared.get("intervals") if isinstance(declared, dict) else None
         if isinstance(intervals, dict):
             for name in ("step", "levels", "fanout", "origin"):
@@ -260,6 +292,8 @@ class HierarchyChoice(DraftForm):
         tree = Hierarchy.from_mapping(spec, folder=self.workspace.draft.folder, values=present)
         if "" in values and "" not in tree.leaves:
             tree = tree.extended("")
+        if isinstance(spec, dict) and "calendar" in spec:
+            values = [_leaf(value) for value in values]
         tree.check_values(values, str(self.column), counts.tolist())
         return tree
 
@@ -462,3 +496,17 @@ def _lengths(text: str) -> list[int] | str:
     """Return numbers between commas as a list, another text as it is: the name of a classification."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     return [int(part) for part in parts] if parts and all(map(str.isdecimal, parts)) else text.strip()
+
+
+def _plain(values: list[str], counts: np.ndarray, form: Form) -> tuple[list[str], np.ndarray]:
+    """Return values as a form reads them, and their counts; what the form does not read stays."""
+    total: dict[str, int] = {}
+    for value, plain, count in zip(values, form.read(values).plain.tolist(), counts.tolist(), strict=True):
+        text = value if plain is None else plain
+        total[text] = total.get(text, 0) + count
+    return sorted(total), np.array([total[text] for text in sorted(total)], np.int64)
+
+
+def _leaf(value: str) -> str:
+    """Return the leaf of a value among dates: that of a year or a month stands for a day that is not known."""
+    return partial_leaf(value) if is_partial(value) else value

@@ -12,7 +12,15 @@ from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.identification.code_signs import code_entry, code_name, code_values
 
-__all__ = ["NESTED", "is_number", "plain_number", "steps_over", "suggested_hierarchy"]
+__all__ = [
+    "CALENDAR",
+    "NESTED",
+    "are_dates",
+    "is_number",
+    "plain_number",
+    "steps_over",
+    "suggested_hierarchy",
+]
 
 CALENDAR = ("month", "quarter", "year")
 """The levels of dates to start from."""
@@ -40,10 +48,8 @@ def suggested_hierarchy(values: list[str], column: str = "") -> dict[str, Any]:
         coded = code_entry(column, values, missing=False)
         if coded["kind"] in ("hierarchy", "positions"):
             return dict(coded.get("hierarchy", {"positions": {"hide": "right"}}))
-    if any(len(value) >= len("2020-01-31") for value in values):
-        with suppress(HierarchyError):
-            Hierarchy.from_calendar(values, CALENDAR)
-            return {"calendar": list(CALENDAR)}
+    if are_dates(values):
+        return {"calendar": list(CALENDAR)}
     if values and all(map(is_number, values)):
         numbers = [float(value) for value in values]
         step, levels = steps_over(min(numbers), max(numbers))
@@ -67,6 +73,15 @@ def steps_over(low: float, high: float) -> tuple[float, int]:
     step = max(step, 1.0) if float(low).is_integer() and float(high).is_integer() else step
     levels = max(1, min(6, math.ceil(math.log2(max(wide / step, 1.0)))))
     return float(step), levels
+
+
+def are_dates(values: list[str]) -> bool:
+    """Return whether all values are dates, some of them with a day."""
+    if any(len(value) >= len("2020-01-31") for value in values):
+        with suppress(HierarchyError):
+            Hierarchy.from_calendar(values, CALENDAR)
+            return True
+    return False
 
 
 def is_number(text: str) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 COLUMN = "Column"
 WAY = "Hierarchy from"
 AS_IT_IS, INTERVALS, GROUPS, POSITIONS = "as it is", "intervals", "groups", "positions"
-PREFIXES = "prefixes"
+PREFIXES, CALENDAR = "prefixes", "periods of the calendar"
 CSV_FILE, GIVEN = "CSV file", "comes with the table"
 
-# Intervals, positions and prefixes
+# Intervals, positions, prefixes and periods
 
 STEP = "Narrowest width"
 LEVELS = "Levels"
@@ -21,6 +21,8 @@ ORIGIN = "An interval begins at"
 HIDE = "Positions are hidden from the"
 LENGTHS = "Characters of the prefixes, or a classification"
 LENGTHS_EXAMPLE = "such as 1, 3 or nace"
+PERIODS = "Periods that a date is generalized to"
+NO_PERIODS = "choose the periods that a date is generalized to, such as month and year"
 
 # Groups
 

@@ -187,6 +187,7 @@ class _Checker:
         )
         methods = list(dict.fromkeys(planned.anonymize.method.name for planned in runs))
         steps.check_verify(methods, drawn or not runs)
+        steps.check_diversify(methods)
         steps.check_attack(
             drawn or not runs,
             schema,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonflow import strict_yaml
+from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.references import (
     attacker_problem,
     criterion_problem,
@@ -118,6 +119,12 @@ class Steps:
         if text is not None:
             self.problems.add((*home, key) if key in settings else home, text, value=key in settings)
         return spec
+
+    def check_diversify(self, methods: Sequence[str]) -> None:
+        """Refuse a step diversify after a method whose results cannot be made diverse."""
+        problems = [REGISTRY[method].diversity_problem for method in methods]
+        for text in filter(None, problems if "diversify" in self.settings else ()):
+            self.problems.add(self.place("diversify"), text, value=True)
 
     def check_attack(
         self,

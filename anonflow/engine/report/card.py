@@ -435,17 +435,19 @@ def _add_missing(
 
 
 def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
-    broken = [finding.criterion for finding in findings if finding.holds is False]
-    open_ones = [finding.criterion for finding in findings if finding.holds is None]
+    def named(*verdicts: bool | None) -> str:
+        names = (finding.criterion for finding in findings if finding.holds in verdicts)
+        return ", ".join(dict.fromkeys(names))
+
+    broken, unchecked = named(False), named(None)
     promise = promise_of(guarantee, k) or f"{guarantee}, k = {k}."
     if broken:
-        return CardLine("promise", FAILED, f"{promise} The verifier rejects {', '.join(broken)}.")
-    if open_ones or not findings:
-        unchecked = ", ".join(open_ones) or "anything"
-        return CardLine("promise", NOT_MEASURED, f"{promise} The verifier could not check {unchecked}.")
-    return CardLine(
-        "promise", PASSED, f"{promise} Verified: {', '.join(finding.criterion for finding in findings)}."
-    )
+        return CardLine("promise", FAILED, f"{promise} The verifier rejects {broken}.")
+    if unchecked or not findings:
+        return CardLine(
+            "promise", NOT_MEASURED, f"{promise} The verifier could not check {unchecked or 'anything'}."
+        )
+    return CardLine("promise", PASSED, f"{promise} Verified: {named(True)}.")
 
 
 def _measured(

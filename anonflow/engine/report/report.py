@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from anonflow import __version__, utility
 from anonflow.algorithms.registry import look_of
-from anonflow.criteria.registry import CRITERIA, promise_of
+from anonflow.criteria.registry import CRITERIA, criterion_of, promise_of
 from anonflow.drawing import plots
 from anonflow.drawing.fragments import Fragment
 from anonflow.drawing.frontier import risk_and_loss
@@ -61,7 +61,7 @@ LIMITS = (
 
 def limits_of(*guarantees: str) -> list[str]:
     """Return the attacks that these guarantees do not prevent, a sentence each."""
-    own = [CRITERIA[guarantee].warning for guarantee in guarantees if guarantee in CRITERIA]
+    own = [criterion.warning for criterion in map(criterion_of, guarantees) if criterion is not None]
     return [*LIMITS, *dict.fromkeys(warning for warning in own if warning)]
 
 
@@ -238,9 +238,15 @@ def how_of(finding: Finding, owner: bool = False) -> str:
     public = (
         finding.holds is None
         or criterion is None
-        or (criterion.needs == "rows" or (finding.holds and criterion.name in WITHOUT_FIGURES))
+        or (
+            criterion.need(finding.parameters) == "rows"
+            or (finding.holds and criterion.name in WITHOUT_FIGURES)
+        )
     )
-    return (finding.detail if owner or public else "") or "from the data"
+    sets = finding.parameters.get("sets")
+    return (finding.detail if owner or public else "") or (
+        "" if sets is None else f"{sets}: "
+    ) + "from the data"
 
 
 def template_named(name: str) -> Template:
@@ -264,8 +270,10 @@ def _of_diversity(results: Sequence[RunResult]) -> list[str]:
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
     if len(results) > 1 or first is None:
         return f"{records:,} records, {len(results)} runs."
+    criterion = criterion_of(first.guarantee)
+    where = " on the named sets of columns" if criterion is not None and criterion.of_sets else ""
     return (
-        f"{records:,} records, each hidden among k = {first.k} by the method {first.algorithm}, "
+        f"{records:,} records, each hidden{where} among k = {first.k} by the method {first.algorithm}, "
         f"which guarantees: {first.guarantee}."
     )
 

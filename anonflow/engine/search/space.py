@@ -79,7 +79,9 @@ class Space:
             Whether the flow has a step diversify.
         """
         names = self.algorithms or tuple(
-            name for name, method in REGISTRY.items() if n <= SMALL or not method.small
+            name
+            for name, method in REGISTRY.items()
+            if (n <= SMALL or not method.small) and not method.of_sets
         )
         setups: dict[Setup, None] = {}
         for name in names:

@@ -145,7 +145,7 @@ def _context_of(context: AttackContext, item: Any) -> tuple[AttackContext, int]:
     table, release = item if _is_pair(item) else (context.table, item)
     uncoded = 0
     if not _is_pair(item) and table.preparation:
-        published = subject_of(release)
+        published = subject_of(release, table)
         if published.frame is not None:
             frame = prepared_release(table, published.frame)
             uncoded = max(0, int((frame == WHOLE).sum().sum()) - int((published.frame == WHOLE).sum().sum()))

@@ -202,7 +202,7 @@ _OVERLAPPING = "classes of this release overlap, and the models need cells that 
 
 
 def _evidence(table: Table | Schema, release: Any) -> Evidence:
-    published = subject_of(release)
+    published = subject_of(release, table)
     if published.frame is None:
         if not isinstance(table, Table):
             raise ParameterError("an anonymization is looked at against its table, or drawn first")

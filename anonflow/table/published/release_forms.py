@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from anonflow.table.forms.text_forms import Form
     from anonflow.table.published.metadata import ReleaseMetadata
+    from anonflow.table.schema import Schema
 
 __all__ = ["forms_of", "in_source_forms", "plain_release"]
 
@@ -45,13 +46,20 @@ def in_source_forms(frame: pd.DataFrame, forms: Mapping[str, Form]) -> pd.DataFr
 
 
 def plain_release(
-    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8"
+    path: str | PathLike[str],
+    schema: Schema | None = None,
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
 ) -> pd.DataFrame:
     """Return the cells of a published file as :func:`read_published` does, plain where its description names a form.
 
     Parameters
     ----------
     path : path
+    schema : Schema, optional
+        Of the release: where no description is beside the file, a column whose cells all have the form that the schema says is
+        read in it.
     delimiter, encoding : str
         Of a CSV file that another tool wrote.
 
@@ -61,13 +69,18 @@ def plain_release(
         If the file or the description cannot be read, or cells are not written as the description says.
     """
     frame = read_published(path, delimiter=delimiter, encoding=encoding)
-    forms = forms_of(read_metadata(path, ignore_others=True))
+    about = read_metadata(path, ignore_others=True)
+    forms = forms_of(about)
+    if about is None and schema is not None:
+        forms = {c.name: c.release_form for c in schema.columns.values() if c.release_form is not None}
     changed, problems = {}, []
     for name, form in forms.items():
         if name not in frame.columns:
             continue
         plain = _each(frame[name], partial(_read, form=form))
         wrong = int((plain.isna() & frame[name].notna()).sum())
+        if wrong and about is None:
+            continue
         if wrong:
             problems.append(
                 f"column {name!r}: {wrong:,} cells are not written with {form.words}, as the description says"

@@ -16,6 +16,7 @@ from anonflow.hierarchy import Hierarchy
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.components.clickable import Clickable
+from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.hierarchies.grouping import Grouping
@@ -477,3 +478,72 @@ def test_a_hierarchy_file_named_for_a_sensitive_column_is_attached(
     short = tmp_path / "illness.csv"
     short.write_text("flu;any\n", encoding="utf-8")
     assert "illness" in attach(workspace, {short.name: short}).refusals[0]
+
+
+# ------------------------------------------------------------------------------------------ dates
+
+
+def dates(cells: list[str], **entry: object) -> Workspace:
+    item = Workspace()
+    path = item.folder / "dates.csv"
+    pd.DataFrame({"hired": cells, "sex": ["f", "m"] * (len(cells) // 2)}).to_csv(path, index=False)
+    item.open_file("dates.csv", path)
+    item.set_column("sex", role="quasi-identifier", kind="categorical")
+    item.set_column("hired", role="quasi-identifier", kind="categorical", **entry)
+    return item
+
+
+def test_periods_of_dates_are_chosen_previewed_and_used() -> None:
+    item = dates(["2021-02-15", "2021-03-01", "2022-12-31", "1984-07", "2021-02-15", "1984"])
+    choice = HierarchyChoice(item)
+    choice.column = "hired"
+    assert next(iter(choice.ways.values())) == choice.way == "calendar"
+    assert {"2021-02", "2021-Q1", "2021", "1984-07-??", "1984-??-??"} <= set(choice.tree.labels)
+    assert sum(choice.counts()) == 6
+    choice.periods = ["year", "month"]  # in whatever order they were clicked
+    choice.use()
+    assert choice.used
+    assert item.draft.get(("table", "columns", "hired")) == {
+        "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": {"calendar": ["month", "year"]},
+    }  # fmt: skip
+    assert item.problems == ()
+    again = HierarchyChoice(item)
+    again.column = "hired"
+    again.way = "calendar"
+    assert again.periods == ["month", "year"]
+    assert again.used
+    choice.periods = []
+    assert choice.problem == texts.NO_PERIODS
+    choice.periods = ["week", "month"]
+    assert choice.tree is None
+    assert "week" in choice.problem
+
+
+def test_dates_in_the_form_of_their_source_have_periods() -> None:
+    item = dates(["15.02.2021", "01.03.2021", "31.12.2022", "15.2.2021"], dates="d.m.y")
+    choice = HierarchyChoice(item)
+    choice.column = "hired"
+    assert choice.way == "calendar"
+    assert choice.values()[0] == ["2021-02-15", "2021-03-01", "2022-12-31"]
+    assert choice.counts() == [2, 1, 1]
+    choice.use()
+    assert item.problems == ()
+    assert item.draft.get(("table", "columns", "hired", "dates")) == "d.m.y"
+
+
+def test_what_is_no_date_has_no_periods(workspace: Workspace) -> None:
+    choice = HierarchyChoice(workspace)
+    for name in choice.columns:
+        choice.column = name
+        assert "calendar" not in choice.ways.values()
+
+
+def test_the_editor_shows_the_periods_of_dates_alone() -> None:
+    builder = HierarchyBuilder(choice=HierarchyChoice(dates(["2021-02-15", "2021-03-01"])))
+    builder.choice.column = "hired"
+    builder._show()
+    assert builder.calendar.visible
+    assert builder.periods.value == ["month", "quarter", "year"]
+    builder.choice.way = "groups"
+    builder._show()
+    assert not builder.calendar.visible

@@ -244,6 +244,43 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     assert workspace.draft.get(place) is None
 
 
+def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
+    """Lists of columns, as a flow has them; the run promises what they say, and the screens print it."""
+    workspace.set_algorithms(["local-suppression"])
+    screen = ProtectScreen(workspace=workspace)
+    screen.__panel__()
+    sets, of, importance, generalize = (
+        screen._fields["local-suppression", name] for name in ("sets", "of", "importance", "generalize")
+    )
+    assert (sets.value, of.value, importance.value, generalize.value) == ("", None, "", False)
+    sets.value, importance.value, generalize.value = "[age, city], [job]", "city: 2", True
+    assert workspace.draft.get(("steps", "anonymize", "options")) == {
+        "local-suppression": {
+            "sets": [["age", "city"], ["job"]], "importance": {"city": 2}, "generalize": True,
+        }
+    }  # fmt: skip
+    assert workspace.problems == ()
+    workspace.start()
+    workspace.wait(300)
+    (run,) = workspace.runs
+    assert run.result.guarantee == "key-sets(sets=[age+city|job], hidden=any)"
+    assert all(finding.holds for finding in run.result.findings)
+    assert "every person is compatible with at least k published rows" in promise_of(run.result.guarantee)
+    assert sets.value == "[age, city], [job]"
+    for text, words in (
+        ("[age, cty]", "'cty' in a set is no quasi-identifier"),
+        ("[age", "sets is a list of lists of columns"),
+        ("age, city", "sets is a list of lists of columns"),
+    ):
+        sets.value = text
+        assert any(words in problem for problem in workspace.problems), (text, workspace.problems)
+    sets.value, of.value = "", 4
+    assert any("of is 4, and there are 3 quasi-identifiers" in problem for problem in workspace.problems)
+    workspace.draft.set(("steps", "diversify"), {"criterion": "l-diversity", "l": 2})
+    of.value = 2
+    assert any("cannot be made diverse" in problem for problem in workspace.problems), workspace.problems
+
+
 def test_fields_of_options_follow_the_draft(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     field = screen._fields["greedy", "reciprocal"]
