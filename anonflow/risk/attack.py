@@ -89,6 +89,9 @@ COLUMNS = (
     "sentence",
 )
 
+REVEALING = "columns"
+"""The columns that an attacker uses besides the quasi-identifiers."""
+
 HOUSEHOLD_COLUMNS = ("households", "household_success", "household_worst")
 """More columns, where the schema has households."""
 
@@ -148,7 +151,8 @@ def attack(
         finding one person, how many are `at_risk` (found more often than the baseline says), and a `sentence`
         in plain words. Where the schema has households also how many `households` there are, and the probability that
         somebody of one is named: `household_success` on average, `household_worst` at most. Where attackers know some
-        quasi-identifiers only, `keys` says which. Counts and rates only.
+        quasi-identifiers only, `keys` says which; `columns` lists those that an attacker uses besides, the most revealing first.
+        Counts and rates only.
 
     Raises
     ------
@@ -198,7 +202,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return rows of :func:`row_of` as :func:`attack` gives them."""
     import pandas as pd
 
-    more = [name for name in (*HOUSEHOLD_COLUMNS, KEYS) if any(name in row for row in rows)]
+    more = [name for name in (*HOUSEHOLD_COLUMNS, KEYS, REVEALING) if any(name in row for row in rows)]
     return pd.DataFrame(rows, columns=[*COLUMNS, *more])
 
 
@@ -224,7 +228,7 @@ def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
     if isinstance(attacker, ByKeys):
         row[KEYS] = ", ".join(attacker.keys)
     if success.columns:
-        row["columns"] = list(success.columns)
+        row[REVEALING] = list(success.columns)
     return row
 
 

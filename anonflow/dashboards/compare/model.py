@@ -263,10 +263,7 @@ class CompareModel(param.Parameterized):
         ParameterError
             If there is no such run.
         """
-        document = self.workspace.run_of(id).document
-        self.workspace.draft.put(
-            {key: value for key, value in document.items() if key not in ("publish", "target")}
-        )
+        self.workspace.draft.put(self.workspace.settings_of(id))
 
     # --------------------------------------------------------------------------------------- inside
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+import panel as pn
+from markupsafe import Markup, escape
 
-from anonflow.dashboards.components.html import facts, verdict_of
+from anonflow.dashboards.components.html import facts, html, verdict_of
+from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.errors import AnonflowError
 
 if TYPE_CHECKING:
-    from anonflow.engine.report.card import ReleaseCard
+    from anonflow.dashboards.session.workspace import Workspace
+    from anonflow.engine.report.card import ReleaseCard, Remedy
 
-__all__ = ["card_lines"]
+__all__ = ["Remedies", "card_lines"]
+
+APPLY = "Apply one of these to the settings of this run, and run it again"
 
 
 def card_lines(card: ReleaseCard) -> Markup:
@@ -25,3 +32,52 @@ def card_lines(card: ReleaseCard) -> Markup:
         )
         rows.append([line.name.capitalize(), signs.get(line.verdict, line.verdict), finding])
     return facts(["line", "verdict", "what was found, and what to do"], rows)
+
+
+class Remedies(pn.viewable.Viewer):
+    """A button for each remedy of the lines that fail: it changes the settings of the run, and runs it again.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(**params)
+        self._workspace = workspace
+        self.buttons = pn.FlexBox(gap="8px", sizing_mode="stretch_width")
+        self.refusal = html("", "af-bad", visible=False)
+        self._whole = pn.Column(
+            html(Markup("<h4>{}</h4>").format(APPLY)),
+            self.buttons,
+            self.refusal,
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
+        )
+
+    def show(self, card: ReleaseCard | None, run: int | None) -> None:
+        """Show the remedies of a run's card; none without a card, or without a line that fails."""
+        remedies = [] if card is None else [remedy for line in card.failing for remedy in line.remedies]
+        changes = [remedy for remedy in remedies if remedy.change]
+        self.refusal.visible = False
+        self._whole.visible = run is not None and bool(changes)
+        if run is not None:
+            self.buttons.objects = [
+                pn.widgets.Button(
+                    label=remedy.action, on_click=partial(self._apply, run, remedy), css_classes=["af-remedy"]
+                )
+                for remedy in changes
+            ]
+
+    def _apply(self, run: int, remedy: Remedy, *events: Any) -> None:
+        try:
+            self._workspace.apply(run, remedy.change)
+        except AnonflowError as error:
+            self.refusal.object = str(
+                Markup("<p role='alert'>{}</p>").format(escape(on_screen(error.message)))
+            )
+            self.refusal.visible = True
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._whole

@@ -26,7 +26,7 @@ from anonflow.dashboards.components.html import (
     sheet,
     verdict_of,
 )
-from anonflow.dashboards.components.release_card import card_lines
+from anonflow.dashboards.components.release_card import Remedies, card_lines
 from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.explore import texts
 from anonflow.dashboards.explore.association_card import AssociationCard
@@ -78,7 +78,7 @@ class ExploreScreen(pn.viewable.Viewer):
             self._of_run(texts.BEFORE_AFTER_RECORDS, pn.Row(self.search, self.only_changed), self.matching, self.records),
             self._of_run(texts.HIDDEN_AMONG, pn.Row(self.record, self.worst), self.graph),
             self._of_run(texts.SIZES, self.sizes),
-            self._of_run(texts.ATTACKS, self.attack, self.attacked, lead=texts.ABOUT_ATTACKS),
+            self._of_run(texts.ATTACKS, self.attack, self.attacked, self.remedies, lead=texts.ABOUT_ATTACKS),
             sizing_mode="stretch_width",
             margin=0,
             visible=self.model.run is not None,
@@ -346,9 +346,13 @@ class ExploreScreen(pn.viewable.Viewer):
         )
         self.attack.on_click(lambda _: self.model.attack())
         self.attacked = html("", "af-attacks")
+        self.remedies = Remedies(self.workspace)
 
     def _show_attacks(self, *events: Any) -> None:
         model = self.model
+        self.remedies.show(
+            None if model.attacks is None else model.attacks.card, None if model.run is None else model.run.id
+        )
         self.attack.disabled = model.attacking or model.run is None
         self.attack.label = texts.ATTACKING if model.attacking else texts.ATTACK
         if model.problem:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
-from anonflow.dashboards.components.release_card import card_lines
+from anonflow.dashboards.components.release_card import Remedies, card_lines
 from anonflow.dashboards.components.shown_part import Filling, ShownPart
 from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
@@ -74,6 +74,8 @@ class PublishScreen(ShownPart):
         self.draw = pn.widgets.Button(label=texts.DRAW, color="primary", width=200, css_classes=["af-draw"])
         self.draw.on_click(lambda _: self.model.draw())
         self.state = html("")
+        self.remedies = Remedies(self.workspace)
+        self.may = html("")
 
     def _run_changed(self, event: Any) -> None:
         if not self._filling and event.new is not None:
@@ -130,8 +132,14 @@ class PublishScreen(ShownPart):
 
     def _show_checks(self) -> None:
         model, publication = self.model, self.model.publication
+        card_of_run = None if publication is None else publication.card
+        self.remedies.show(card_of_run, None if model.run is None else model.run.id)
         ready = publication is not None and publication.ok
         self.public.visible = self.owner.visible = ready
+        settled = card_of_run is None or card_of_run.ok
+        self.may.object = str(
+            badge(True, texts.MAY_BE_PUBLISHED) if settled else verdict_of(False, bad=texts.LINES_FAIL)
+        )
         for file, button in self.buttons.items():
             button.filename = model.file_name(file)
             obstacle = model.obstacle(file)
@@ -210,7 +218,7 @@ class PublishScreen(ShownPart):
     def _lay_out(self) -> None:
         self.public = card(
             texts.PUBLIC,
-            html(badge(True, texts.MAY_BE_PUBLISHED)),
+            self.may,
             *(self._offer(file) for file in PUBLIC),
             classes=["af-public"],
         )
@@ -237,7 +245,15 @@ class PublishScreen(ShownPart):
         self.limits = html("")
         self.inside = pn.Column(
             pn.Row(self.chosen),
-            card(texts.WHAT_IS_PUBLISHED, self.promise, self.second, self.agree, self.draw, self.state),
+            card(
+                texts.WHAT_IS_PUBLISHED,
+                self.promise,
+                self.second,
+                self.agree,
+                self.draw,
+                self.state,
+                self.remedies,
+            ),
             pn.Row(
                 self.public,
                 self.owner,
@@ -301,11 +317,7 @@ def _verdict(publication: Publication) -> Markup:
         return verdict_of(False, bad=texts.FAILED_CHECK)
     if publication.card is None or publication.card.ok:
         return verdict_of(True, texts.PASSED)
-    return (
-        verdict_of(True, texts.PASSED_BUT)
-        + Markup(" ")
-        + verdict_of(False, bad=texts.attacked(publication.card.headline()))
-    )
+    return verdict_of(False, bad=texts.attacked(publication.card.headline()))
 
 
 def _address() -> str:

@@ -53,19 +53,22 @@ FROM_THE_DATA = "from the data"
 BEFORE_YOU_PUBLISH = "Before you publish"
 FAILED_CHECK = "A check failed: there is nothing to download."
 PASSED = "Every check passed: this release may be published."
-PASSED_BUT = "Every check passed,"
 LIMITS = "What it does not protect against"
 
 
 def attacked(headline: str) -> str:
-    """Return what follows :data:`PASSED_BUT`: the result of attackers who found more than was promised."""
-    return f"but {headline} Read the attackers' results before you publish."
+    """Return the verdict on a release whose card has lines that fail."""
+    return (
+        f"{headline} Every check passed, so the release keeps what its method promises; these lines say what that does not "
+        "prevent here."
+    )
 
 
 # Files to publish
 
 PUBLIC = "Public"
 MAY_BE_PUBLISHED = "Public: may be published"
+LINES_FAIL = "For the public, but lines of the card fail: settle them, or accept them, before you publish"
 ONE_FILE = "All of this, one file"
 ABOUT_PUBLIC = "All files of this card together: you may publish all of them."
 TABLES = {

@@ -173,6 +173,7 @@ class Workspace(param.Parameterized):
         self.noted = Noted()
         self._seeds: dict[str, int] = {}
         self._folder_stays = False
+        self._chooses_next = self._starts_coded = False
         self._first_document: dict[str, Any] = {}
         self._restorer = screen_work.Background(self, at_once=True)
         self._delete = weakref.finalize(self, place.delete)
@@ -649,8 +650,10 @@ class Workspace(param.Parameterized):
 
     def note_drawn(self, table: str, run: FinishedRun) -> None:
         """Remember that the release of a run of a table was drawn."""
-        self.noted.drawn.setdefault(table, []).append((run.id, run.name))
-        self._keep_runs()
+        of_table = self.noted.drawn.setdefault(table, [])
+        if run.id not in dict(of_table):
+            of_table.append((run.id, run.name))
+            self._keep_runs()
 
     @property
     def waits_for(self) -> str:
@@ -863,6 +866,8 @@ class Workspace(param.Parameterized):
         def keep(coded: tuple[Table | None, tuple[str, ...]]) -> None:
             table, self._column_problems = coded
             self._judge(table)
+            with suppress(FlowError):  # its problems are shown
+                self._start_coded()
 
         if self._coder is None or len(frame) <= screen_work.FEW:
             keep(code(frame, columns, folder, steps, source))
@@ -941,6 +946,47 @@ class Workspace(param.Parameterized):
         (run,) = again.flow().runs
         self._started = None
         self._begin([(run, again.document)], done.result.anonymization.table)
+
+    def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
+        """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
+
+        Parameters
+        ----------
+        id : int
+        change : sequence of (path, value)
+            As :meth:`Draft.set_all` takes them.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run.
+        FlowError
+            If the flow cannot run with this change.
+        """
+        if self.running:
+            return
+        changed = Draft(document=self.settings_of(id), folder=self.draft.folder)
+        changed.set_all(change)
+        self.draft.put(changed.document)
+        self._chooses_next = self._starts_coded = True
+        if not self.coding:
+            self._start_coded()
+
+    def _start_coded(self) -> None:
+        if self._starts_coded:
+            self._starts_coded = False
+            self.start()
+
+    def settings_of(self, id: int) -> dict[str, Any]:
+        """Return the flow of a finished run, without what it publishes.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run.
+        """
+        document = self.run_of(id).document
+        return {key: value for key, value in document.items() if key not in ("publish", "target")}
 
     def _begin(self, runs: Sequence[tuple[engine.Run, dict[str, Any]]], table: Table) -> None:
         """Run some flows of one run each in the background."""
@@ -1053,8 +1099,8 @@ class Workspace(param.Parameterized):
             document = job.final_document(result)
             run = FinishedRun(self._ids, document, job.seed, replace(result, number=self._ids), time.time())
             changes["runs"] = self._capped([*self.runs, run])
-            if self.chosen_run is None and run.result.anonymization is not None:
-                changes["chosen"] = run.id
+            if (self.chosen_run is None or self._chooses_next) and run.result.anonymization is not None:
+                changes["chosen"], self._chooses_next = run.id, False
         if batch.is_over:
             status = summary(list(batch.jobs), batch.seconds)
             changes |= {"running": False, "progress": {}, "doing": {}, "status": status}

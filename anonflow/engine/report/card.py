@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,11 +64,15 @@ class Remedy:
         By how much the GCP rises; None where that is not known.
     note : str
         A remark: why there is no price, or what else is lost.
+    change : tuple of (path, value)
+        What it changes in a flow: places, such as ``("steps", "anonymize", "k")``, and what stands there then. Empty if a flow cannot
+        say it.
     """
 
     action: str
     price: float | None = None
     note: str = ""
+    change: tuple[tuple[tuple[str, ...], Any], ...] = field(default=(), repr=False, compare=False)
 
     def sentence(self) -> str:
         """Return such as ``l = 2 costs +0.012 GCP``."""
@@ -481,10 +485,8 @@ def _measured(
     if threshold is not None and prices is not None and by_rows and largest(by_rows)[0] >= threshold:
         enough = smallest_k(threshold)
         if enough > k:
-            remedies = (
-                *remedies,
-                prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough)),
-            )
+            more = prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough))
+            remedies = (*remedies, replace(more, change=((("steps", "anonymize", "k"), enough),)))
     if not good and who == risk.LinkableColumns.name:
         remedies = (*remedies, Remedy("see the line linkable columns"))
     return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)
@@ -541,7 +543,9 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
     says += f" {attack.at_risk:,} of {attack.targets:,} are found more often than once in {max(1, context.k - 1)}."
     remedies = []
     if prices is not None and prices.heterogeneous:
-        remedies.append(prices.of("classes by k-member", lambda few: prices.run_again(few, "k-member")))
+        remedy = prices.of("classes by k-member", lambda few: prices.run_again(few, "k-member"))
+        method = {"algorithm": "k-member", "k": context.k}
+        remedies.append(replace(remedy, change=((("steps", "anonymize"), method),)))
     return CardLine("insider", FAILED, says, tuple(remedies))
 
 
@@ -577,13 +581,29 @@ def _linkable(
     revealing = max(attacks, key=lambda row: float(row["worst"])).get("columns") if dependent else None
     names = dict.fromkeys([*exposed, *(revealing[:2] if isinstance(revealing, list) else ())])
     remedies = [
-        Remedy(f"leave out the column {name}", None, "the GCP stays; that column is lost") for name in names
-    ]
+        Remedy(
+            f"leave out the column {name}", None, "the GCP stays; that column is lost",
+            ((("table", "columns", name), {"role": "identifier"}),),
+        )
+        for name in names
+    ]  # fmt: skip
     if names:
+        changes = () if anonymization is None else tuple(_as_keys(anonymization.table, names))
         remedies.append(
-            Remedy("make it a quasi-identifier", None, "no price: the GCP would be over other columns")
+            Remedy(
+                f"make {' and '.join(names)} {'a quasi-identifier' if len(names) == 1 else 'quasi-identifiers'}",
+                None,
+                "no price: the GCP would be over other columns",
+                changes,
+            )
         )
     return CardLine("linkable columns", FAILED, open_columns + says, tuple(remedies))
+
+
+def _as_keys(table: Table, names: Iterable[str]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name in names:
+        kind = "numeric" if table.frame[name].dtype.kind in "iuf" else "categorical"
+        yield ("table", "columns", name), {"role": "quasi-identifier", "kind": kind}
 
 
 class Prices:
@@ -618,7 +638,10 @@ class Prices:
                 result = diversify(result, column=name, seed=self._seed, **settings)
             return result
 
-        return self.of(sentence, run)
+        remedy = self.of(sentence, run)
+        # a flow has one step diversify, of one column
+        alone = len(self._anonymization.table.sensitive) == 1 and remedy.price is not None
+        return replace(remedy, change=((("steps", "diversify"), dict(settings)),) if alone else ())
 
     def of(self, sentence: str, run: Callable[[Table], Anonymization]) -> Remedy:
         """Return a remedy with its price; or why it has none."""

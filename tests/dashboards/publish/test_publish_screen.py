@@ -14,11 +14,13 @@ import panel as pn
 
 import anonflow as af
 from anonflow import strict_yaml
+from anonflow.dashboards.components.release_card import Remedies
 from anonflow.dashboards.publish import model as publish_model
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
+from anonflow.engine.report.card import CardLine, ReleaseCard, Remedy
 from anonflow.release import Certificate
 from anonflow.table.infer import infer_columns
 from tests.dashboards.conftest import Hand
@@ -299,3 +301,62 @@ def test_checks_never_stand_alone_beside_a_failing_line(done: Workspace) -> None
     page = screen.model.content("review").decode()
     assert "Signatures" in page
     assert "0.09" in page
+
+
+def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> None:
+    """Each remedy that a flow can say is one edit, and one run, which is then the chosen one."""
+    workspace = Workspace()
+    age = [20 + 7 * at % 40 for at in range(60)]
+    frame = pd.DataFrame({"age": age, "town": list("abc") * 20, "ill": [item // 30 for item in age]})
+    workspace.open_frame(frame, {
+        "age": {"role": "quasi-identifier", "kind": "numeric"}, "town": {"role": "quasi-identifier", "kind": "categorical"},
+        "ill": {"role": "sensitive"},
+    })  # fmt: skip
+    workspace.set_algorithms(["greedy"])
+    workspace.set_ks([3])
+    workspace.start()
+    hand.do_all()
+    screen = PublishScreen(workspace=workspace)
+    screen.model.draw()
+    hand.do_all()
+    card = screen.model.publication.card
+    assert card.headline() in screen.state.object
+    assert "may be published" not in screen.may.object
+    offered = [remedy for line in card.failing for remedy in line.remedies if remedy.change]
+    assert [button.label for button in screen.remedies.buttons] == [remedy.action for remedy in offered]
+    assert {"leave out the column ill", "make ill a quasi-identifier", "p = 2"} <= {
+        remedy.action for remedy in offered
+    }
+    for number, (button, remedy) in enumerate(zip(list(screen.remedies.buttons), offered, strict=True), 2):
+        workspace.choose(1)
+        button.clicks += 1
+        hand.do_all()
+        assert not screen.remedies.refusal.visible, screen.remedies.refusal.object
+        assert [run.id for run in workspace.runs] == list(range(1, number + 1))
+        assert workspace.chosen == number
+        for path, value in remedy.change:
+            assert workspace.draft.get(path) == value
+        workspace.draft.undo()
+        assert all(workspace.draft.get(path) != value for path, value in remedy.change)
+    workspace.close()
+
+
+def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=30, seed=2)
+    workspace.set_algorithms(["mondrian"])
+    workspace.start()
+    hand.do_all()
+    remedies = Remedies(workspace)
+    change = ((("steps", "anonymize", "k"), 31),)
+    line = CardLine(
+        "measured", "failed", "It is too large.", (Remedy("k = 31", None, "", change), Remedy("think"))
+    )
+    remedies.show(ReleaseCard((line,), 0.03, 0.1), 1)
+    (button,) = remedies.buttons
+    button.clicks += 1
+    assert remedies.refusal.visible
+    assert "31" in remedies.refusal.object
+    remedies.show(None, 1)
+    assert not remedies.__panel__().visible
+    workspace.close()
