@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
-__all__ = ["promised_criteria", "promises_classes", "promises_matches", "sets_of_text", "sets_text"]
+__all__ = [
+    "promised_criteria",
+    "promises_classes",
+    "promises_matches",
+    "promises_one_in_k",
+    "sets_of_text",
+    "sets_text",
+]
 
 _JOINED = re.compile(r"\s+and\s+|;\s*")
 
@@ -29,6 +36,11 @@ def promises_classes(guarantee: str | None) -> bool:
 def promises_matches(guarantee: str | None) -> bool:
     """Return whether results with this guarantee are k-regular graphs."""
     return not OF_MATCHES.isdisjoint(promised_criteria(guarantee))
+
+
+def promises_one_in_k(guarantee: str | None) -> bool:
+    """Return whether nobody's row is found with a probability above 1/k, by whoever knows all quasi-identifiers and the method."""
+    return promises_classes(guarantee) or promises_matches(guarantee)
 
 
 def sets_text(sets: Iterable[Iterable[str]]) -> str:

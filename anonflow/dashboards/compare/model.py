@@ -12,15 +12,16 @@ import pandas as pd
 import param
 
 from anonflow.algorithms.registry import look_of
+from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.publication import measured_risk
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs
-from anonflow.risk import attack
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 
@@ -158,10 +159,12 @@ class CompareModel(param.Parameterized):
         return points
 
     def frontier_points(self) -> list[Point]:
-        """Return every result by its risk and its GCP; those whose risk is not measured yet are left out."""
+        """Return every result by its risk and its GCP; those whose risk is not measured yet, or that promise none, are left out."""
         points = []
         for run in self.results:
-            risk = 1 / run.result.k if self.risk == "promised" else self.measured.get(run.id)
+            risk = self.measured.get(run.id)
+            if self.risk == "promised":
+                risk = 1 / run.result.k if promises_one_in_k(run.result.guarantee) else None
             if risk is not None:
                 gcp = float(run.result.measures.get("gcp", math.nan))
                 points.append(Point(run.id, run.name, run.result.algorithm, float(risk), gcp))
@@ -185,14 +188,10 @@ class CompareModel(param.Parameterized):
         if not waiting:
             return
         run = waiting[0]
-        anonymization = run.result.anonymization
-        assert anonymization is not None
         self.param.update(measuring=True, problem="")
 
         def work() -> float:
-            return float(
-                attack(anonymization.table, anonymization, ["linker"], k=anonymization.k)["success"].iloc[0]
-            )
+            return measured_risk(run.seed, run.result)
 
         def done(rate: float) -> None:
             still = {remaining.id for remaining in self.workspace.runs}

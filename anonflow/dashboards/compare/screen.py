@@ -418,7 +418,11 @@ class CompareScreen(pn.viewable.Viewer):
         text = ""
         if model.problem:
             text = texts.risk_not_measured(model.problem)
-        elif model.risk == "measured":
+        elif model.risk == "promised":
+            drawn = {point.id for point in points}
+            others = [run.name for run in model.results if run.id not in drawn]
+            text = texts.promise_none(others) if others else ""
+        else:
             text = texts.measuring_risk(left, len(model.results)) if left else texts.MEASURED_ON_A_DRAW
         self.risk_said.object = str(Markup('<p class="soft">{}</p>').format(text)) if text else ""
         self.risk_said.visible = bool(text)

@@ -113,10 +113,15 @@ RISK_AND_UTILITY = "Risk and utility"
 ABOUT_RISK_AND_UTILITY = "Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run."
 RISK = "Risk"
 PROMISED = "promised: one in k"
-MEASURED = "measured: an attacker who knows everybody and the method"
+MEASURED = "measured: for the most exposed person"
 PROMISED_AXIS = "risk promised: probability 1/k of finding a record"
-MEASURED_AXIS = "risk measured: probability of finding a record, knowing everybody's quasi-identifiers"
-MEASURED_ON_A_DRAW = "Measured on a draw that is not published."
+MEASURED_AXIS = "risk measured: the largest probability that an attacker points at a person's row"
+MEASURED_ON_A_DRAW = "As the release card has it, on a draw that is not published."
+
+
+def promise_none(names: Sequence[str]) -> str:
+    """Return which runs are not drawn, because they promise no probability."""
+    return f"Not drawn: {', '.join(names)}. What they guarantee is no probability; see the measured risk."
 
 
 def risk_not_measured(problem: str) -> str:

@@ -16,7 +16,7 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.publish import attack, cards_of_result, release_of, with_answers
-from anonflow.engine.report.card import ReleaseCard
+from anonflow.engine.report.card import ReleaseCard, judged_risk
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import review
 from anonflow.errors import AnonflowError, ParameterError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anonflow.criteria.verification import Finding
 
-__all__ = ["Publication", "publication", "rehearsed_card"]
+__all__ = ["Publication", "measured_risk", "publication", "rehearsed_card"]
 
 FORGOTTEN = (
     "when this session ends, anonflow forgets who is in this release, and will not notice a second release of the same "
@@ -117,6 +117,26 @@ def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
     )
     checked = with_findings(result, findings.findings)
     return cards_of_result(checked, anonymization.table, release, None, (None,), seed)[0]
+
+
+def measured_risk(seed: int, result: engine.RunResult) -> float:
+    """Return the largest probability that an attacker who knows quasi-identifiers points at somebody's row, as the card has it.
+
+    Parameters
+    ----------
+    seed : int
+        The run's own.
+    result : RunResult
+        With its anonymization.
+
+    Raises
+    ------
+    DataError
+        If the consistency graph is too large.
+    """
+    assert result.anonymization is not None
+    release = publish(result.anonymization, seed=seed, rehearsal=True)
+    return judged_risk(result.anonymization, release, None, seed, by_keys=True)
 
 
 def publication(

@@ -396,7 +396,11 @@ def _by_attacker(attacks: pd.DataFrame) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def judged_risk(
-    anonymization: Anonymization, release: Release, attacks: pd.DataFrame | None, seed: int
+    anonymization: Anonymization,
+    release: Release,
+    attacks: pd.DataFrame | None,
+    seed: int,
+    by_keys: bool = False,
 ) -> float:
     """Return the largest probability of any person that a card judges by a threshold.
 
@@ -404,6 +408,8 @@ def judged_risk(
     ----------
     anonymization, release, attacks, seed
         As :func:`cards_of` takes them.
+    by_keys : bool
+        Whether only attackers count who know quasi-identifiers, and no other columns: those of a card without a threshold.
 
     Raises
     ------
@@ -413,7 +419,8 @@ def judged_risk(
     rows = {} if attacks is None else _by_attacker(attacks)
     own = derived_seed(seed, "attackers")
     context = risk.AttackContext.of(anonymization.table, release, anonymization.k, seed=own)
-    _add_missing(rows, context, OF_THE_ROW)
+    names = [name for name in OF_THE_ROW if not (by_keys and name == risk.LinkableColumns.name)]
+    _add_missing(rows, context, names)
     return _measured(rows, anonymization.k, None, None)[0]
 
 

@@ -14,6 +14,7 @@ from anonflow.dashboards.compare.model import CompareModel, column_losses
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.publication import rehearsed_card
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.drawing.comparisons import heat, intervals, pairs
@@ -22,6 +23,7 @@ from anonflow.drawing.neighbours import around_one
 from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
+from tests.dashboards.conftest import Hand
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,30 @@ def test_the_frontier_is_that_of_risk_and_loss(done: Workspace) -> None:
     assert {id for id, text in marked.items() if text} == set(model.best())
 
 
-def test_measured_risk_is_that_of_the_attacker_who_knows_everybody(done: Workspace) -> None:
+def test_a_method_that_promises_no_probability_is_not_drawn_at_one_in_k(hand: Hand) -> None:
+    """k-concealment stood on the frontier with 1/k, which it does not promise."""
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.set_algorithms(["k-concealment", "greedy"])
+    workspace.set_ks([3])
+    workspace.start()
+    hand.do_all()
+    screen = CompareScreen(workspace=workspace)
+    model = screen.model
+    by_name = {run.name: run.id for run in workspace.runs}
+    assert [point.id for point in model.frontier_points()] == model.best() == [by_name["greedy k=3"]]
+    assert "Not drawn: k-concealment k=3" in screen.risk_said.object
+    model.risk = "measured"
+    hand.do_all()
+    assert {point.id for point in model.frontier_points()} == set(by_name.values())
+    for run in workspace.runs:
+        card = rehearsed_card(run.seed, run.result)
+        (line,) = [line for line in card.lines if line.name == "measured"]
+        assert f"the probability is {100 * model.measured[run.id]:.2f}".rstrip("0").rstrip(".") in line.says
+    workspace.close()
+
+
+def test_measured_risk_is_that_of_the_most_exposed_person(done: Workspace) -> None:
     model = CompareModel(done)
     model.risk = "measured"
     for _ in range(len(done.runs)):
@@ -100,8 +125,7 @@ def test_measured_risk_is_that_of_the_attacker_who_knows_everybody(done: Workspa
         if run.result.algorithm == "mondrian":
             # in a class of c each record is one in c
             classes = run.result.anonymization.classes
-            _, at, size = np.unique(classes, return_inverse=True, return_counts=True)
-            assert rate == pytest.approx(float((1 / size[at]).mean()))
+            assert rate == pytest.approx(1 / np.unique(classes, return_counts=True)[1].min())
     assert len(model.frontier_points()) == 4
 
 
