@@ -102,6 +102,18 @@ def test_one_k_has_the_frontier_alone(people: Path) -> None:
     assert "Information loss against k" not in text
 
 
+def test_a_method_that_promises_no_probability_is_named_beside_the_frontier(people: Path) -> None:
+    page = people / "runs.html"
+    assert (
+        shell(people, "--k", "3", "--algorithms", "greedy,mondrian,k-concealment", "--html", str(page)) == 0
+    )
+    text = page.read_text(encoding="utf-8")
+    assert "Not drawn: k-concealment k=3. What they guarantee is no probability." in text
+    tags = _Tags()
+    tags.feed(text)
+    assert tags.marks == 2 + 2  # of the two others, and their legend
+
+
 def test_a_page_that_cannot_be_written_is_refused_before_the_work(
     people: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

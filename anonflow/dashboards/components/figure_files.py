@@ -41,8 +41,9 @@ def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:
     drawn: dict[str, str] = {}
     if len({run.k for run in runs}) > 1:
         drawn["gcp-against-k"] = gcp_against_k(runs)
-    if runs:
-        drawn["risk-and-utility"], _ = risk_and_gcp(runs)
+    picture, _ = risk_and_gcp(runs)
+    if picture:
+        drawn["risk-and-utility"] = picture
     return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items()}
 
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from anonflow import __version__, utility
 from anonflow.algorithms.registry import look_of
+from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.criteria.registry import CRITERIA, criterion_of, promise_of
 from anonflow.drawing import plots
 from anonflow.drawing.fragments import Fragment
@@ -429,13 +430,18 @@ def _frontier(results: tuple[RunResult, ...], owner: bool) -> Markup:
     if len({run.k for run in runs}) > 1:
         parts += [Markup("<h2>Information loss against k</h2>"), gcp_against_k(runs)]
     picture, best = risk_and_gcp(runs)
-    parts += [
-        Markup(
-            "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
-            "beats those on the dashed line in both: {}.</p>"
-        ).format(", ".join(best)),
-        picture,
-    ]
+    if best:
+        others = [run.name for run in runs if not promises_one_in_k(run.guarantee)]
+        sentence = (
+            f" Not drawn: {', '.join(others)}. What they guarantee is no probability." if others else ""
+        )
+        parts += [
+            Markup(
+                "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
+                "beats those on the dashed line in both: {}.{}</p>"
+            ).format(", ".join(best), sentence),
+            picture,
+        ]
     return Markup("").join(parts)
 
 
@@ -453,7 +459,10 @@ def gcp_against_k(runs: Sequence[RunResult]) -> Fragment:
 
 
 def risk_and_gcp(runs: Sequence[RunResult]) -> tuple[Markup, list[str]]:
-    """Return a picture of the risk-utility frontier of some runs, and the names of the runs on it."""
+    """Return a picture of the risk-utility frontier of the runs that promise one in k, and the names of the runs on it; empty without any."""
+    runs = [run for run in runs if promises_one_in_k(run.guarantee)]
+    if not runs:
+        return Markup(""), []
     points = [(run.algorithm, run.name, 1 / run.k, float(run.measures["gcp"])) for run in runs]
     best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
     looks = {run.algorithm: look_of(run.algorithm) for run in runs}
