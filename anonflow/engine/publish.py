@@ -267,6 +267,7 @@ def cards_of_result(
     attacks: pd.DataFrame | None,
     thresholds: Sequence[float | None],
     seed: int,
+    prices: bool = True,
 ) -> list[ReleaseCard]:
     """Return the cards of a published run, one for each threshold; for large tables without the lines that need all rows.
 
@@ -282,6 +283,8 @@ def cards_of_result(
     thresholds : sequence of float or None
     seed : int
         128 bits.
+    prices : bool
+        Whether remedies of lines that fail are tried.
 
     Raises
     ------
@@ -292,7 +295,7 @@ def cards_of_result(
 
     few = result.records <= MOST
     return cards_of(
-        result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed,
+        result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed, prices,
         k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
         listed=result.listed, published_gcp=result.published_gcp, table=table,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Remedies", "card_lines"]
 
+PRICE, PRICING = "What would each cost?", "Trying each of them…"
 APPLY = "Apply one of these to the settings of this run, and run it again"
 
 
@@ -40,28 +42,36 @@ class Remedies(pn.viewable.Viewer):
     Parameters
     ----------
     workspace : Workspace
+    price : callable
+        Begins to try the remedies: the card that is shown next has their prices.
     """
 
-    def __init__(self, workspace: Workspace, **params: Any) -> None:
+    def __init__(self, workspace: Workspace, price: Callable[[], None], **params: Any) -> None:
         super().__init__(**params)
         self._workspace = workspace
+        self.price = pn.widgets.Button(
+            label=PRICE, on_click=lambda event: price(), width=240, css_classes=["af-price"]
+        )
         self.buttons = pn.FlexBox(gap="8px", sizing_mode="stretch_width")
         self.refusal = html("", "af-bad", visible=False)
         self._whole = pn.Column(
             html(Markup("<h4>{}</h4>").format(APPLY)),
             self.buttons,
+            self.price,
             self.refusal,
             sizing_mode="stretch_width",
             margin=0,
             visible=False,
         )
 
-    def show(self, card: ReleaseCard | None, run: int | None) -> None:
+    def show(self, card: ReleaseCard | None, run: int | None, pricing: bool = False) -> None:
         """Show the remedies of a run's card; none without a card, or without a line that fails."""
         remedies = [] if card is None else [remedy for line in card.failing for remedy in line.remedies]
         changes = [remedy for remedy in remedies if remedy.change]
         self.refusal.visible = False
         self._whole.visible = run is not None and bool(changes)
+        self.price.label, self.price.disabled = (PRICING if pricing else PRICE), pricing
+        self.price.visible = not any(remedy.price is not None for remedy in remedies)
         if run is not None:
             self.buttons.objects = [
                 pn.widgets.Button(

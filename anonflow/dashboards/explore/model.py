@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,17 +11,19 @@ import pandas as pd
 import param
 
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
+from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.explore import texts
-from anonflow.dashboards.session.publication import rehearsed_card
+from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs, record_costs
+from anonflow.release import publish
 from anonflow.risk import ATTACKERS, AttackContext, usual
-from anonflow.risk.attack import row_of
+from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
 
@@ -378,17 +380,22 @@ class ExploreModel(param.Parameterized):
             return
         self.param.update(attacking=True, problem="")
         published = self.workspace.noted.publications.get(run.id)
-        card = None if published is None else published.card
+        drawn = None if published is None else published.release
 
         def work() -> Attacks:
-            context = AttackContext.of(anonymization.table, anonymization, anonymization.k)
+            # the draw of the run's own seed, which Publish makes: card and attackers say the same of it
+            release = drawn or publish(anonymization, seed=run.seed, rehearsal=True)
+            context = AttackContext.of(
+                anonymization.table, release, anonymization.k, seed=derived_seed(run.seed, "attackers")
+            )
+            context = replace(context, anonymization=anonymization)
             rows = [
                 row_of(attacker, attacker.attack(context)) | {"column": getattr(attacker, "column", None)}
                 for attacker in usual(context)
             ]
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
             covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
-            return Attacks(rows, covering, card or rehearsed_card(run.seed, run.result))
+            return Attacks(rows, covering, card_of_run(run.seed, run.result, release, frame_of(rows)))
 
         def done(attacks: Attacks) -> None:
             self.workspace.noted.attacks[run.id] = attacks
@@ -399,6 +406,25 @@ class ExploreModel(param.Parameterized):
             self.param.update(attacking=False, problem=problem)
 
         self.background.start(work, done, failed)
+
+    def price(self) -> None:
+        """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
+        run, attacks = self.run, self.attacks
+        if run is None or attacks is None or self.attacking:
+            return
+        self.param.update(attacking=True, problem="")
+
+        def done(card: ReleaseCard | None) -> None:
+            priced = self.workspace.noted.attacks[run.id] = replace(attacks, card=card)
+            same = self.run is not None and self.run.id == run.id
+            self.param.update(attacking=False, **({"attacks": priced} if same else {}))
+
+        def failed(problem: str) -> None:
+            self.param.update(attacking=False, problem=problem)
+
+        self.background.start(
+            lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True), done, failed
+        )
 
     # --------------------------------------------------------------------------------------- inside
 

@@ -346,12 +346,14 @@ class ExploreScreen(pn.viewable.Viewer):
         )
         self.attack.on_click(lambda _: self.model.attack())
         self.attacked = html("", "af-attacks")
-        self.remedies = Remedies(self.workspace)
+        self.remedies = Remedies(self.workspace, self.model.price)
 
     def _show_attacks(self, *events: Any) -> None:
         model = self.model
         self.remedies.show(
-            None if model.attacks is None else model.attacks.card, None if model.run is None else model.run.id
+            None if model.attacks is None else model.attacks.card,
+            None if model.run is None else model.run.id,
+            model.attacking,
         )
         self.attack.disabled = model.attacking or model.run is None
         self.attack.label = texts.ATTACKING if model.attacking else texts.ATTACK

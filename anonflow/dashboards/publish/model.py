@@ -7,8 +7,9 @@ import json
 import re
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import param
 
@@ -18,7 +19,7 @@ from anonflow.dashboards.publish import texts
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
-from anonflow.dashboards.session.publication import Publication
+from anonflow.dashboards.session.publication import Publication, card_of_run
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -26,6 +27,9 @@ from anonflow.engine.report.report import limits_of
 from anonflow.table.files.metadata_file import KINDS, PACKAGE, metadata_text
 from anonflow.table.files.parquet_metadata import FOLDER_ENDING
 from anonflow.table.infer import infer_columns
+
+if TYPE_CHECKING:
+    from anonflow.engine.report.card import ReleaseCard
 
 __all__ = ["OWNER", "PUBLIC", "TABLES", "PublishModel"]
 
@@ -78,6 +82,7 @@ class PublishModel(param.Parameterized):
     publication = param.Parameter(None, doc="Publication of the chosen run, or None before it is drawn.")
     drawing = param.Boolean(default=False)
     problem = param.String(default="", doc="Why there is no release.")
+    pricing = param.Boolean(default=False, doc="Whether remedies are being tried.")
     agreed = param.Boolean(default=False, doc="Whether the user wants a second draw of the same table.")
     guess = param.Dict(
         default=None,
@@ -151,6 +156,27 @@ class PublishModel(param.Parameterized):
             self.param.update(drawing=False, problem=problem)
 
         self.background.start(lambda: self.workspace.publish(run.id, agreed), done, failed)
+
+    def price(self) -> None:
+        """Try the remedies of the card's lines that fail, in the background; the publication's card has their prices then."""
+        run, publication = self.run, self.publication
+        if run is None or publication is None or self.pricing:
+            return
+        self.param.update(pricing=True, problem="")
+
+        def done(card: ReleaseCard | None) -> None:
+            self.workspace.noted.publications[run.id] = replace(publication, card=card)
+            self.pricing = False
+            self._changed()
+
+        def failed(problem: str) -> None:
+            self.param.update(pricing=False, problem=problem)
+
+        self.background.start(
+            lambda: card_of_run(run.seed, run.result, publication.release, publication.attacks, prices=True),
+            done,
+            failed,
+        )
 
     def content(self, file: str) -> bytes:
         """Return one of the files of ``PUBLIC`` or ``OWNER``; empty before the draw, or after a failed check.

@@ -57,7 +57,7 @@ class PublishScreen(ShownPart):
         workspace.param.watch(self._show, ["chosen", "runs", "running"])
         self.draw_after(workspace.draft, "document", self._show_link)
         self.draw_after(self.model, "guess", self._show_link)
-        self.model.param.watch(self._show, ["publication", "drawing", "problem", "agreed"])
+        self.model.param.watch(self._show, ["publication", "drawing", "pricing", "problem", "agreed"])
         self._show()
         self._show_link()
 
@@ -74,7 +74,7 @@ class PublishScreen(ShownPart):
         self.draw = pn.widgets.Button(label=texts.DRAW, color="primary", width=200, css_classes=["af-draw"])
         self.draw.on_click(lambda _: self.model.draw())
         self.state = html("")
-        self.remedies = Remedies(self.workspace)
+        self.remedies = Remedies(self.workspace, self.model.price)
         self.may = html("")
 
     def _run_changed(self, event: Any) -> None:
@@ -132,11 +132,11 @@ class PublishScreen(ShownPart):
 
     def _show_checks(self) -> None:
         model, publication = self.model, self.model.publication
-        card_of_run = None if publication is None else publication.card
-        self.remedies.show(card_of_run, None if model.run is None else model.run.id)
+        release_card = None if publication is None else publication.card
+        self.remedies.show(release_card, None if model.run is None else model.run.id, model.pricing)
         ready = publication is not None and publication.ok
         self.public.visible = self.owner.visible = ready
-        settled = card_of_run is None or card_of_run.ok
+        settled = release_card is None or release_card.ok
         self.may.object = str(
             badge(True, texts.MAY_BE_PUBLISHED) if settled else verdict_of(False, bad=texts.LINES_FAIL)
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anonflow.criteria.verification import Finding
 
-__all__ = ["Publication", "measured_risk", "publication", "rehearsed_card"]
+__all__ = ["Publication", "card_of_run", "measured_risk", "publication"]
 
 FORGOTTEN = (
     "when this session ends, anonflow forgets who is in this release, and will not notice a second release of the same "
@@ -71,7 +71,7 @@ class Publication:
         As :func:`anonflow.attack` gives it; the owner's.
     release : Release or None
     card : ReleaseCard or None
-        Promise, measured risk, and what remedies cost.
+        Promise, measured risk, and remedies, which have no price until it is asked for (:func:`card_of_run`).
     review : bytes
         The page for a reviewer, with the threshold 0.09: it may be published, too.
     again : str
@@ -94,13 +94,25 @@ class Publication:
     unwritten: Mapping[str, str] = field(default_factory=dict)
 
 
-def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
-    """Return the card of the release that a run's own seed draws, without drawing it for good; None without a result.
+def card_of_run(
+    seed: int,
+    result: engine.RunResult,
+    release: Release | None = None,
+    attacks: pd.DataFrame | None = None,
+    prices: bool = False,
+) -> ReleaseCard | None:
+    """Return the card of the release that a run's own seed draws; None without a result.
 
     Parameters
     ----------
     seed : int
     result : RunResult
+    release : Release, optional
+        Drawn for the purpose without it.
+    attacks : pandas.DataFrame, optional
+        What attackers were tried already on this release.
+    prices : bool
+        Whether remedies of lines that fail are tried, each a run of the method.
 
     Raises
     ------
@@ -110,13 +122,13 @@ def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
     anonymization = result.anonymization
     if anonymization is None:
         return None
-    release = publish(anonymization, seed=seed, rehearsal=True)
+    release = release or publish(anonymization, seed=seed, rehearsal=True)
     promised = anonymization.guarantee if release.certificate is None else release.certificate.criterion
     findings = verify(
         anonymization.table, release, ["covers", promised], anonymization.k, certificate=release.certificate
     )
     checked = with_findings(result, findings.findings)
-    return cards_of_result(checked, anonymization.table, release, None, (None,), seed)[0]
+    return cards_of_result(checked, anonymization.table, release, attacks, (None,), seed, prices)[0]
 
 
 def measured_risk(seed: int, result: engine.RunResult) -> float:
@@ -183,7 +195,7 @@ def publication(
     attacks = attack(session, table, release, result)
     form = flow.spec.publish.report
     limit = THRESHOLD if form is None or form.limit is None else form.limit  # as :func:`review` has it
-    cards = cards_of_result(result, table, release, attacks, (None, limit), seed)
+    cards = cards_of_result(result, table, release, attacks, (None, limit), seed, prices=False)
     report = engine.RunReport(
         flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks, card=cards[0]
     )

@@ -12,6 +12,7 @@ import numpy as np
 from anonflow import risk
 from anonflow.algorithms.anonymize import Anonymization, anonymize
 from anonflow.algorithms.diversity.diversify import diversify
+from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
 from anonflow.criteria.verify import verify
@@ -205,7 +206,7 @@ def release_card(
     threshold : float, optional
         Every attacker's largest probability must be smaller, such as 0.09; without it 1/k is allowed.
     prices : bool
-        Whether remedies of failing lines are tried, each a run of the method on at most 5,000 records.
+        Whether remedies of failing lines are tried, each a run of the method on at most 5,000 records; otherwise they have no price.
     seed : int, optional
         Of whom the insider attacks, of the draw that it is judged by, and of the remedies.
 
@@ -310,9 +311,9 @@ def cards_of(
             _add_missing(rows, context)
     assert k is not None
     priced = None
-    if prices and anonymization is not None:
-        dealt = anonymization if context is None else plausible(anonymization, context, seed)
-        priced = None if dealt is None else Prices(dealt, seed)
+    if anonymization is not None:
+        dealt = anonymization if context is None or not prices else plausible(anonymization, context, seed)
+        priced = None if dealt is None else Prices(dealt, seed, prices)
     promise = _promise(guarantee or "", findings, k)
     homogeneity, insider = _homogeneity(rows, anonymization, priced), _insider(context, seed, priced)
     utility = _utility(gcp, suppressed)
@@ -620,10 +621,13 @@ class Prices:
     ----------
     anonymization : Anonymization
     seed : int
+    tried : bool
+        Whether remedies are tried: otherwise they have no price.
     """
 
-    def __init__(self, anonymization: Anonymization, seed: int) -> None:
+    def __init__(self, anonymization: Anonymization, seed: int, tried: bool = True) -> None:
         self._anonymization = anonymization
+        self._tried = tried
         self._seed = derived_seed(seed, "prices")
         self._few: Anonymization | None = None
 
@@ -645,13 +649,26 @@ class Prices:
                 result = diversify(result, column=name, seed=self._seed, **settings)
             return result
 
+        table = self._anonymization.table
+        try:
+            for name in table.sensitive:
+                check_diversity(
+                    table,
+                    settings["criterion"],
+                    name,
+                    **{key: value for key, value in settings.items() if key != "criterion"},
+                )
+        except InfeasibleError as error:
+            return Remedy(sentence, None, f"not possible: {error.message}")
         remedy = self.of(sentence, run)
         # a flow has one step diversify, of one column
-        alone = len(self._anonymization.table.sensitive) == 1 and remedy.price is not None
+        alone = len(table.sensitive) == 1 and (remedy.price is not None or not self._tried)
         return replace(remedy, change=((("steps", "diversify"), dict(settings)),) if alone else ())
 
     def of(self, sentence: str, run: Callable[[Table], Anonymization]) -> Remedy:
-        """Return a remedy with its price; or why it has none."""
+        """Return a remedy with its price, if remedies are tried; or why it has none."""
+        if not self._tried:
+            return Remedy(sentence)
         few = sample_of(self._anonymization, self._seed, SAMPLE, ENOUGH)
         if few is None:
             return Remedy(sentence, None, "no price: one partition has more than 5,000 records")

@@ -14,7 +14,7 @@ from anonflow.dashboards.compare.model import CompareModel, column_losses
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
-from anonflow.dashboards.session.publication import rehearsed_card
+from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.drawing.comparisons import heat, intervals, pairs
@@ -106,7 +106,7 @@ def test_a_method_that_promises_no_probability_is_not_drawn_at_one_in_k(hand: Ha
     hand.do_all()
     assert {point.id for point in model.frontier_points()} == set(by_name.values())
     for run in workspace.runs:
-        card = rehearsed_card(run.seed, run.result)
+        card = card_of_run(run.seed, run.result)
         (line,) = [line for line in card.lines if line.name == "measured"]
         assert f"the probability is {100 * model.measured[run.id]:.2f}".rstrip("0").rstrip(".") in line.says
     workspace.close()

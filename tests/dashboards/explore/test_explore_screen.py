@@ -139,6 +139,13 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     assert called(linker) == ATTACKERS["linker"].does
     secret = next(row for row in attacks.rows if row["attacker"] == "homogeneity")
     assert called(secret).endswith(": Salary-class")
+    # one draw: the card, the attackers and the screen Publish say the same figures
+    says = {line.name: line.says for line in attacks.card.lines}
+    assert says["homogeneity"] == secret["sentence"]
+    linkable = next(row for row in attacks.rows if row["attacker"] == "linkable-columns")
+    assert says["linkable columns"].startswith(linkable["sentence"])
+    published = done.publish(model.run.id).card
+    assert {line.name: line.says for line in published.lines} == says
     words = in_plain_words(linker)
     assert linker["sentence"] in words
     assert "confidence" not in words  # an expectation over everybody is exact

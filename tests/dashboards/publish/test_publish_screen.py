@@ -327,6 +327,19 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
     assert {"leave out the column ill", "make ill a quasi-identifier", "p = 2"} <= {
         remedy.action for remedy in offered
     }
+    # prices are asked for, and then on the card
+    assert all(remedy.price is None for remedy in offered)
+    screen.remedies.price.clicks += 1
+    assert screen.remedies.price.disabled
+    hand.do_all()
+    assert not screen.remedies.price.visible
+    priced = {
+        remedy.action: remedy.price
+        for line in screen.model.publication.card.failing
+        for remedy in line.remedies
+    }
+    assert priced["p = 2"] is not None
+    assert "p = 2 costs +" in screen.state.object
     for number, (button, remedy) in enumerate(zip(list(screen.remedies.buttons), offered, strict=True), 2):
         workspace.choose(1)
         button.clicks += 1
@@ -347,7 +360,7 @@ def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     workspace.set_algorithms(["mondrian"])
     workspace.start()
     hand.do_all()
-    remedies = Remedies(workspace)
+    remedies = Remedies(workspace, lambda: None)
     change = ((("steps", "anonymize", "k"), 31),)
     line = CardLine(
         "measured", "failed", "It is too large.", (Remedy("k = 31", None, "", change), Remedy("think"))
