@@ -64,8 +64,15 @@ def test_everybody_among_everybody(algorithm: str) -> None:
     check_result(anon, people.n)
 
 
+# what promises something for sets of columns alone leaves few candidates on all of them, and says what follows
+FOLLOWS = pytest.mark.filterwarnings("ignore:column .* follows from:anonflow.release.ReleaseWarning")
+
+
 @pytest.mark.data
-@pytest.mark.parametrize("algorithm", TAKE_EVERY_KIND)
+@pytest.mark.parametrize(
+    "algorithm",
+    [pytest.param(name, marks=[FOLLOWS] * REGISTRY[name].of_sets) for name in TAKE_EVERY_KIND],
+)
 @loop("name", ["adult", "cmc"])
 def test_every_method_on_real_tables(algorithm: str, name: str, data_folder: object) -> None:
     people = sampled(name, 200)
