@@ -16,6 +16,7 @@ import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.search.space import Space
 from anonflow.errors import InfeasibleError, ParameterError
+from tests.cases.runs import shell
 from tests.naive.compatible import fewest, is_shown, names_nobody
 from tests.strategies import examples
 
@@ -386,3 +387,20 @@ def test_a_search_compares_it_only_where_it_is_named() -> None:
     assert {"mondrian", "k-concealment"} <= tried
     named = Space(algorithms=("local-suppression",)).setups(100, 3, False)
     assert [setup.algorithm for setup in named] == ["local-suppression"]
+
+
+def test_sets_of_the_shell_are_read_as_the_release_promises(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame(ROWS, columns=COLUMNS)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    columns = "".join(f"  {name}: {{role: quasi-identifier, kind: suppression}}\n" for name in COLUMNS)
+    (tmp_path / "schema.yaml").write_text(f"columns:\n{columns}")
+    release = af.anonymize(table(ROWS, COLUMNS), "local-suppression", k=3).release(seed=2**127)
+    release.write(tmp_path / "release.csv")
+    files = [
+        "--original", tmp_path / "people.csv", "--release", tmp_path / "release.csv", "--schema", tmp_path / "schema.yaml",
+    ]  # fmt: skip
+    status, out, _ = shell(capsys, "verify", *files, "--keys", "income")
+    assert status == 0
+    assert "income: every person is matched with at least" in out
