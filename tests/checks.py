@@ -176,8 +176,8 @@ DEFINITIONS: dict[str, Callable[[Any, np.ndarray, int], bool]] = {
     "(k,k)": is_k_k,
     "k-concealment": is_concealed,
     "k-regular": is_k_regular,
-    "key-sets(of=1, hidden=any)": is_k_k_on_pairs,
-    "key-sets(of=2, hidden=any)": is_k_k_on_pairs,
+    "key-sets(of=1, hidden=any, rows=matches)": is_k_k_on_pairs,
+    "key-sets(of=2, hidden=any, rows=matches)": is_k_k_on_pairs,
 }
 
 

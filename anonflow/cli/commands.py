@@ -565,7 +565,10 @@ def verify(
             rows_of = _published(release, *form, table)
     answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
     if keys:
-        sets = {"key-sets": {"sets": _key_sets(keys)}}
+        promised = [each.parameters for each in answer if each.criterion == "key-sets"]
+        # the reading of * is that of the release's promise, where it is one of sets
+        reading = {key: value for key, value in (*promised, {})[0].items() if key in ("hidden", "rows")}
+        sets = {"key-sets": {"sets": _key_sets(keys), **reading}}
         each = verifier.verify(table, rows_of, sets, answer.k, proof, another_tool=another_tool)
         known = {finding.sentence() for finding in answer}
         answer = replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ import numpy as np
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.guarantee import sets_of_text
+from anonflow.criteria.matching.concealment import match_edges
 from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
@@ -101,6 +103,7 @@ def key_sets(
     sets: Annotated[Any, Option("Sets of columns that others may know, each by itself")] = None,
     of: Annotated[int | None, Option("Or all sets of so many columns", least=1, most=64)] = None,
     hidden: Annotated[Literal["value", "any"], Option("What * stands for")] = "value",
+    rows: Annotated[Literal["compatible", "matches"], Option("Rows that may be a person's")] = "compatible",
 ) -> list[Finding]:
     """Check k on each of several sets of columns that attackers may know; return a finding for each set.
 
@@ -114,6 +117,9 @@ def key_sets(
     hidden : {"value", "any"}, optional
         ``value``: ``*`` is a value like others, and at least k rows read the same on each set. ``any``: ``*`` stands for any value.
         On each set every person is compatible with at least k rows, and every row with at least k people.
+    rows : {"compatible", "matches"}, optional
+        Of ``any``. ``matches``: only rows and people count that are matched in a complete matching on the set; whoever knows everybody
+        there excludes the others.
 
     Raises
     ------
@@ -140,7 +146,9 @@ def key_sets(
     for name in (name for columns in chosen for name in columns):
         if name not in frame.columns:
             raise ParameterError(f"criterion 'key-sets': {name[:40]!r} is not a published column")
-    return [(_equal if hidden == "value" else _compatible)(evidence, frame, columns, k) for columns in chosen]
+    if hidden == "any":
+        return [_compatible(evidence, columns, k, rows) for columns in chosen]
+    return [_equal(evidence, frame, columns, k) for columns in chosen]
 
 
 def _equal(evidence: Evidence, frame: Any, columns: Sequence[str], k: int) -> Finding:
@@ -152,13 +160,22 @@ def _equal(evidence: Evidence, frame: Any, columns: Sequence[str], k: int) -> Fi
     return Finding.of("key-sets", failing, "published", words, {"k": k, "sets": ", ".join(columns)})
 
 
-def _compatible(evidence: Evidence, frame: Any, columns: Sequence[str], k: int) -> Finding:
-    """Return whether every person is compatible with k rows on a set, and every row with k people."""
-    parameters = {"k": k, "sets": ", ".join(columns), "hidden": "any"}
-    graph = consistency_graph(*on_columns(evidence.records, evidence.published, columns))
+def _compatible(evidence: Evidence, columns: Sequence[str], k: int, rows: str) -> Finding:
+    """Return whether every person has k rows on a set, and every row k people."""
+    parameters = {"k": k, "sets": ", ".join(columns), "hidden": "any", "rows": rows}
+    people_there, rows_there = on_columns(evidence.records, evidence.published, columns)
+    if rows == "matches":
+        part = replace(evidence, records=people_there, published=rows_there)
+        edges = match_edges(part)
+        if edges is None:
+            words = f"{', '.join(columns)}: there is no complete matching"
+            return Finding.of("key-sets", np.arange(evidence.n), "original", words, parameters)
+        graph, match = part.graph.only(edges), "matched with"
+    else:
+        graph, match = consistency_graph(people_there, rows_there), "compatible with"
     of_person, of_row = graph.degrees()
     words = (
-        f"{', '.join(columns)}: every person is compatible with at least {int(of_person.min(initial=evidence.n))} rows, "
+        f"{', '.join(columns)}: every person is {match} at least {int(of_person.min(initial=evidence.n))} rows, "
         f"every row with at least {int(of_row.min(initial=evidence.n))} people"
     )
     people = graph.originals.positions(np.flatnonzero(of_person < k))
@@ -172,8 +189,9 @@ def _compatible(evidence: Evidence, frame: Any, columns: Sequence[str], k: int) 
         )
     if len(people):
         return Finding.of("key-sets", people, "original", words, parameters)
-    rows = graph.published.positions(np.flatnonzero(of_row < k))
-    return Finding.of("key-sets", rows, "published", words, parameters)
+    failing = np.zeros(evidence.rows, bool)
+    failing[graph.published.positions(np.flatnonzero(of_row < k))] = True
+    return Finding.of("key-sets", failing & ~evidence.exempt, "published", words, parameters)
 
 
 def _needs(parameters: Mapping[str, Any]) -> Literal["rows", "everybody"]:
@@ -186,11 +204,10 @@ KEY_SETS = Criterion(
     sentence="On each of several sets of columns, every published row is one of at least k rows that read the same; or, with "
     "hidden: any, every person is compatible with at least k rows and every row with at least k people.",
     promise="On each of the named sets of columns, every person is compatible with at least k published rows, and every row with "
-    "at least k people; a hidden cell is compatible with every value.",
+    "at least k people, also where whoever knows everybody there excludes what lies on no complete matching; a hidden cell is "
+    "compatible with every value.",
     warning="Whoever knows more columns of a person than a set has may find fewer than k rows, or one: each row shows the other columns "
-    "of its own person. A cell is hidden because its "
-    "value is rare, so the k rows are not equally likely; and whoever knows on a set everybody in the table can exclude rows that lie "
-    "on no complete matching, as with (k,k).",
+    "of its own person. A cell is hidden because its value is rare, so the k rows are not equally likely.",
     adds_up=False,
     needs="rows",
     needs_with=_needs,

@@ -16,7 +16,7 @@ from tests.checks import DEFINITIONS, adjacency, check_result, on_perfect_matchi
 from tests.naive.criteria import edge_counts
 from tests.strategies import seeded
 
-APART = ("k-regular", "key-sets(of=1, hidden=any)", "key-sets(of=2, hidden=any)")
+APART = ("k-regular", "key-sets(of=1, hidden=any, rows=matches)", "key-sets(of=2, hidden=any, rows=matches)")
 """Definitions that have tests of their own: of matches, and of sets of columns, which are a finding each."""
 
 

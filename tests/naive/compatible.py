@@ -22,13 +22,34 @@ def names_nobody(
     sets: Iterable[Sequence[int]],
     k: int,
     covers: Callable[[Any, Any], bool] = is_shown,
+    *,
+    matches: bool = False,
 ) -> bool:
-    """Whether on each set every person is compatible with k rows, and every row with k people."""
+    """Whether on each set every person is compatible with k rows, and every row with k people; row i is of person i.
+
+    With `matches`, pairs of a person and a row count only if everybody else can have a row, too.
+    """
     for columns in sets:
         fit = [[all(covers(row[c], person[c]) for c in columns) for row in rows] for person in people]
+        if matches:
+            fit = [[ok and _is_matched(fit, i, j) for j, ok in enumerate(line)] for i, line in enumerate(fit)]
         if min(map(sum, fit)) < k or min(map(sum, zip(*fit, strict=True))) < k:
             return False
     return True
+
+
+def _is_matched(fit: list[list[bool]], i: int, j: int) -> bool:
+    """Whether the others can be matched with the other rows: person j, whose row is taken, is moved along until row i is free."""
+    reached, way = {j}, [j]
+    while way:
+        person = way.pop()
+        if person == i:
+            return True
+        for row in range(len(fit)):
+            if fit[person][row] and row not in reached:
+                reached.add(row)
+                way.append(row)
+    return False
 
 
 def fewest(

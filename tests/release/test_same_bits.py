@@ -35,7 +35,7 @@ RELEASES = {
     "mondrian": "43d8eef32489d88016f1bd4dffe87a5d",
     "full-domain": "06e67113c332756d00d5c67b41b8780a",
     "local-recoding": "f441b347086dea8c0c28a073c4f8c30d",
-    "local-suppression": "bdb6aeb0c62fc3a9655d25c59f3a7ace",
+    "local-suppression": "198f9498dda9fd6cb7d088998b1a4457",
     "agglomerative": "3198b5a9aaefd1e8576884fd737c8fa5",
     "forest": "df641745a2954521b813f8517a709c5d",
     "k-member": "f5e69d787afe984634c097be5b78d6b0",

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import combinations, groupby, product
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 __all__ = ["CellLevels", "KeySetSearch"]
 
@@ -87,8 +89,12 @@ class KeySetSearch:
     sets : sequence of list of int
         Columns.
     k : int
+    matches : bool
+        Whether only rows and people on complete matchings count.
     level, first : numpy.ndarray, shape (q, n), int
         Of each cell, and the level of its own value.
+    matching_cells : int
+        Cells that were raised for complete matchings alone.
 
     Notes
     -----
@@ -99,6 +105,7 @@ class KeySetSearch:
     columns: Sequence[CellLevels]
     sets: Sequence[list[int]]
     k: int
+    matches: bool = True
     level: np.ndarray = field(init=False)
     first: np.ndarray = field(init=False)
 
@@ -126,6 +133,7 @@ class KeySetSearch:
             self._people.append(people[few])
         self._moved = np.zeros(self.level.shape, np.int64)
         self._time = 0
+        self.matching_cells = 0
         self._counts: list[np.ndarray] = []
         self._importance = np.array([column.importance for column in self.columns])
         self._factor = IMPORTANT ** np.unique(self._importance, return_inverse=True)[1].astype(np.float64)
@@ -232,6 +240,76 @@ class KeySetSearch:
         self._lower()
         self._exchange()
         self._improve()
+        if self.matches:
+            self._complete_matchings()
+
+    def _complete_matchings(self) -> None:
+        """Raise cells of rows until, on each set, k rows of each person and k people of each row lie on complete matchings.
+
+        A row that hides a whole set is compatible with everybody, so all rows of its person then lie on one.
+        """
+        dear = self._dear * self._factor
+        for s, columns in enumerate(self.sets):
+            while True:
+                rows = np.flatnonzero(self.short_of_matches(s))
+                open_ = [c for c in sorted(columns, key=dear.__getitem__) if self.columns[c].highest]
+                raised = 0
+                for c in open_:
+                    mine = rows[self.level[c, rows] < self.columns[c].highest]
+                    self._raise(c, self.columns[c].highest, mine)
+                    raised += len(mine)
+                    rows = np.setdiff1d(rows, mine)  # one cell of each row at a time
+                self.matching_cells += raised
+                if not raised:
+                    break
+        if self.matching_cells:
+            self._lower_matched()
+
+    def _lower_matched(self) -> None:
+        """Lower cells where nothing breaks, complete matchings included; as many as the size of the table allows."""
+        self._counts = [self._compatible_rows(s) for s in range(len(self.sets))]
+        c, row = np.nonzero(self._may_lower())
+        order = np.lexsort((row, -self._moved[c, row], -self._dear[c], -self._importance[c]))
+        for at in order[: MOST_TRIES // (self.n * len(self.sets))].tolist():
+            cell = int(c[at]), int(row[at])
+            before = int(self.level[cell])
+            if self._lower_cell(*cell) and any(
+                self.short_of_matches(s).any() for s in self._sets_of[cell[0]]
+            ):
+                self._set(*cell, before)
+
+    def short_of_matches(self, s: int) -> np.ndarray:
+        """Return whose rows, or people of whose row, on complete matchings of a set are fewer than k, shape (n,), bool.
+
+        Everybody's own row makes a complete matching. Another row is a person's in one of them where a way leads back: from the row's
+        person on over a row that is compatible with that person, until the first person's row.
+        """
+        label, people = self._labels(tuple((c, 0) for c in self.sets[s]))
+        person = np.full(len(people), -1)
+        person[label] = np.arange(self.n)
+        box = np.zeros(self.n, np.int64)
+        edges, boxes = [], 0
+        for levels, rows in self._patterns(s):
+            group, groups = self._labels(self._at(self.sets[s], levels))
+            there = np.zeros(len(groups), np.int64)
+            there[group[rows]] = 1
+            number = np.where(there > 0, boxes + np.cumsum(there) - 1, -1)
+            box[rows] = number[group[rows]]
+            boxes += int(there.sum())
+            covering = number[group[person]]
+            kinds = np.flatnonzero(covering >= 0)
+            edges.append((kinds, covering[kinds]))
+        kind, covering = (np.concatenate(ends) for ends in zip(*edges, strict=True))
+        size = len(people)
+        start, end = np.concatenate([kind, size + box]), np.concatenate([size + covering, label])
+        ones = np.ones(len(start), np.int8)
+        graph = csr_array((ones, (start, end)), shape=(size + boxes, size + boxes))
+        component = connected_components(graph, directed=True, connection="strong")[1]
+        back = component[kind] == component[size + covering]
+        kind, covering = kind[back], covering[back]
+        rows_of = np.bincount(kind, np.bincount(box, minlength=boxes)[covering], size)
+        people_of = np.bincount(covering, people[kind], boxes)
+        return np.asarray((rows_of[label] < self.k) | (people_of[box] < self.k))
 
     def _raise(self, c: int, level: int, rows: np.ndarray) -> None:
         self._time += 1
@@ -539,22 +617,40 @@ class KeySetSearch:
     def _improve(self) -> None:
         """Raise single cells where others can be lowered instead and this costs no more; as often as the size of the table allows.
 
-        It ends after two passes that save nothing: exchanges at the same cost lead to other ones.
+        It ends after two passes that save nothing: exchanges at the same cost lead to other ones. Of the states on the way the one is
+        taken that costs least with the cells that complete matchings still need.
         """
         tries = MOST_TRIES // (self.n * len(self.sets))
+        if not tries:
+            return
+        saved, least, best = 0.0, self._price_of_matchings(), self.level.copy()
         idle = 0
         while idle < 2:
             idle += 1
             for c, level in self._moves:
                 for row in np.flatnonzero(self.level[c] < level).tolist():
                     tries -= 1
-                    if tries < 0:
-                        return
-                    saved = self._saved(c, row, level)
-                    idle = 0 if saved > NEAR else idle
+                    more = self._exchanged(c, row, level) if tries >= 0 else None
+                    if more is None:
+                        continue
+                    saved += more
+                    idle = 0 if more > NEAR else idle
+                    price = self._price_of_matchings() - saved
+                    if price < least - NEAR:
+                        least, best, idle = price, self.level.copy(), 0
+            if tries < 0:
+                break
+        self.level = best
 
-    def _saved(self, c: int, row: int, level: int) -> float:
-        """Raise a cell and lower others, if this costs no more; return what it saves."""
+    def _price_of_matchings(self) -> float:
+        """Return about what the cells cost that are still to be raised for complete matchings."""
+        if not self.matches:
+            return 0.0
+        short = sum(int(self.short_of_matches(s).sum()) for s in range(len(self.sets)))
+        return short * float(min(self._dear[c] * self._factor[c] for c, _ in self._moves))
+
+    def _exchanged(self, c: int, row: int, level: int) -> float | None:
+        """Raise a cell and lower others, if this costs no more; return what it saves, None if nothing changed."""
         before = int(self.level[c, row])
         more = self._cost(c, row, level) - self._cost(c, row, before)
         self._set(c, row, level)
@@ -566,7 +662,7 @@ class KeySetSearch:
         for cell in reversed(lowered):
             self._set(*cell)
         self._set(c, row, before)
-        return 0.0
+        return None
 
     def _cost(self, c: int, row: int, level: int | None = None) -> float:
         """Return what a cell costs at a level, or at its own."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -73,11 +73,12 @@ def local_suppression(
     sets: Annotated[Any, Option("Sets of columns that others may know, each by itself", lists=True)] = None,
     of: Annotated[int | None, Option("Or all sets of so many columns", least=1, most=64)] = None,
     importance: Annotated[Any, Option("Importance of columns", mapping=True)] = None,
+    rows: Annotated[Literal["matches", "compatible"], Option("Rows that may be a person's")] = "matches",
     generalize: Annotated[bool, Option("Generalize before hiding")] = False,
     levels: Annotated[Any, Option("Lowest levels", mapping=True)] = None,
     widths: Widths = None,
 ) -> Outcome:
-    """Hide cells until, on each set of columns, every person is compatible with k rows and every row with k people.
+    """Hide cells until, on each set of columns, k rows may be every person's and every row may be k people's.
 
     Parameters
     ----------
@@ -90,6 +91,9 @@ def local_suppression(
         Instead of `sets`: all sets of so many quasi-identifiers; 2 where both are left out.
     importance : mapping, optional
         Column -> number, 0 where none is given. A cell is hidden only where hiding all less important cells of its row is not enough.
+    rows : {"matches", "compatible"}, optional
+        ``matches``: of rows and people that are compatible only those count that lie on a complete matching of the set, because whoever knows
+        everybody there excludes the others. ``compatible`` counts all of them, and hides a little less.
     generalize : bool, optional
         Whether a cell is raised along the levels of its column before it is hidden. The levels are those of ``full-domain``: nodes of a
         hierarchy, intervals of numbers, last positions of a code. A set of categories has none in between.
@@ -102,7 +106,7 @@ def local_suppression(
     -------
     Outcome
         With neither matches nor classes. Facts: `guarantee`, with the sets; `hidden_cells`, those of suppressed records among them;
-        `generalized_cells`, above their lowest level, but not hidden; `hidden_cells_bound`, the fewest hidden cells that any result has,
+        `generalized_cells`, above their lowest level, but not hidden; `matching_cells`, raised for complete matchings alone; `hidden_cells_bound`, the fewest hidden cells that any result has,
         where cells are hidden only and nothing bounds them.
 
     Raises
@@ -125,6 +129,9 @@ def local_suppression(
     more. The fewest hidden cells of each row by itself, added up, are the bound.
     O(P m) for each set and step of the search, with sets of m columns; memory O(P) for each set.
 
+    Complete matchings (Tassa 2012, Definition 6, on each set): everybody's own row is one; another row is a person's in one of them where it lies
+    in the same strongly connected component. Rows of people who lack matches hide more of the set.
+
     Whoever knows more columns than a set has may find fewer rows. Whoever runs the method again learns from a hidden cell that its value is
     probably rare.
     """
@@ -145,7 +152,9 @@ def local_suppression(
     cells = [
         column.cells(records, part.loss, float((importance or {}).get(column.name, 0))) for column in columns
     ]
-    search = KeySetSearch(cells, [[names.index(name) for name in columns] for columns in chosen], k)
+    search = KeySetSearch(
+        cells, [[names.index(name) for name in columns] for columns in chosen], k, rows == "matches"
+    )
     search.run()
     whole = np.array([column.whole for column in cells])[:, None]
     _suppress_rest(search, whole)
@@ -157,10 +166,12 @@ def local_suppression(
     size = len(chosen[0])
     promised = f"of={size}" if sets is None else f"sets={sets_text(chosen)}"
     facts: dict[str, Any] = {
-        "guarantee": f"key-sets({promised}, hidden=any)",
+        "guarantee": f"key-sets({promised}, hidden=any, rows={rows})",
         "hidden_cells": int(hidden.sum()),
         "generalized_cells": int(((search.level > search.first) & ~hidden).sum()),
     }
+    if rows == "matches":
+        facts["matching_cells"] = search.matching_cells
     if not generalize and all(column.highest == column.whole or column.constant for column in cells):
         facts["hidden_cells_bound"] = _fewest(search)
     return Outcome(generalization.with_suppressed(suppressed), suppressed=suppressed, facts=facts)
@@ -318,9 +329,11 @@ def _suppress_rest(search: KeySetSearch, whole: np.ndarray) -> None:
         most = int(lacking.max(initial=0))
         shown = np.flatnonzero((search.level < whole).any(axis=0))
         if most <= 0 or not len(shown):
-            return
+            break
         rows = shown[np.argsort(-lacking[shown], kind="stable")[:most]]
         search.level[:, rows] = whole
+    for s in range(len(search.sets)) if search.matches else ():
+        search.level[:, search.short_of_matches(s)] = whole
 
 
 def _fewest(search: KeySetSearch) -> int:

@@ -16,6 +16,7 @@ import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.search.space import Space
 from anonflow.errors import InfeasibleError, ParameterError
+from tests.cases.runs import shell
 from tests.naive.compatible import fewest, is_shown, names_nobody
 from tests.strategies import examples
 
@@ -43,8 +44,8 @@ def cells_of(anon: Any) -> list[list[str]]:
     return cells
 
 
-def hidden_by(rows: Any, **options: Any) -> int:
-    return int(af.anonymize(table(rows), "local-suppression", **options).facts["hidden_cells"])
+def hidden_by(people: Any, **options: Any) -> int:
+    return int(af.anonymize(table(people), "local-suppression", **options).facts["hidden_cells"])
 
 
 TABLES = st.integers(2, 4).flatmap(
@@ -56,10 +57,11 @@ def test_ten_people_lose_the_fewest_cells() -> None:
     """Each condition alone takes fewer: 8 cells let everybody have three rows, 17 let every row have three people."""
     assert fewest(ROWS, PAIRS, 3, for_rows=False) == 8
     assert fewest(ROWS, PAIRS, 3) == FEWEST
-    anon = af.anonymize(table(ROWS, COLUMNS), "local-suppression", k=3)
-    assert int((anon.frame() == "*").sum(axis=None)) == anon.facts["hidden_cells"] == FEWEST
-    assert anon.facts["hidden_cells_bound"] == FEWEST
-    assert names_nobody(ROWS, cells_of(anon), PAIRS, 3)
+    for rows in ("compatible", "matches"):  # one of the eleven choices of so few cells leaves three matches
+        anon = af.anonymize(table(ROWS, COLUMNS), "local-suppression", k=3, rows=rows)
+        assert int((anon.frame() == "*").sum(axis=None)) == anon.facts["hidden_cells"] == FEWEST
+        assert anon.facts["hidden_cells_bound"] == FEWEST
+        assert names_nobody(ROWS, cells_of(anon), PAIRS, 3, matches=rows == "matches")
 
 
 def test_rows_that_agree_with_each_other_are_not_enough() -> None:
@@ -84,14 +86,15 @@ def test_nobody_is_named_and_no_cell_can_be_shown_again(rows: list[list[str]], d
     q = len(rows[0])
     k, of = data.draw(st.integers(2, 4)), data.draw(st.integers(1, q))
     sets = list(itertools.combinations(range(q), of))
-    people = table(rows)
-    anon = af.anonymize(people, "local-suppression", k=k, of=of)
+    people, counted = table(rows), data.draw(st.sampled_from(["compatible", "matches"]))
+    matches = counted == "matches"
+    anon = af.anonymize(people, "local-suppression", k=k, of=of, rows=counted)
     cells = cells_of(anon)
-    assert names_nobody(rows, cells, sets, k)
+    assert names_nobody(rows, cells, sets, k, matches=matches)
     for i, c in itertools.product(range(len(rows)), range(q)):
         if cells[i][c] == "*":
             cells[i][c] = rows[i][c]
-            assert not names_nobody(rows, cells, sets, k)
+            assert not names_nobody(rows, cells, sets, k, matches=matches)
             cells[i][c] = "*"
     assert (
         anon.facts["hidden_cells"] == sum(row.count("*") for row in cells) >= anon.facts["hidden_cells_bound"]
@@ -110,7 +113,7 @@ def test_hidden_cells_are_nearly_the_fewest() -> None:
             list("abcde"), (int(rng.integers(8, 20)), q), p=[0.4, 0.25, 0.15, 0.12, 0.08]
         ).tolist()
         least = fewest(rows, itertools.combinations(range(q), 2), k)
-        hidden = hidden_by(rows, k=k)
+        hidden = hidden_by(rows, k=k, rows="compatible")
         assert hidden >= least
         mine, best, equal = mine + hidden, best + least, equal + (hidden == least)
     assert mine <= 1.02 * best
@@ -122,7 +125,9 @@ def test_hidden_cells_are_nearly_the_fewest() -> None:
 def test_an_important_cell_is_hidden_only_where_its_row_needs_it(rows: list[list[str]]) -> None:
     q, k = len(rows[0]), 2
     sets = list(itertools.combinations(range(q), 2))
-    anon = af.anonymize(table(rows), "local-suppression", k=k, importance={"c0": 5, "c1": 1})
+    anon = af.anonymize(
+        table(rows), "local-suppression", k=k, importance={"c0": 5, "c1": 1}, rows="compatible"
+    )
     cells = cells_of(anon)
     assert names_nobody(rows, cells, sets, k)
     for i in range(len(rows)):
@@ -195,7 +200,7 @@ def test_every_kind_of_column(options: dict[str, Any], subtests: Any) -> None:
             chosen = options.get("sets") or list(itertools.combinations(names, options.get("of", 2)))
             sets = [[names.index(name) for name in columns] for columns in chosen]
             originals = people.frame[names].to_numpy().tolist()
-            assert names_nobody(originals, cells_of(anon), sets, 3, may_be)
+            assert names_nobody(originals, cells_of(anon), sets, 3, may_be, matches=True)
             for subject in (anon, anon.release(seed=2**127)):
                 assert af.verify(people, subject, ["covers", "guarantee"], k=3)
             if "levels" in options:
@@ -245,6 +250,25 @@ def test_no_attacker_who_knows_one_set_wins_more_than_one_time_in_three() -> Non
     assert attacked["success"].max() <= 1 / 3
 
 
+def test_whoever_knows_everybody_on_a_set_names_nobody() -> None:
+    """The attacker `linker` excludes what lies on no complete matching: only `matches` holds it off."""
+    frame = af.datasets.census_like(150, seed=1)
+    columns = ("Age", "Gender", "Marital", "Race", "Workclass")
+    kinds_of = af.datasets.schema("census_like")
+    people = af.Table(frame[list(columns)], {name: kinds_of[name] for name in columns})
+    sets = [list(pair) for pair in itertools.combinations(columns, 2)]
+    worst = {}
+    for rows, generalize in itertools.product(("matches", "compatible"), (False, True)):
+        anon = af.anonymize(people, "local-suppression", k=3, rows=rows, generalize=generalize)
+        attacked = af.attack(people, anon.release(seed=2**127), sets=sets).set_index("attacker")
+        assert attacked.loc["prosecutor", "worst"].max() <= 1 / 3
+        worst[rows, generalize] = attacked.loc["linker", "worst"].max()
+        assert bool(af.verify(people, anon, {"key-sets": {"of": 2, "hidden": "any"}}, k=3))
+    assert worst["matches", False] <= 1 / 3
+    assert worst["matches", True] <= 1 / 3
+    assert max(worst["compatible", False], worst["compatible", True]) == 1
+
+
 @examples(60)
 @given(rows=TABLES, data=st.data())
 def test_the_criterion_counts_as_plain_loops_do(rows: list[list[str]], data: st.DataObject) -> None:
@@ -256,8 +280,10 @@ def test_the_criterion_counts_as_plain_loops_do(rows: list[list[str]], data: st.
     ]
     pairs = list(itertools.combinations(range(q), 2))
     frame = pd.DataFrame(cells, columns=[f"c{c}" for c in range(q)])
-    found = af.verify(table(rows), frame, {"key-sets": {"of": 2, "hidden": "any"}}, k=3)
-    assert bool(found) == names_nobody(rows, cells, pairs, 3)
+    for counted in ("compatible", "matches"):
+        asked = {"key-sets": {"of": 2, "hidden": "any", "rows": counted}}
+        found = af.verify(table(rows), frame, asked, k=3)
+        assert bool(found) == names_nobody(rows, cells, pairs, 3, matches=counted == "matches")
     alone = af.verify(table(rows).schema, frame, {"key-sets": {"of": 2, "hidden": "any"}}, k=3)
     assert alone.findings[0].holds is None
     equal = af.verify(table(rows), frame, {"key-sets": {"of": 2}}, k=3)
@@ -334,7 +360,7 @@ def test_a_flow_from_the_file_to_the_report(tmp_path: Path) -> None:
     )
     report = af.run(flow)
     assert report.ok
-    assert report.results[0].guarantee == "key-sets(of=2, hidden=any)"
+    assert report.results[0].guarantee == "key-sets(of=2, hidden=any, rows=matches)"
     text = (tmp_path / "out" / "ten.html").read_text()
     assert "10 records, each hidden on the named sets of columns among k = 3" in text
     assert "every person is compatible with at least 3 published rows" in text
@@ -361,3 +387,20 @@ def test_a_search_compares_it_only_where_it_is_named() -> None:
     assert {"mondrian", "k-concealment"} <= tried
     named = Space(algorithms=("local-suppression",)).setups(100, 3, False)
     assert [setup.algorithm for setup in named] == ["local-suppression"]
+
+
+def test_sets_of_the_shell_are_read_as_the_release_promises(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame(ROWS, columns=COLUMNS)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    columns = "".join(f"  {name}: {{role: quasi-identifier, kind: suppression}}\n" for name in COLUMNS)
+    (tmp_path / "schema.yaml").write_text(f"columns:\n{columns}")
+    release = af.anonymize(table(ROWS, COLUMNS), "local-suppression", k=3).release(seed=2**127)
+    release.write(tmp_path / "release.csv")
+    files = [
+        "--original", tmp_path / "people.csv", "--release", tmp_path / "release.csv", "--schema", tmp_path / "schema.yaml",
+    ]  # fmt: skip
+    status, out, _ = shell(capsys, "verify", *files, "--keys", "income")
+    assert status == 0
+    assert "income: every person is matched with at least" in out

@@ -263,7 +263,7 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
     workspace.start()
     workspace.wait(300)
     (run,) = workspace.runs
-    assert run.result.guarantee == "key-sets(sets=[age+city|job], hidden=any)"
+    assert run.result.guarantee == "key-sets(sets=[age+city|job], hidden=any, rows=matches)"
     assert all(finding.holds for finding in run.result.findings)
     assert "every person is compatible with at least k published rows" in promise_of(run.result.guarantee)
     assert sets.value == "[age, city], [job]"
