@@ -64,7 +64,7 @@ class Model:
     its cells are their hulls. So each end of a range is the value of one of them, and each member of a set, or of a label with at
     most k, that of one or more, since those of one row resemble each other: of :func:`occurrences`. The row's own value is one of these with that
     chance over k, whatever its latent class; else it is drawn by its latent class from all that the cell covers, and half
-    of the numbers evenly. These two rules, and the constants `ALIKE` and `NEAR`, were chosen by experiments with releases of
+    of the numbers of a range without codes evenly. These two rules, and the constants `ALIKE` and `NEAR`, were chosen by experiments with releases of
     four tables. A cell that names no such values, and all cells where `matches` is not known, are taken to be coarsened at
     random.
     """
@@ -238,6 +238,9 @@ class _Hull:
         common = present * np.where(column.is_number, 1.0, occurrences(matches)) / matches
         common /= np.maximum(common.sum(axis=1, keepdims=True), 1.0)
         hull = np.asarray(present.any(axis=1))
+        hull &= ~(column.member & ~column.is_number).any(
+            axis=1
+        )  # beside a code the class says whether it is a number
         near = hull[:, None] & column.member & column.is_number
         even = NEAR * near / np.maximum(near.sum(axis=1, keepdims=True), 1)
         common += (1 - common.sum(axis=1, keepdims=True)) * even
