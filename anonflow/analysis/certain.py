@@ -268,11 +268,10 @@ class _Numbers:
     def least_quantile(self, at: float) -> float:
         """Return the least quantile without weights, for every number of the lowest that may count."""
         inside, maybe = (self._lowest(certain)[0] for certain in (True, False))
-        both = np.sort(np.concatenate([inside, maybe]))
-        if not len(both):
+        if not len(inside) and not len(maybe):
             return float("nan")
+        both, _, highest = _merged(inside, maybe)
         extra = np.arange(len(maybe) + 1)[(0 if len(inside) else 1) :]
-        highest = np.concatenate([[-np.inf], maybe])[extra]
         place = at * (len(inside) + extra - 1)
         first = np.floor(place).astype(np.int64)
         part = place - first
@@ -280,7 +279,7 @@ class _Numbers:
         def ranked(rank: np.ndarray) -> np.ndarray:
             # up to the highest that counts all are there, above it only those that count for certain
             rest = inside[np.clip(rank - extra, 0, len(inside) - 1)] if len(inside) else both[rank]
-            return np.where(both[rank] <= highest, both[rank], rest)
+            return np.where(rank <= highest, both[rank], rest)
 
         low = ranked(first)
         high = ranked(np.minimum(first + 1, len(inside) + extra - 1))
@@ -300,22 +299,32 @@ class _Numbers:
         (inside, own), (maybe, others) = self._lowest(True), self._lowest(False)
         if not len(inside) and not len(maybe):
             return float("nan")
-        both = np.concatenate([inside, maybe])
-        order = np.argsort(both, kind="stable")
-        both, of_both = both[order], np.cumsum(np.concatenate([own, others])[order])
-        first = 0 if len(inside) else 1
-        extra = np.concatenate([[0.0], np.cumsum(others)])[first:]
-        highest = np.concatenate([[-np.inf], maybe])[first:]
+        both, order, highest = _merged(inside, maybe)
+        of_both = np.cumsum(np.concatenate([own, others])[order])
+        extra = np.concatenate([[0.0], np.cumsum(others)])[(0 if len(inside) else 1) :]
         wanted = at * (own.sum() + extra)
+        slack = 1e-12 * of_both[-1]  # sums that differ by rounding are equal
 
-        def ranked(numbers: np.ndarray, sums: np.ndarray, place: np.ndarray) -> np.ndarray:
-            slack = 1e-12 * of_both[-1]  # sums that differ by rounding are equal
-            rank = np.searchsorted(
-                sums, place + slack if last else place - slack, "right" if last else "left"
+        def ranks(sums: np.ndarray, place: np.ndarray) -> np.ndarray:
+            side = (
+                np.searchsorted(sums, place + slack, "right")
+                if last
+                else np.searchsorted(sums, place - slack)
             )
-            return numbers[np.minimum(rank, len(numbers) - 1)]
+            return np.minimum(side, len(sums) - 1)
 
         # up to the highest that counts all are there, above it only those that count for certain
-        low = ranked(both, of_both, wanted)
-        rest = ranked(inside, np.cumsum(own), wanted - extra) if len(inside) else low
-        return float(np.where(low <= highest, low, rest).min())
+        rank = ranks(of_both, wanted)
+        rest = inside[ranks(np.cumsum(own), wanted - extra)] if len(inside) else both[rank]
+        return float(np.where(rank <= highest, both[rank], rest).min())
+
+
+def _merged(inside: np.ndarray, maybe: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return two ascending arrays as one, its order, and the place in it of the last of the first 0, 1, ... of `maybe`.
+
+    Without `inside` of the first 1, 2, ...; -1 is no place.
+    """
+    both = np.concatenate([inside, maybe])
+    order = np.argsort(both, kind="stable")
+    places = np.concatenate([[-1], np.argsort(order, kind="stable")[len(inside) :]])
+    return both[order], order, places[(0 if len(inside) else 1) :]

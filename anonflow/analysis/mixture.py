@@ -61,12 +61,12 @@ class Model:
     Notes
     -----
     What a cell says of a value depends on how it came about. Where each row stands for k `matches` with equal chances,
-    its cells are their hulls. So each end of a range is the value of one of them, and each member of a set, or of a label with at
-    most k, that of one or more, since those of one row resemble each other: of :func:`occurrences`. The row's own value is one of these with that
-    chance over k, whatever its latent class; else it is drawn by its latent class from all that the cell covers, and half
-    of the numbers evenly. These two rules, and the constants `ALIKE` and `NEAR`, were chosen by experiments with releases of
-    four tables. A cell that names no such values, and all cells where `matches` is not known, are taken to be coarsened at
-    random.
+    its cells are their hulls. So each end of a range is the value of one of them, and each member of a set, or of a label
+    with at most k, that of one or more, since those of one row resemble each other: of :func:`occurrences`. The row's own
+    value is one of these with that chance over k, whatever its latent class; else it is drawn by its latent class from
+    all that the cell covers, and half of the numbers of a range without codes evenly. These rules, and the constants
+    `ALIKE` and `NEAR`, were chosen by experiments with releases of five tables. A cell that names no such values, and all
+    cells where `matches` is not known, are taken to be coarsened at random.
     """
 
     def __init__(self, candidates: CandidateTable, classes: int) -> None:
@@ -229,19 +229,25 @@ class _Hull:
 
     @classmethod
     def of(cls, column: CandidateColumn, matches: int | None, stars: bool) -> _Hull:
+        entries = column.entries
         if matches is None or matches < 2:
-            nothing = sparse.csr_matrix(column.member.shape, dtype=np.float64)
-            return cls(column.entries, nothing, np.ones(len(column.member)))
-        present = column.present.copy()
+            nothing = sparse.csr_matrix(entries.shape, dtype=np.float64)
+            return cls(entries, nothing, np.ones(entries.shape[0]))
+        cell, value = np.repeat(np.arange(entries.shape[0]), column.width), entries.indices
+        number = column.is_number[value]
+        present = column.present[cell, value]
         # more values than originals cannot all be there
-        present[(present.sum(axis=1) > matches) | (column.whole & (not stars))] = False
-        common = present * np.where(column.is_number, 1.0, occurrences(matches)) / matches
-        common /= np.maximum(common.sum(axis=1, keepdims=True), 1.0)
-        hull = np.asarray(present.any(axis=1))
-        near = hull[:, None] & column.member & column.is_number
-        even = NEAR * near / np.maximum(near.sum(axis=1, keepdims=True), 1)
-        common += (1 - common.sum(axis=1, keepdims=True)) * even
-        return cls(column.entries, sparse.csr_matrix(common), 1 - common.sum(axis=1))
+        open_cells = np.bincount(cell, present) <= matches
+        present &= (open_cells & (stars | ~column.whole))[cell]
+        chance = present * np.where(number, 1.0, occurrences(matches)) / matches
+        chance /= np.maximum(np.bincount(cell, chance), 1.0)[cell]
+        # beside a code the class says whether there is a number
+        near = (np.bincount(cell, present) > 0) & (np.bincount(cell, ~number) == 0)
+        rest = 1 - np.bincount(cell, chance)
+        chance += NEAR * (near * rest / column.width)[cell]
+        common = sparse.csr_matrix((chance, value, entries.indptr), shape=entries.shape, copy=True)
+        common.eliminate_zeros()
+        return cls(entries, common, 1 - np.bincount(cell, chance))
 
     def counts(self, rows: np.ndarray, mass: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Return how many people have each value in each latent class, shape (D, H), of `rows` (u, H) that have each cell."""

@@ -558,11 +558,7 @@ def verify(
     if algorithm is not None and (original is None or another_tool):
         raise ParameterError("--algorithm runs the method on the original: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
-    rows_of: Any = release  # a path, so that the description beside the file is checked, too
-    if another_tool or original is None:
-        form = found_form(release, delimiter or "auto", encoding or "auto")
-        if form != (",", "utf-8"):
-            rows_of = _published(release, *form, table)
+    rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
     answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
     if keys:
         promised = [each.parameters for each in answer if each.criterion == "key-sets"]
@@ -592,6 +588,17 @@ def verify(
     for remark in answer.remarks:
         say(f"anonflow: {remark}", err=True)
     return 0 if answer else 1
+
+
+def _rows_of(
+    release: Path, any_form: bool, delimiter: str | None, encoding: str | None, table: Any
+) -> Any:
+    """Return the path of a release, so that the description beside it is read, too; its rows if its form is not anonflow's."""
+    if any_form:
+        form = found_form(release, delimiter or "auto", encoding or "auto")
+        if form != (",", "utf-8"):
+            return _published(release, *form, table)
+    return release
 
 
 def _replayed(
@@ -731,7 +738,7 @@ def attack(
 
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
-    rows_of = _published(release, delimiter, encoding, table) if another_tool or original is None else release
+    rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
     seen = risk.attack(
         table,
         rows_of,

@@ -19,6 +19,7 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import RandomWords, Release, draw_assignment, publish
 from anonflow.table import Schema, Table
+from anonflow.table.files.metadata_file import read_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +95,7 @@ class AttackContext:
             The originals; without them the release's schema.
         subject : Anonymization, Release, pandas.DataFrame or path
         k : int, optional
-            By default the subject's.
+            By default the subject's, the certificate's, or that of the description beside a file.
         certificate : Certificate, optional
         seed : int, optional
             Of the samples, and of the draw of an anonymization.
@@ -111,7 +112,8 @@ class AttackContext:
         path = Path(subject) if isinstance(subject, str | PathLike) else None
         anonymization = subject if hasattr(subject, "generalization") else None
         published = subject_of(subject, table)
-        k = k or published.k or getattr(certificate, "k", None)
+        about = None if path is None else read_metadata(path, ignore_others=True)
+        k = k or published.k or getattr(certificate, "k", None) or getattr(about, "k", None)
         if k is None:
             raise ParameterError("attacking needs k, which the release promises; give it, for example k=10")
         if isinstance(table, Schema):

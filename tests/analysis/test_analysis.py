@@ -433,6 +433,19 @@ def test_chances_of_a_hull_are_those_of_its_definition(rows: Any, k: int, seed: 
                     assert parts[cell, group] == pytest.approx(expected.get(value, 0.0), abs=1e-9)
 
 
+def test_a_code_beside_a_range_has_what_its_class_says() -> None:
+    candidates = CandidateTable.of(
+        pd.DataFrame({"pay": ["50-60|N", "N", "50", "60"], "ill": list("xyxy")}), PAY, k=10
+    )
+    column = candidates["pay"]
+    own = np.where(column.is_number, 0.6 / column.is_number.sum(), 0.4)
+    start = mixture.Mixture(np.ones(1), (own[:, None], np.full((2, 1), 0.5)))
+    parts = mixture.Model(candidates, 1).expected(start, 0, (~column.is_number).astype(float))
+    there = mixture.occurrences(10) / 10
+    assert parts[column.at[0], 0] == pytest.approx(there + (1 - there - 2 / 10) * 0.4)
+    assert parts[column.at[1], 0] == 1
+
+
 def test_values_are_drawn_with_the_chances_of_the_model() -> None:
     frame = pd.DataFrame({"a": ["{u|v|w}", "u"] * 4000, "x": ["1-4", "2"] * 4000})
     candidates = CandidateTable.of(frame, k=5)

@@ -130,7 +130,7 @@ class Goal:
                 home, "an option needs its method; name the algorithm, or write it under options"
             )
             return None
-        if any(name not in REGISTRY for name in (*algorithms, *options)):
+        if not all(isinstance(name, str) and name in REGISTRY for name in (*algorithms, *options)):
             return None  # said with the runs
         diversities = self._diversities(matrix.get(DIVERSITIES, ()), schema)
         try:

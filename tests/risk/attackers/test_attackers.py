@@ -464,3 +464,14 @@ def test_wilsons_interval_has_its_published_ends() -> None:
     assert wilson(0.0, 10)[0] == 0.0
     assert wilson(1.0, 10)[1] == 1.0
     assert wilson(0.3, 0) == (0.0, 1.0)
+
+
+def test_k_is_that_of_the_description_beside_a_file(tmp_path: Path) -> None:
+    frame = af.datasets.census_like(60, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    af.anonymize(table, "mondrian", k=4, seed=1).release(seed=1 << 100).write(tmp_path / "r.csv")
+    described, same = (af.attack(table, tmp_path / "r.csv", "prosecutor", k=k, seed=1) for k in (None, 4))
+    pd.testing.assert_frame_equal(described, same)
+    (tmp_path / "r.csv-metadata.json").unlink()
+    with pytest.raises(ParameterError, match="needs k"):
+        af.attack(table, tmp_path / "r.csv", "prosecutor")
