@@ -172,9 +172,8 @@ def _encoding(sample: bytes, rest: Any) -> str:
             return "utf-8"
         except UnicodeDecodeError:
             pass
-    if mac > letters:
-        return "mac-roman"
-    return "cp1252" if windows else "latin-1"
+    # what Windows' encoding lacks would be control signs in Latin-1, and no text has them
+    return "mac-roman" if mac > letters or not windows else "cp1252"
 
 
 def _counts(text: str, delimiter: str) -> list[int]:
