@@ -299,7 +299,7 @@ def test_pictures_are_seen_in_a_notebook_that_is_not_trusted(number: int) -> Non
         assert "<svg" not in "".join(kinds.get("text/html", ""))
         assert set(kinds) & {"image/png", "image/svg+xml"} in ({"image/png", "image/svg+xml"}, set())
         assert not ("text/html" in kinds and "image/png" in kinds)  # HTML would be preferred
-    assert path.stat().st_size < 1_200_000
+    assert path.stat().st_size < 1_300_000
 
 
 def test_a_drawing_has_the_same_lines_as_png() -> None:
@@ -402,7 +402,12 @@ def test_every_reading_of_the_paper_is_judged_wherever_it_is_run() -> None:
             for way in (*freeform.ORDERS, *freeform.AGGLOMERATIVE, *freeform.CONCEALING)
         }
         assert len(points["greedy"]) >= 10
-        assert all(ats == points["greedy"] for ats in points.values())
+        for way, ats in points.items():
+            assert ats == {
+                (case, at)
+                for case, at in points["greedy"]
+                if place != "Figure 10" or freeform.fits(way, int(at), 1)
+            }
     table = freeform.readings(book.full)
     assert list(table.index) == [*freeform.AGGLOMERATIVE, *freeform.CONCEALING]
     counts = {re.split(" of |; ", text)[1] for text in table.to_numpy().ravel()}

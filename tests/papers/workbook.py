@@ -207,8 +207,9 @@ class Workbook:
         across = self.paper.ACROSS.get(place, "k")
         head = ("case", across, "method", "number", "printed", "here", "records", "verdict", "small run")
         rows = self.rows(place, times)
-        # a column in which nothing stands is left out
-        used = [at for at in range(len(head)) if any(row[at] for row in rows)]
+        # a column in which nothing stands is left out, and the verdict where nothing is printed or could not be
+        printed = any(row[4] for row in rows) or not any(row[5] for row in rows)
+        used = [at for at in range(len(head)) if any(row[at] for row in rows) and (printed or at != 7)]
         return _table([head[at] for at in used], [[row[at] for at in used] for row in rows], words=False)
 
     def plot(
@@ -306,7 +307,8 @@ class Workbook:
             [case, method, f"{figure.key.at:,.6g}", f"{figure.records:,}", shown(figure.value)]
             for (case, method), figure in longest.items()
         ]
-        return _table(["case", "method", f"{across} up to", "of records", "seconds of the last run"], rows)
+        head = ["case", "method", f"{across} up to", "of records", "seconds of the last run"]
+        return _table(head, rows, words=False)
 
     def effort(self) -> str:
         """What the stored full run took, in all and by place."""
