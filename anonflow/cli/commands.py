@@ -590,9 +590,7 @@ def verify(
     return 0 if answer else 1
 
 
-def _rows_of(
-    release: Path, any_form: bool, delimiter: str | None, encoding: str | None, table: Any
-) -> Any:
+def _rows_of(release: Path, any_form: bool, delimiter: str | None, encoding: str | None, table: Any) -> Any:
     """Return the path of a release, so that the description beside it is read, too; its rows if its form is not anonflow's."""
     if any_form:
         form = found_form(release, delimiter or "auto", encoding or "auto")

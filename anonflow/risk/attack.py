@@ -89,6 +89,8 @@ COLUMNS = (
     "sentence",
 )
 
+_ROWS_ALONE = "Only equal rows are counted: which other rows cover the same people, as in a freeform release, the original shows."
+
 REVEALING = "columns"
 """The columns that an attacker uses besides the quasi-identifiers."""
 
@@ -195,7 +197,10 @@ def attack(
                 raise ParameterError(
                     f"{tried.name}: needs the original table; without it there are {', '.join(OF_ROWS)}"
                 )
-    return frame_of([row_of(attacker, attacker.attack(context)) for attacker in chosen])
+    rows = [row_of(attacker, attacker.attack(context)) for attacker in chosen]
+    if context.schema is not None:
+        rows = [{**row, "sentence": f"{row['sentence']} {_ROWS_ALONE}"} for row in rows]
+    return frame_of(rows)
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -58,7 +58,9 @@ def test_the_form_of_odd_files_is_detected() -> None:
     assert form("a;b\n" + "x;1\n" * SAMPLE)[::2] == (";", 2)  # the beginning is enough
     late = ("a;b\n" + "x;1\n" * SAMPLE + "ö;2\n").encode("cp1252")
     assert form_of(io.BytesIO(late)).encoding == "cp1252"  # and for the encoding it is not
-    assert form_of(io.BytesIO(b"a,b\n\x81,\xff\n")).encoding == "mac-roman"  # \x81 is a control sign in Latin-1
+    assert (
+        form_of(io.BytesIO(b"a,b\n\x81,\xff\n")).encoding == "mac-roman"
+    )  # \x81 is a control sign in Latin-1
     for text in ("name,town\nAnaïs,Köln\nÅse,Århus\n", "a,b\nçà,où\nÈve,Êtes\n"):
         assert form_of(io.BytesIO(text.encode("mac-roman"))).encoding == "mac-roman"
         assert form_of(io.BytesIO(text.encode("cp1252"))).encoding == "cp1252"
