@@ -603,6 +603,7 @@ NO_ROOM = {
     "cases": "what tests of several rooms share",
     "docs": "documentation and the files for installing",
     "faults": "full disks, killed processes, lost workers",
+    "journeys": "users' jobs from the first command to the last figure",
     "mutants": "a sample of faults in the package, each to be noticed by a test",
     "naive": "slow references that import nothing from anonflow",
     "papers": "what papers print, and their workbooks",

@@ -52,10 +52,8 @@ def leave(arguments: Sequence[str] | None) -> NoReturn:
     if output is not None:
         status = _delivered(output, status)
     INTERRUPTS.over(status)
-    serves = (
-        arguments is None and "dashboard" in words[:1]
-    )  # its sessions have ended, but not what they computed
-    if status == INTERRUPTED or serves:
+    # a server's sessions have ended, but not what they computed
+    if status == INTERRUPTED or (status == 0 and arguments is None and "dashboard" in words[:1]):
         # a kernel that still runs on a thread would keep the process alive
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):

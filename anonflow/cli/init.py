@@ -119,6 +119,8 @@ def init(
         source |= {
             key: value for key, value in usual.items() if value != USUAL_FORM[key]
         } | shape.to_mapping()
+    unit = next((name for name, entry in entries.items() if entry.get("role") == "unit"), None)
+    rows = 1 if unit is None else int(frame[unit].value_counts().max())
     target = Path("out") / f"{file.stem}.csv" if publish is None else Path(_beside(publish, output))
     flow = {
         "flow": "".join(c if c.isalnum() or c in "-_" else "-" for c in file.stem) or "table",
@@ -127,13 +129,14 @@ def init(
         "steps": [{"anonymize": anonymize}, {"draw": {}}, {"verify": ["covers", "guarantee"]}],
         "publish": {
             "table": target.as_posix(),
-            "report": {"file": target.with_suffix(".html").as_posix(), "threshold": _threshold(k)},
+            "report": {"file": target.with_suffix(".html").as_posix(), "threshold": _threshold(k, rows)},
         },
     }
     text = (
         f"# A flow for {printable(file.name)}. Check every role: a quasi-identifier is what others can know of a person.\n"
         "# Identifiers are not published; sensitive columns are published as they are.\n"
         "# If a person's row can be named with the probability `threshold`, the run publishes nothing and says what to do.\n"
+        + (f"# Its size: a person with {rows:,} rows may be named by any of them.\n" if rows > 1 else "")
         + "".join(f"# {printable(name)}: {why}\n" for name, why in reasons.items())
         + strict_yaml.dumps(flow, error=FlowError)
     )
@@ -198,9 +201,9 @@ def _asked_roles(guesses: Mapping[str, str], reasons: Mapping[str, str]) -> dict
     return roles
 
 
-def _threshold(k: int) -> float:
-    """Return the smallest whole percentage above 1/k, the largest probability that the method allows."""
-    return (100 // k + 1) / 100
+def _threshold(k: int, rows: int) -> float:
+    """Return the smallest whole percentage above the probability that the method allows for a person with so many rows."""
+    return min(1.0, (int(100 * (1 - (1 - 1 / k) ** rows) + 1e-9) + 1) / 100)
 
 
 def _asked_k() -> int:

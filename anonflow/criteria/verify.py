@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -119,6 +120,11 @@ def verify(
         published.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
     )
     requests = None if criteria is None else read_criteria(criteria, guarantee)
+    if criteria is None and isinstance(table, Schema) and guarantee and not promises_classes(guarantee):
+        with suppress(ParameterError):  # anybody may write a description
+            requests = read_criteria(
+                ["guarantee"], guarantee
+            )  # rows that are no classes do not fail for being none
     if published.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
     if requests is None and k is None:

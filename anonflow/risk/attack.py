@@ -199,7 +199,10 @@ def attack(
                 )
     rows = [row_of(attacker, attacker.attack(context)) for attacker in chosen]
     if context.schema is not None:
-        rows = [{**row, "sentence": f"{row['sentence']} {_ROWS_ALONE}"} for row in rows]
+        rows = [
+            {**row, "sentence": f"{row['sentence']} {_ROWS_ALONE}"} if row["attacker"] in OF_THE_ROW else row
+            for row in rows
+        ]
     return frame_of(rows)
 
 

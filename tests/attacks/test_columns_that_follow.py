@@ -130,7 +130,9 @@ def test_free_text_that_repeats_a_quasi_identifier() -> None:
 
 def test_a_column_that_uses_no_quasi_identifier_is_named_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        columns_of_release, "linkage", lambda *given: [Link("note", np.ones(len(given[3].row_list)), ())]
+        columns_of_release,
+        "linkage",
+        lambda *arguments: [Link("note", np.ones(len(arguments[3].row_list)), ())],
     )
     table = af.Table(
         pd.DataFrame({"age": [1, 2, 3, 4], "note": [1, 1, 2, 2]}),

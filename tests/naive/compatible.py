@@ -96,11 +96,11 @@ def fewest(
     matrix = coo_array((factor, (at, variable)), shape=(len(least), variables)).tocsr()
     price = np.zeros(variables)
     price[: n * q] = 1
-    found = milp(
+    solution = milp(
         price,
         constraints=LinearConstraint(matrix, lb=least),
         integrality=np.ones(variables),
         bounds=Bounds(0, 1),
     )
-    assert found.status == 0, found.message
-    return round(found.fun)
+    assert solution.status == 0, solution.message
+    return round(solution.fun)

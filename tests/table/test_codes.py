@@ -161,7 +161,8 @@ def test_every_method_keeps_its_promise(algorithm: str, k: int) -> None:
     check_release(anon, release)
     assert af.verify(table, release, ["covers", anon.guarantee], k=k)
     assert af.verify(table, release, ["covers", anon.guarantee], k=k, certificate=release.certificate)
-    assert release.frame["income"].str.contains("|", regex=False).any()
+    if algorithm != "local-suppression":  # it hides cells, and widens none
+        assert release.frame["income"].str.contains("|", regex=False).any()
 
 
 @pytest.mark.parametrize(

@@ -281,9 +281,9 @@ def test_the_criterion_counts_as_plain_loops_do(rows: list[list[str]], data: st.
     pairs = list(itertools.combinations(range(q), 2))
     frame = pd.DataFrame(cells, columns=[f"c{c}" for c in range(q)])
     for counted in ("compatible", "matches"):
-        asked = {"key-sets": {"of": 2, "hidden": "any", "rows": counted}}
-        found = af.verify(table(rows), frame, asked, k=3)
-        assert bool(found) == names_nobody(rows, cells, pairs, 3, matches=counted == "matches")
+        criteria = {"key-sets": {"of": 2, "hidden": "any", "rows": counted}}
+        verdict = af.verify(table(rows), frame, criteria, k=3)
+        assert bool(verdict) == names_nobody(rows, cells, pairs, 3, matches=counted == "matches")
     alone = af.verify(table(rows).schema, frame, {"key-sets": {"of": 2, "hidden": "any"}}, k=3)
     assert alone.findings[0].holds is None
     equal = af.verify(table(rows), frame, {"key-sets": {"of": 2}}, k=3)
