@@ -11,6 +11,9 @@ from typing import Any, TypeVar, cast
 
 __all__ = ["in_threads", "results_of", "run_each"]
 
+WAIT = 1.0
+"""Seconds after which who waits for a result is told so."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -46,7 +49,12 @@ def in_threads(
         return run_each(pool, work, items)
 
 
-def results_of(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result]:
+def results_of(
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    workers: int,
+    waiting: Callable[[], None] | None = None,
+) -> Generator[Result]:
     """Yield what `work` returns for each item, in order. Who takes no more results does not wait for what is at work.
 
     So Ctrl-C ends a call at once, also while a compiled kernel runs, which nothing can stop: its thread goes on until the
@@ -59,6 +67,8 @@ def results_of(work: Callable[[Item], Result], items: Iterable[Item], workers: i
     items : iterable
     workers : int
         Threads. In another thread than the main one, which Ctrl-C does not reach, a single one is the caller's own.
+    waiting : callable, optional
+        Called each second in which no result arrives.
     """
     items = list(items)
     workers = min(workers, len(items))
@@ -87,7 +97,12 @@ def results_of(work: Callable[[Item], Result], items: Iterable[Item], workers: i
             threading.Thread(target=take_turns, name="anonflow-method", daemon=True).start()
         for turn in range(len(items)):
             while turn not in arrived:
-                number, result, error = ready.get()
+                try:
+                    number, result, error = ready.get(timeout=None if waiting is None else WAIT)
+                except queue.Empty:
+                    assert waiting is not None
+                    waiting()
+                    continue
                 arrived[number] = result, error
             result, error = arrived.pop(turn)
             if error is not None:

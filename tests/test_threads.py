@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from anonflow import threads
 from anonflow.threads import in_threads, results_of, run_each
 
 
@@ -73,3 +74,9 @@ def test_outside_the_main_thread_a_single_worker_is_the_caller() -> None:
             )
         )
         assert same.result()
+
+
+def test_who_waits_for_a_result_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "WAIT", 0.01)
+    begun = threading.Event()
+    assert list(results_of(lambda item: begun.wait(60), [1], 1, begun.set)) == [True]

@@ -189,8 +189,10 @@ def anonymize(
             raise in_a_partition(error, len(index)) from None
 
     outcomes: list[Outcome] = []
-    countdown = Countdown(f"{method.name}, k = {k}", len(index))
-    with closing(results_of(solve_part, range(len(index)), threads)) as results:
+    smaller = len(index) == 1 and len(index[0]) > 250 and not method.whole_table
+    hint = f" on {len(index[0]):,} records at once; partition_size=250 takes less time" if smaller else ""
+    countdown = Countdown(f"{method.name}, k = {k}", len(index), hint=hint)
+    with closing(results_of(solve_part, range(len(index)), threads, countdown.wait)) as results:
         for outcome in results:
             outcomes.append(outcome)
             countdown.step()

@@ -1,20 +1,21 @@
-"""How long a call will take, shown in a notebook while it works."""
+"""How long a call will take, shown in a notebook or a terminal while it works."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Countdown", "notebook_cell"]
+__all__ = ["Countdown", "notebook_cell", "terminal_line"]
 
 LONG, FIRST, APART = 10.0, 2.0, 1.0
 """Seconds: what is expected to take longer says so, after so many, and anew after so many more."""
 
 
 class Countdown:
-    """Parts of a call that are done; a notebook shows how long the others will take if the whole takes over 10 seconds.
+    """Parts of a call that are done; who reads along sees how long the others will take if the whole takes over 10 seconds.
 
     Parameters
     ----------
@@ -23,7 +24,10 @@ class Countdown:
     parts : int
         How many parts of about the same size it has.
     clock, show : callable, optional
-        Seconds of a clock, and what shows a text; by default the notebook's cell, and nothing elsewhere.
+        Seconds of a clock, and what shows a text; by default the notebook's cell, each second, or a line in a terminal, each ten
+        seconds, and nothing elsewhere.
+    hint : str
+        What would take less time, where a part is at work for long.
     """
 
     def __init__(
@@ -32,13 +36,28 @@ class Countdown:
         parts: int,
         clock: Callable[[], float] = time.monotonic,
         show: Callable[[str], None] | None = None,
+        hint: str = "",
     ) -> None:
-        self.name, self.parts, self.clock = name, parts, clock
-        self.show = notebook_cell() if show is None else show
+        self.name, self.parts, self.clock, self.hint = name, parts, clock, hint
+        self.apart = APART
+        if show is None:
+            show = notebook_cell()
+        if show is None:
+            show, self.apart = terminal_line(), LONG
+        self.show = show
         self.done = 0
         self.start = self.first = clock()
         self.next = self.start
         self.is_shown = False
+
+    def wait(self) -> None:
+        """Say that a part is at work for long, as long as none that are done tell how long the others take."""
+        now = self.clock()
+        if self.show is None or self.done > 1 or now < max(self.start + LONG, self.next):
+            return
+        self.next = now + self.apart
+        self.show(f"{self.name}: at work for {now - self.start:,.0f} s{self.hint}")
+        self.is_shown = True
 
     def step(self) -> None:
         """Count a part that is done."""
@@ -53,7 +72,7 @@ class Countdown:
         if self.done == 1:  # it may have waited for the compiler, or for another run
             self.first, self.next = now, now + FIRST
             return
-        self.next = now + APART
+        self.next = now + self.apart
         expected = (now - self.first) / (self.done - 1) * (self.parts - 1)
         if self.is_shown or expected > LONG:
             left = max(1, round(expected - (now - self.first)))
@@ -61,6 +80,19 @@ class Countdown:
                 f"{self.name}: {self.done:,} of {self.parts:,} partitions, about {left:,} of {expected:,.0f} s are left"
             )
             self.is_shown = True
+
+
+def terminal_line() -> Callable[[str], None] | None:
+    """Return what writes a line to a terminal; None where nobody reads along, as in a pipeline or another thread."""
+    stream = sys.stderr
+    if stream is None or not stream.isatty() or threading.current_thread() is not threading.main_thread():
+        return None
+
+    def show(text: str) -> None:
+        stream.write(f"anonflow: {text}\n")
+        stream.flush()
+
+    return show
 
 
 def notebook_cell() -> Callable[[str], None] | None:

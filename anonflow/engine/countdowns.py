@@ -1,13 +1,13 @@
-"""How long the runs of a flow will take, shown in a notebook while they work."""
+"""How long the runs of a flow will take, shown in a notebook or a terminal while they work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from anonflow.drawing.countdown import Countdown, notebook_cell
+from anonflow.drawing.countdown import Countdown, notebook_cell, terminal_line
 from anonflow.engine.execution.events import Event, PartitionDone, RunStarted
 
-__all__ = ["countdowns", "in_notebook"]
+__all__ = ["countdowns", "for_who_reads"]
 
 
 def countdowns(start: Callable[[str, int], Countdown] = Countdown) -> Callable[[Event], None]:
@@ -29,6 +29,6 @@ def countdowns(start: Callable[[str, int], Countdown] = Countdown) -> Callable[[
     return listen
 
 
-def in_notebook() -> Callable[[Event], None] | None:
-    """Return a listener for the cell of a notebook; None elsewhere."""
-    return None if notebook_cell() is None else countdowns()
+def for_who_reads() -> Callable[[Event], None] | None:
+    """Return a listener for the cell of a notebook, or a terminal; None where nobody reads along."""
+    return None if notebook_cell() is None and terminal_line() is None else countdowns()

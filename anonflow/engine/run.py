@@ -14,7 +14,7 @@ from typing import Any
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.engine import publish
 from anonflow.engine.context import Session, checked_executor, checked_keep
-from anonflow.engine.countdowns import in_notebook
+from anonflow.engine.countdowns import for_who_reads
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
 from anonflow.engine.execution.plan import (
@@ -123,7 +123,7 @@ def run(
     With ``processes``, a script must guard its start by ``if __name__ == "__main__":``, as for every Python
     program that starts processes.
     """
-    listener = in_notebook() if on_event is None and events is None else on_event
+    listener = for_who_reads() if on_event is None and events is None else on_event
     events = events or EventStream()
     if listener is not None:
         events.listen(listener)

@@ -28,6 +28,38 @@ def test_a_long_call_says_how_long_and_a_short_one_nothing() -> None:
     assert 40 <= len(shown) <= 51  # once a second
 
 
+def test_a_whole_table_says_that_it_is_at_work() -> None:
+    now, shown = [0.0], []
+    countdown = Countdown(
+        "k-member, k = 5", 1, clock=lambda: now[0], show=shown.append, hint=" on 900 records at once"
+    )
+    for _ in range(12):
+        now[0] += 1.0
+        countdown.wait()
+    countdown.step()
+    assert shown == [
+        "k-member, k = 5: at work for 10 s on 900 records at once",
+        "k-member, k = 5: at work for 11 s on 900 records at once",
+        "k-member, k = 5: at work for 12 s on 900 records at once",
+        "k-member, k = 5: 12 s",
+    ]
+
+
+def test_a_terminal_has_a_line_each_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    now = [0.0]
+    countdown = Countdown("greedy, k = 5", 100, clock=lambda: now[0])
+    for _ in range(99):
+        now[0] += 0.5
+        countdown.step()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "anonflow: greedy, k = 5: 5 of 100 partitions, about 48 of 50 s are left"
+    assert 4 <= len(lines) <= 6
+
+
 def test_a_notebook_shows_each_text_over_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
 
@@ -53,7 +85,7 @@ def test_a_notebook_shows_each_text_over_the_one_before(monkeypatch: pytest.Monk
     assert notebook_cell() is None
 
 
-def test_outside_a_notebook_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_reads_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     countdown = Countdown("greedy, k = 5", 3)
     assert countdown.show is None
