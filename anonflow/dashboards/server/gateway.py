@@ -21,12 +21,18 @@ from urllib.parse import parse_qs
 from bokeh.util.token import check_token_signature, get_token_payload
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
 from tornado.routing import Router
-from tornado.web import Application, RequestHandler, create_signed_value, decode_signed_value
+from tornado.web import (
+    Application,
+    GZipContentEncoding,
+    RequestHandler,
+    create_signed_value,
+    decode_signed_value,
+)
 
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
 from anonflow.engine.duration import in_words
 
-__all__ = ["LEAVING", "Gateway"]
+__all__ = ["LEAVING", "Gateway", "PackedFiles"]
 
 COOKIE = "anonflow-user"
 KEY = "anonflow-session"
@@ -54,6 +60,18 @@ POLICY = (
     "worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 """Panel's pages run inline scripts and compile some of their own; but they may load nothing from another host."""
+
+
+FILES = ("/static/", "/components/")
+"""Where scripts and styles lie, the same for everybody."""
+
+
+class PackedFiles(GZipContentEncoding):
+    """Scripts and styles go to browsers packed. Pages do not: the length of what is packed would tell something of their secrets."""
+
+    def __init__(self, request: HTTPServerRequest) -> None:
+        super().__init__(request)
+        self._gzipping = self._gzipping and request.path.startswith(FILES)
 
 
 class Gateway(Router):
@@ -347,7 +365,7 @@ class Gateway(Router):
         write = connection.write_headers
         host = request.host if self.is_ours(request.host) else ""
         policy = POLICY.format(sockets=f"ws://{host} wss://{host}" if host else "")
-        page = not request.path.startswith(("/static/", "/components/"))
+        page = not request.path.startswith(FILES)
 
         def write_headers(
             start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None

@@ -23,7 +23,7 @@ from tornado.ioloop import PeriodicCallback
 from anonflow.dashboards.app import App, extension, scheduler, serve_styles, step_of
 from anonflow.dashboards.components.theme import Theme
 from anonflow.dashboards.server.accounts import Accounts
-from anonflow.dashboards.server.gateway import LEAVING, Gateway
+from anonflow.dashboards.server.gateway import LEAVING, Gateway, PackedFiles
 from anonflow.dashboards.server.metrics import Figures
 from anonflow.dashboards.server.seats import Seats
 from anonflow.dashboards.server.workers import SharedCluster
@@ -243,6 +243,7 @@ class Server:
             metrics=(lambda: self.figures().text()) if settings.metrics else None,
             metrics_readers=settings.metrics_readers,
         )
+        server._tornado.add_transform(PackedFiles)
         server._http.request_callback = self._gateway
         return server
 

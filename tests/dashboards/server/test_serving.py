@@ -81,6 +81,16 @@ def test_every_answer_has_the_headers_that_keep_others_out(running: Callable[...
 # --------------------------------------------------------------------------------------------- signing in
 
 
+def test_scripts_are_packed_and_pages_are_not(running: Callable[..., Running], stay: None) -> None:
+    """The length of a packed page would tell something of the token in it."""
+    item = running()
+    for path, packed in (("/static/js/bokeh.min.js", True), ("/", False)):
+        status, headers, _ = item.ask(path=path, Accept_Encoding="gzip")
+        assert status == 200
+        assert ("Content-Encoding" in headers) is packed
+        assert "Content-Encoding" not in item.ask(path=path)[1]
+
+
 def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running], users: Path) -> None:
     item = running(users=users, workers=0)
     token = "any"
