@@ -223,23 +223,23 @@ class SessionFolders:
         return SessionFolder(named, lock)
 
     def _lost_of(self, key: str) -> SessionFolder | None:
-        """Return the youngest folder of a key that no process holds and that has a flow; the others are removed."""
-        taken: SessionFolder | None = None
+        """Return the youngest folder of a key that no process holds and that has a flow; those without one are removed.
+
+        The others are those of the browser's other pages, which take them up one after the other.
+        """
         for path in sorted(self._of(key), key=_time, reverse=True):
             lock = _locked(path)
             if lock is None:
                 continue
             draft = None
-            if taken is None:
-                with suppress(OSError, UnicodeError):
-                    draft = (path / _DRAFT).read_text(encoding="utf-8")
+            with suppress(OSError, UnicodeError):
+                draft = (path / _DRAFT).read_text(encoding="utf-8")
             folder = SessionFolder(path, lock, draft)
-            if draft is None:
-                folder.delete()
-            else:
-                taken = folder
-                taken.touch()
-        return taken
+            if draft is not None:
+                folder.touch()
+                return folder
+            folder.delete()
+        return None
 
     def revoke(self, key: str) -> None:
         """Delete what lost servers left of a key: it opens nothing any more."""
