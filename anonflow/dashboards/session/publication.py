@@ -93,6 +93,16 @@ class Publication:
     again: str = ""
     unwritten: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def table_csv(self) -> bytes:
+        """The release as a CSV file; empty if there is none."""
+        return self.tables.get(".csv", b"")
+
+    @property
+    def table_parquet(self) -> bytes:
+        """The release as a Parquet file; empty if there is none."""
+        return self.tables.get(".parquet", b"")
+
 
 def card_of_run(
     seed: int,
