@@ -142,7 +142,8 @@ def share_bounds(candidates: CandidateTable, where: Mapping[str, Any], weights: 
 
 def mean_bounds(candidates: CandidateTable, name: str, weights: np.ndarray) -> Bounds:
     """Return the mean of a column of numbers, of all who have one."""
-    return tuple(np.array([each]) for each in _mean_between(_Numbers.of(candidates[name], weights)))  # type: ignore[return-value]
+    least, most = _mean_between(_Numbers.of(candidates[name], weights))
+    return np.array([least]), np.array([most])
 
 
 def quantile_bounds(

@@ -227,7 +227,6 @@ class ExploreModel(param.Parameterized):
         self.searching = Background(workspace, at_once=True)
         self._view: tuple[int, RunView] | None = None
         self._lattice: tuple[int, LatticePart | None] | None = None
-        self._awaited: int | None = None
         workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
         self._chosen_changed()
 
@@ -363,7 +362,6 @@ class ExploreModel(param.Parameterized):
             raise ParameterError(texts.NO_NODE)
         node = part.nodes[at]
         needed = math.ceil(1e4 * node.suppressed / anonymization.n) / 1e4
-        self._awaited = max(each.id for each in self.workspace.runs)
         self.workspace.run_again(run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed)))
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
@@ -429,12 +427,6 @@ class ExploreModel(param.Parameterized):
     # --------------------------------------------------------------------------------------- inside
 
     def _chosen_changed(self, *events: Any) -> None:
-        latest = self.workspace.runs[-1] if self.workspace.runs else None
-        if self._awaited is not None and latest is not None and latest.id > self._awaited:
-            self._awaited = None
-            if latest.result.anonymization is not None and latest.id != self.workspace.chosen:
-                self.workspace.choose(latest.id)  # comes back here
-                return
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
         run, anonymization = self.run, self.anonymization

@@ -921,7 +921,7 @@ class Workspace(param.Parameterized):
         self._begin([(run, single_document(self.draft.document, run)) for run in runs], self.table)
 
     def run_again(self, id: int, **options: Any) -> None:
-        """Run a finished run again, on its own table, with other options of its method; the draft stays as it is.
+        """Run a finished run again, on its own table, with other options of its method; it is chosen when it is done, and the draft stays as it is.
 
         Parameters
         ----------
@@ -946,6 +946,7 @@ class Workspace(param.Parameterized):
         (run,) = again.flow().runs
         self._started = None
         self._begin([(run, again.document)], done.result.anonymization.table)
+        self._chooses_next = True
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
@@ -968,14 +969,17 @@ class Workspace(param.Parameterized):
         changed = Draft(document=self.settings_of(id), folder=self.draft.folder)
         changed.set_all(change)
         self.draft.put(changed.document)
-        self._chooses_next = self._starts_coded = True
+        self._starts_coded = True
         if not self.coding:
             self._start_coded()
 
     def _start_coded(self) -> None:
         if self._starts_coded:
             self._starts_coded = False
-            self.start()
+            try:
+                self.start()
+            finally:
+                self._chooses_next = self.running
 
     def settings_of(self, id: int) -> dict[str, Any]:
         """Return the flow of a finished run, without what it publishes.
@@ -1102,6 +1106,7 @@ class Workspace(param.Parameterized):
             if (self.chosen_run is None or self._chooses_next) and run.result.anonymization is not None:
                 changes["chosen"], self._chooses_next = run.id, False
         if batch.is_over:
+            self._chooses_next = False
             status = summary(list(batch.jobs), batch.seconds)
             changes |= {"running": False, "progress": {}, "doing": {}, "status": status}
         self.param.update(**changes)

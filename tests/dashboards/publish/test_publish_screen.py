@@ -372,4 +372,9 @@ def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     assert "31" in remedies.refusal.object
     remedies.show(None, 1)
     assert not remedies.__panel__().visible
+    # the run that comes next is none that a remedy began: it is not chosen
+    workspace.set_ks([3])
+    workspace.start()
+    hand.do_all()
+    assert (workspace.chosen, len(workspace.runs)) == (1, 2)
     workspace.close()
