@@ -13,14 +13,22 @@ import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered
-from anonflow.algorithms.budget import AHEAD, AUTO, ENDING, Deadline, check_budget
-from anonflow.algorithms.budget_choice import Choice, check_automatic, choose, choose_method, first_method
-from anonflow.algorithms.diversity.target import SensitiveValues
-from anonflow.algorithms.limits.enforce import run_within_limits
-from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
+from anonflow.algorithms.budget import (
+    AHEAD,
+    AUTO,
+    ENDING,
+    Choice,
+    Deadline,
+    check_automatic,
+    check_budget,
+    choose,
+    choose_method,
+    first_method,
+)
+from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.seeds import checked_seed, derived_seed
-from anonflow.algorithms.soundness import check_outcome
+from anonflow.algorithms.seeds import checked_seed
+from anonflow.algorithms.solve import in_a_partition, partition_rng, solve
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
@@ -36,15 +44,9 @@ __all__ = [
     "beyond_which",
     "check_k",
     "check_size",
-    "in_a_partition",
     "nothing_left",
-    "partition_rng",
-    "solve",
     "within",
 ]
-
-STEP = 0
-"""The part of a seed's stream that algorithms use; the draw uses another part."""
 
 
 def anonymize(
@@ -72,7 +74,7 @@ def anonymize(
         n records. A frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow).
     algorithm : str
         A name of :func:`anonflow.algorithms`; or ``"auto"``, which takes the one that loses least in the `budget` under
-        the `guarantee`, with its partition size and options (:func:`anonflow.algorithms.budget_choice.choose_method`). The
+        the `guarantee`, with its partition size and options (:func:`anonflow.algorithms.budget.choose_method`). The
         result's ``algorithm`` and ``parameters`` say which, and make the same result again.
     k : int
         At least 2, at most n.
@@ -96,7 +98,7 @@ def anonymize(
     budget : float, optional
         Seconds, of methods that have an effort (`kicks` of ``two-phase``, and of classes with ``improve="chains"``), or
         with ``partition_size="auto"``. The method is timed on a few partitions of this table, and partition size and
-        effort are what is expected to keep the budget (:mod:`anonflow.algorithms.budget_choice`); ``two-phase`` on a whole
+        effort are what is expected to keep the budget (:mod:`anonflow.algorithms.budget`); ``two-phase`` on a whole
         table is measured while it runs, and ends with the budget. ``parameters`` says the numbers, which make the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept,
         ``facts["picked"]`` the choice in words.
     guarantee : {"k-regular", "k-anonymity"}, optional
@@ -152,6 +154,7 @@ def anonymize(
         warn_of_small_seed(seed)
     records = within(table.records, method, boundaries)
     choice: Choice | None = None
+    named = frozenset(options)
     size: int | None
     if seconds is None:
         size = check_size(partition_size)
@@ -169,6 +172,7 @@ def anonymize(
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
     method.check_complete(options, len(left))
     is_over: Deadline | None = None
+    least: Mapping[str, Any] = {}
     if (
         choice is not None
         and choice.open_effort
@@ -178,7 +182,9 @@ def anonymize(
     ):
         # the time is measured while it runs: more than what a stretch of the table could tell
         is_over = Deadline(ENDING * choice.left)
-        options[choice.open_effort] *= AHEAD
+        least, greatest = method.efforts(named)
+        options |= {name: greatest[name] for name in least}
+        options[choice.open_effort] = AHEAD * max(options[choice.open_effort], 1)
 
     def solve_part(at: int) -> Outcome:
         mine = records.take(index[at])
@@ -197,8 +203,12 @@ def anonymize(
             outcomes.append(outcome)
             countdown.step()
     if choice is not None and is_over is not None:
-        name = choice.open_effort
-        options[name] = outcomes[0].facts.get(name, choice.options[name])  # a tiny table takes no effort
+        units = outcomes[0].facts.get(choice.open_effort)
+        if units is None:  # a tiny table takes no effort
+            options = dict(choice.options)
+        else:
+            options |= {choice.open_effort: units}
+            options |= {} if units else {name: outcomes[0].facts[name] for name in least}
         choice = replace(choice, options=options)
     parameters: dict[str, Any] = {"loss": measure, "partition_size": size, "order": order, **options}
     if not boundaries:
@@ -210,42 +220,6 @@ def anonymize(
     if choice is not None:
         anonymization.facts.update(choice.facts())
     return anonymization
-
-
-def solve(
-    method: Algorithm,
-    records: Records,
-    k: int,
-    loss: str,
-    rng: np.random.Generator,
-    options: Mapping[str, Any],
-    watch: Callable[[Progress], None] | None = None,
-    sensitive: SensitiveValues | None = None,
-    *,
-    is_over: Callable[[], bool] | None = None,
-) -> Outcome:
-    """Run a method on one partition. All drivers call this function, here and on a cluster.
-
-    Raises
-    ------
-    ParameterError
-        If an option has a value that the method refuses.
-    InfeasibleError
-        If the partition has no solution.
-    AnonflowError
-        If the result is wrong, because of a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
-    """
-    records = records.at_floor()
-    outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch, is_over), k, options)
-    check_outcome(method, records, k, loss, options, outcome)
-    return outcome
-
-
-def in_a_partition(error: InfeasibleError, partitions: int) -> InfeasibleError:
-    """Return the error of a partition; it says that it is about one of them, if there are several."""
-    if partitions == 1:
-        return error
-    return InfeasibleError(f"{error.text} (in one of {partitions:,} partitions)", subject=error.subject)
 
 
 def assemble(
@@ -335,24 +309,6 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
             f"{method.name} keeps boundaries; without them it is {method.without_boundaries}"
         )
     return unbounded(records)
-
-
-def partition_rng(entropy: int, partition: int, records: Records | None = None) -> np.random.Generator:
-    """Return the generator of one partition: its stream depends on the partition's number and records alone.
-
-    Parameters
-    ----------
-    entropy : int
-        The run's seed.
-    partition : int
-        The partition's number; -1 for the order of the partitions.
-    records : Records, optional
-        Its records: with the same seed, other records get other random choices, so these choices do not reveal those.
-    """
-    own = derived_seed(entropy, "algorithms")
-    if records is not None:
-        own = derived_seed(own, f"records {records.fingerprint()}")
-    return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
 def check_k(k: int, n: int) -> int:

@@ -1,6 +1,7 @@
-"""The largest partitions that a budget of seconds allows. The method is timed on a few partitions of the same table.
+"""Choose for a budget of seconds what the caller left open: the method, its partition size, its effort.
 
-Quality grows with partitions, and so does time: at equal budgets methods can be compared (Doka 2015, section 8.1).
+Quality grows with partitions and effort, and so does time: at equal budgets methods can be compared (Doka 2015, section 8.1). What a
+choice is expected to take is said by :class:`anonflow.algorithms.pilots.PilotModel`, from runs on short stretches of the same table.
 """
 
 from __future__ import annotations
@@ -9,37 +10,38 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Partition
-from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.algorithms.method import MOST_EFFORT, Algorithm
+from anonflow.algorithms.pilots import SETTLED, SMALLEST, PilotModel, TimedTable, run_pilots
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.errors import ParameterError
 from anonflow.option import is_finite
-from anonflow.partition import Cuts, bounded, cut_classes, ordered, sizes_kept_apart
 from anonflow.table.records import Records
 
 __all__ = [
     "AUTO",
+    "GUARANTEES",
+    "Choice",
     "Deadline",
-    "Effort",
-    "Fitted",
-    "TimedTable",
+    "check_automatic",
     "check_budget",
-    "fitting_effort",
-    "fitting_size",
+    "choose",
+    "choose_method",
+    "first_method",
+    "is_open",
 ]
 
 AUTO = "auto"
-"""The partition size that stands for the largest one that fits the budget."""
+"""The partition size that stands for the largest one that fits the budget, and the method that stands for the one of least loss."""
 
 MOST_SECONDS = 1e9
 """A longer budget is as good as this one, of 31 years."""
 
-SHARE = 0.25
-"""Share of the budget that the pilots may take."""
+SHARE = 0.15
+"""Share of the budget that the pilots of a method may take."""
 
 MARGIN = 0.9
 """Share of the time left after the pilots that the choice plans with."""
@@ -50,151 +52,113 @@ ENDING = 0.97
 AHEAD = 4
 """How many times the expected effort is allowed where a deadline ends it."""
 
-SLOW = 0.5
-"""Of what the pilots leave: what a start may take whose time grows with the square of the records."""
+START = 0.5
+"""Of what the pilots leave: what a start may take that a quicker one could replace."""
 
-SMALLEST = 32
-"""Records of the first pilots, at least."""
+FEWEST = 32
+"""Records of the first pilots where the size of partitions is chosen, at least."""
 
 REACH = 4
 """Partitions of up to this many times the largest pilot may be chosen."""
 
-CAUTION = 0.25
-"""Beyond the largest pilot, the power of growth is assumed to be higher than measured, by this much."""
 
-STEEPEST = 4.0
-"""Beyond the largest pilot, time is taken to grow with at most this power of the partition's size."""
+@dataclass(frozen=True)
+class _Rung:
+    """A candidate of ``auto``: a method with options and a partition size, or a least size if larger partitions fit.
 
-SHORT = 0.01
-"""Seconds below which a pilot is timed again, up to three times; the least of them counts."""
+    It is taken if it is expected to take at most a `share` of the seconds without any effort.
+    """
+
+    algorithm: str
+    options: Mapping[str, Any]
+    size: int | str
+    least: int = 0
+    share: float = 1.0
+
+
+_LADDERS: dict[str, tuple[_Rung, ...]] = {
+    "k-regular": (
+        _Rung("two-phase", {}, 500_000, share=START),
+        _Rung("two-phase", {"first": 500}, 500_000, share=START),
+        _Rung("two-phase", {"first": 250}, 500_000),
+        _Rung("greedy", {}, AUTO),
+    ),
+    "k-anonymity": (
+        _Rung("k-member", {"improve": "chains"}, 5_000),
+        _Rung("k-member", {"improve": "chains", "kicks": 0}, AUTO, least=250),
+        _Rung("mondrian", {}, AUTO),
+    ),
+}
+"""Guarantee -> the candidates, least loss first; the benchmark auto has the figures."""
+
+MostRecords = Callable[[Algorithm, Mapping[str, Any]], int]
+
+GUARANTEES = tuple(_LADDERS)
+"""The guarantees of ``auto``."""
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A partition size that fits a budget, with the measurements behind the choice.
+class Choice:
+    """What was chosen for a budget, as numbers that make the same result again.
 
     Attributes
     ----------
-    size : int
+    algorithm : str
+    size : int or None
+        Records in a partition; None for the whole table.
+    options : mapping
+        All options of the method that are not its defaults, the caller's and the chosen.
     budget : float
         Seconds.
     expected : float
-        Seconds that the table is expected to take with this size, pilots included.
-    pilots : tuple of (int, float)
-        Records of a timed partition, and seconds.
+        Seconds that the table is expected to take, pilots included.
+    pilots : tuple
+        Of the method that was chosen: records of a timed stretch, units of effort where they are chosen, and seconds.
+    open_effort : str
+        The option of effort that was chosen.
+    left : float
+        Seconds that the pilots left for it.
+    start : float
+        Seconds of these that it is expected to take without any effort.
     """
 
-    size: int
+    algorithm: str
+    size: int | None
+    options: Mapping[str, Any]
     budget: float
     expected: float
-    pilots: tuple[tuple[int, float], ...]
+    pilots: tuple[tuple[float, ...], ...] = field(default=())
+    open_effort: str = ""
+    left: float = 0.0
+    start: float = 0.0
 
     @property
     def fits(self) -> bool:
-        """Whether the budget is expected to be kept; otherwise this is the fastest size."""
+        """Whether the budget is expected to be kept; otherwise this is the fastest choice."""
         return self.expected <= self.budget
 
     def sentence(self) -> str:
         """Return the choice in words."""
+        where = "on the whole table" if self.size is None else f"in partitions of {self.size}"
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        choice = f"{self.algorithm} {where}" + (f" with {options}" if options else "")
         if self.fits:
-            return f"partitions of {self.size} for a budget of {self.budget:g} s"
-        return (
-            f"no partition size keeps the budget of {self.budget:g} s; "
-            f"partitions of {self.size} are expected to take {self.expected:.2g} s"
-        )
+            return f"{choice} for a budget of {self.budget:g} s"
+        return f"no method keeps the budget of {self.budget:g} s; {choice} is expected to take {self.expected:.2g} s"
 
     def facts(self) -> dict[str, Any]:
         """Return the choice as plain data."""
         return {
+            "picked": self.sentence(),
             "fits_budget": self.fits,
             "expected_seconds": round(self.expected, 3),
-            "pilots": [[size, round(seconds, 6)] for size, seconds in self.pilots],
+            "pilots": [[*pilot[:-1], round(pilot[-1], 6)] for pilot in self.pilots],
         }
 
 
-@dataclass(frozen=True)
-class Effort:
-    """A value of a method's effort option that fits a budget, with the measurements behind the choice.
-
-    Attributes
-    ----------
-    option : str
-    value : int
-        0 or more.
-    budget : float
-        Seconds.
-    expected : float
-        Seconds that the table is expected to take with it, pilots included.
-    pilots : tuple of (int, int, float)
-        Records, the option's value, and seconds on one thread.
-    takes : mapping
-        Values of other options that go with it.
-    """
-
-    option: str
-    value: int
-    budget: float
-    expected: float
-    pilots: tuple[tuple[int, int, float], ...]
-    takes: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def fits(self) -> bool:
-        """Whether the budget is expected to be kept; else the effort is 0."""
-        return self.expected <= self.budget
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options as they were chosen."""
-        return {**self.takes, self.option: self.value}
-
-    def facts(self) -> dict[str, Any]:
-        """Return the choice as plain data."""
-        return {
-            "fits_budget": self.fits,
-            "expected_seconds": round(self.expected, 3),
-            "pilots": [[size, value, round(seconds, 6)] for size, value, seconds in self.pilots],
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class TimedTable:
-    """A table whose partitions are timed: it is cut as in the run, and read one partition at a time, in memory or on disk.
-
-    Attributes
-    ----------
-    sizes : numpy.ndarray, shape (c,), int64
-        Records of each boundary class, in order; one class without boundaries.
-    names : tuple of str
-        The bounded columns.
-    rows : callable
-        Consecutive places in the order -> their records, as the method sees them.
-    """
-
-    sizes: np.ndarray
-    names: tuple[str, ...]
-    rows: Callable[[slice], Records]
-
-    @classmethod
-    def of(cls, records: Records, order: str) -> TimedTable:
-        """Return a table in memory; for timing, a random order is the table's."""
-        positions = ordered(records, "input" if order == "random" else order, boundaries=True)
-        return cls(sizes_kept_apart(records), bounded(records), lambda cut: records.take(positions[cut]))
-
-    @property
-    def n(self) -> int:
-        """Records."""
-        return int(self.sizes.sum())
-
-    def cuts(self, size: int, k: int) -> Cuts:
-        """Return its partitions of some size.
-
-        Raises
-        ------
-        InfeasibleError
-            If no partition can be cut within the boundaries.
-        """
-        return cut_classes(self.sizes, self.names, max(size, k), k)
+def is_open(algorithm: str, size: Any, budget: Any) -> bool:
+    """Return whether a budget is to choose something."""
+    return algorithm == AUTO or budget is not None or (isinstance(size, str) and size == AUTO)
 
 
 def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | None:
@@ -226,106 +190,33 @@ def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | N
     return min(float(budget), MOST_SECONDS)
 
 
-def fitting_size(
-    method: Algorithm,
-    records: Records | TimedTable,
-    k: int,
-    budget: float,
-    workers: int | None,
-    *,
-    order: str,
-    loss: str,
-    options: Mapping[str, Any],
-) -> Fitted:
-    """Return the largest partition size with which a method is expected to keep a budget.
+def check_automatic(
+    guarantee: Any, size: Any, budget: Any, options: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Return the problems of the settings of the method ``auto``: a pair (setting, problem) for each.
 
     Parameters
     ----------
-    method : Algorithm
-    records : Records or TimedTable
-        n records, as the method sees them.
-    k : int
-        At most n.
-    budget : float
-        Seconds for all of the table, pilots included. Compiling is not: it happens once on a machine.
-    workers : int, optional
-        Partitions that are worked on at once; as many as there are processors without it.
-    order : str
-        What partitions are cut along; for the pilots, a random order is the table's.
-    loss : str
+    guarantee : str or None
+    size : int, str or None
+    budget : float or None
     options : mapping
-        The method's own; a `time_limit` is an eighth of the budget for pilots, if it is longer.
-
-    Returns
-    -------
-    Fitted
-        Of at least k records; the table's size if all of it fits.
-
-    Raises
-    ------
-    ParameterError
-        If the method refuses an option.
-    InfeasibleError
-        If no partition can be cut within the boundaries.
-
-    Notes
-    -----
-    Pilots double in size while they are expected to take no more than a quarter of the budget in all; each is
-    timed with as many partitions at once as there are workers. The model is monotone: seconds never fall as a
-    partition grows; between two pilots they are interpolated on logarithmic scales, and beyond the last one, up
-    to four times its size, they grow with a little more than the power that the last two show. The largest size
-    whose partitions together fit what the pilots have left is chosen. If none fits, the one that takes the least.
+        None may be there.
     """
-    table = records if isinstance(records, TimedTable) else TimedTable.of(records, order)
-    n = table.n
-    workers = workers or os.cpu_count() or 1
-    for name, option in method.options.items():
-        if option.time_limit:
-            options = {**options, name: min(options.get(name, option.default), budget / 8)}
+    problems = []
+    if guarantee not in GUARANTEES:
+        problems.append(("guarantee", f"the method auto needs a guarantee: {' or '.join(GUARANTEES)}"))
+    if budget is None:
+        problems.append(("budget", "the method auto needs a budget in seconds, such as 5.0"))
+    if size is not None and size != AUTO:
+        problems.append(("size", "the method auto chooses the partition size; leave it out"))
+    problems += [(name, f"the method auto chooses its options; leave {name} out") for name in options]
+    return problems
 
-    def run(part: Records) -> object:
-        return method.run(Partition(part, loss, np.random.default_rng(0)), k, **options)
 
-    def runs_of(size: int) -> Cuts:
-        return table.cuts(size, k)
-
-    def timed(size: int) -> tuple[int, float]:
-        parts = [table.rows(cut) for cut in runs_of(size).longest(workers)]
-        least = math.inf
-        for _ in range(3):
-            begin = time.perf_counter()
-            _all(run, parts)
-            least = min(least, max(time.perf_counter() - begin, 1e-9))
-            if least >= SHORT:
-                break
-        return parts[0].n, least
-
-    first = min(n, max(2 * k, SMALLEST))
-    _all(run, [table.rows(next(iter(runs_of(first))))])  # compiles
-    begin = time.perf_counter()
-    pilots = [timed(first)]
-    size, grows = first, True
-    while size < n:
-        size = min(2 * size, n)
-        spent = time.perf_counter() - begin
-        if spent + _seconds(pilots, size) > SHARE * budget:
-            break
-        pilot = timed(size)
-        if pilot[0] <= pilots[-1][0]:
-            grows = False  # boundary classes are no larger
-            break
-        before = _whole(pilots, runs_of(pilots[-1][0]), workers)
-        pilots.append(pilot)
-        if _whole(pilots, runs_of(size), workers) > max(before, budget):
-            break
-    spent = time.perf_counter() - begin
-    left = MARGIN * (budget - spent)
-    last = min(n, REACH * pilots[-1][0]) if grows else n
-    sizes = sorted({first, last, *(int(first * 2 ** (step / 4)) for step in range(1, 4 * 40))})
-    expected = {at: _whole(pilots, runs_of(at), workers) for at in sizes if at <= last}
-    fit = [at for at, seconds in expected.items() if seconds <= left]
-    chosen = max(fit) if fit else min(expected, key=lambda at: (expected[at], at))
-    return Fitted(chosen, budget, expected[chosen] + spent, tuple(pilots))
+def first_method(guarantee: str | None) -> Algorithm:
+    """Return the method that ``auto`` tries first; of the first guarantee if the guarantee is unknown."""
+    return algorithm_named(_LADDERS[guarantee if guarantee in _LADDERS else GUARANTEES[0]][0].algorithm)
 
 
 class Deadline:
@@ -351,23 +242,99 @@ class Deadline:
         return now + self._longest > self._end
 
 
-def fitting_effort(
+def choose_method(
+    guarantee: str,
+    records: Records | TimedTable,
+    k: int,
+    budget: float,
+    workers: int | None,
+    *,
+    order: str,
+    loss: str,
+    most: MostRecords | None = None,
+) -> Choice:
+    """Return the method of least loss that is expected to keep a budget, with all of its seconds used.
+
+    Parameters
+    ----------
+    guarantee : str
+        One of ``GUARANTEES``.
+    records : Records or TimedTable
+        n records, as every method sees them.
+    k : int
+        At most n.
+    budget : float
+        Seconds for all of the table, pilots included. Compiling is not: it happens once on a machine.
+    workers : int, optional
+        As many as there are processors without it.
+    order : str
+    loss : str
+    most : callable, optional
+        Method, options -> records of a partition at most, for memory's sake.
+
+    Returns
+    -------
+    Choice
+        If nothing fits, the fastest.
+
+    Raises
+    ------
+    ParameterError
+        If the guarantee is unknown.
+    InfeasibleError
+        If no partition can be cut within the boundaries.
+
+    Notes
+    -----
+    k-regular: ``two-phase`` with the longest stretches in its start that leave half of the seconds to chains, then ``greedy`` in the
+    largest partitions that fit. k-anonymity: ``k-member`` with chains and kicks in partitions of 5,000, without kicks in the largest that
+    fit, of 250 records at least, ``mondrian``. Each is timed on some of the table's records; the first that is expected to fit what the
+    pilots have left is taken, as far as it goes in these seconds.
+    """
+    if guarantee not in _LADDERS:
+        raise ParameterError(f"auto guarantees {' or '.join(GUARANTEES)}; name one of them")
+    table = records if isinstance(records, TimedTable) else TimedTable.of(records, order)
+    ladder = _LADDERS[guarantee]
+    spent = 0.0
+    choice = None
+    for rung in ladder:
+        method = algorithm_named(rung.algorithm)
+        size: int | str | None = rung.size
+        if isinstance(size, int):
+            limit = size if most is None else max(k, min(size, most(method, rung.options)))
+            size = None if limit >= table.n else limit
+        if choice is not None and budget - spent <= 0.0 and rung is not ladder[-1]:
+            continue
+        choice = choose(
+            method, table, k, max(budget - spent, 1e-9), workers,
+            size=size, order=order, loss=loss, options=rung.options, most=most,
+        )  # fmt: skip
+        large = choice.size is None or choice.size >= min(rung.least, table.n)
+        if choice.fits and large and choice.start <= rung.share * choice.left:
+            break
+        spent += choice.budget - choice.left
+    assert choice is not None
+    return replace(choice, budget=budget, expected=spent + choice.expected)
+
+
+def choose(
     method: Algorithm,
     records: Records | TimedTable,
     k: int,
     budget: float,
     workers: int | None,
     *,
-    size: int | None,
+    size: int | str | None,
+    order: str,
     loss: str,
     options: Mapping[str, Any],
-) -> Effort:
-    """Return the greatest effort with which a method is expected to keep a budget.
+    most: MostRecords | None = None,
+) -> Choice:
+    """Return the partition size (if it is ``auto``) and the effort of a method for a budget.
 
     Parameters
     ----------
     method : Algorithm
-        With an option of effort.
     records : Records or TimedTable
         n records, as the method sees them.
     k : int
@@ -375,141 +342,108 @@ def fitting_effort(
     budget : float
         Seconds for all of the table, pilots included. Compiling is not: it happens once on a machine.
     workers : int, optional
-        Threads that the table is worked on by; as many as there are processors without it.
-    size : int, optional
-        Records in a partition; n without it.
+        Partitions, or threads of one, that are worked on at once; as many as there are processors without it.
+    size : int, "auto" or None
+        Records in a partition; None for the whole table.
+    order : str
+        What partitions are cut along; for the pilots, a random order is the table's.
     loss : str
     options : mapping
-        The method's own but for that of effort; a number of `threads` is set to 1.
+        The method's own. A `time_limit` is an eighth of the budget for pilots, if it is longer.
+    most : callable, optional
+        Method, options -> records of a partition at most, for memory's sake.
 
     Raises
     ------
     ParameterError
-        If the method refuses an option, or its effort is among them.
+        If the method refuses an option, or neither size nor effort is open.
     InfeasibleError
         If no partition can be cut within the boundaries.
 
     Notes
     -----
-    Pilots without effort grow two- or fourfold up to a sixteenth of a partition, 1,024 records at least, while they are
-    expected to take no more than a quarter of the budget in all; the last one is repeated with efforts of 1 and 2, and 8, 32, ... until the time doubles or the quarter is used up. Without
-    effort, the time of a partition grows with the power of its size that the last two pilots show, that of a linear
-    method beyond 2,000 records in proportion to it. Where a method chooses by the table between a slow way and a quick one
-    (`slow_or_quick`), the slow one is timed on the last pilot's records, too; its time is taken to grow with the square of them. If that is more
-    than half of what is left, the quick one is chosen. What an effort adds grows in proportion to the records, and beyond 1 to itself. All of it is
-    shared by as many threads as there are workers, for a partition of n records n / 2,048 at most.
+    Pilots take a quarter of the budget at most. With both open, the whole table is taken if the method fits there with no effort at all,
+    and then as much effort as the rest of the seconds allows; else the largest partitions that fit without effort, up to four times the
+    largest pilot; if none fits, those that take the least. Where a method chooses by the table between a slow start and a quick one
+    (`slow_or_quick`), the slow one is timed, too; the quick one is named where the slow one would take more than half of what is left.
     """
-    option = method.effort
-    assert option is not None, "the caller has checked it"
-    if option in options:
-        raise ParameterError(
-            f"{method.name}: {option} and a budget exclude each other; leave one of the two out"
-        )
-    table = records if isinstance(records, TimedTable) else TimedTable.of(records, "lexicographic")
-    n = table.n
-    whole = min(size or n, n)
-    workers = workers or os.cpu_count() or 1
-    threads = min(workers, max(-(-n // whole), whole // 2048, 1))
-    alone = {"threads": 1} if "threads" in method.options else {}
-    takes = {name: value for name, value in method.effort_takes.items() if name not in options}
-    slow, quick = (method.slow_or_quick and method.slow_or_quick(k, options)) or ({}, {})
+    table = records if isinstance(records, TimedTable) else TimedTable.of(records, order)
+    n, threads = table.n, workers or os.cpu_count() or 1
+    effort = method.effort_under(options)
+    if effort in options:
+        if size != AUTO:
+            raise ParameterError(
+                f"{method.name}: {effort} and a budget exclude each other; leave one of the two out"
+            )
+        effort = None
+    limit = n if most is None else min(n, max(k, most(method, options)))
+    wanted = min(size, n) if isinstance(size, int) else limit if size == AUTO else n
+    least, greatest = ({}, {}) if effort is None else method.efforts(options)
+    idle = least if effort is None else {**least, effort: 0}
+    slow, quick = (effort and method.slow_or_quick and method.slow_or_quick(k, options)) or ({}, {})
+    shorter = {
+        name: min(options.get(name, option.default), budget / 8)
+        for name, option in method.options.items()
+        if option.time_limit
+    }
 
-    def stretch(wanted: int) -> Records:
-        return table.rows(table.cuts(wanted, k).longest(1)[0])
+    largest = min(wanted, 2 * SETTLED) if method.linear and size != AUTO else wanted
+    timed = partial(
+        run_pilots, method, table, k,
+        loss=loss, seconds=SHARE * budget, at_once=threads if size == AUTO else min(threads, -(-n // wanted)),
+    )  # fmt: skip
 
-    def timed(part: Records, value: int, ways: Mapping[str, Any] = quick) -> float:
-        settings = {**options, **ways, **alone, **(takes if value else {}), option: value}
-        start = time.perf_counter()
-        _all(
-            lambda records: method.run(Partition(records, loss, np.random.default_rng(0)), k, **settings),
-            [part],
-        )
-        return max(time.perf_counter() - start, 1e-9)
+    def expected(at: int) -> float:
+        return max(model.expected(*table.cuts(at, k).lengths, threads).wall for model in models)
 
-    part = stretch(min(whole, 4 * SMALLEST))
-    timed(part.take(np.arange(min(part.n, max(k, 2 * SMALLEST + 1)))), 1)  # compiles
-    begin = time.perf_counter()
-    pilots = [(part.n, 0, timed(part, 0))]
-    least = [(part.n, pilots[0][2])]
-    target = min(whole, max(1024, whole // 16))
-
-    def left() -> float:
-        return budget - (time.perf_counter() - begin)
-
-    while least[-1][0] < target and n / part.n * least[-1][1] / threads < left():
-        room = SHARE * budget - (budget - left())
-        steps = [min(step * least[-1][0], target) for step in (4, 2)]
-        wanted = next((at for at in steps if 2 * _seconds(least, at) <= room), 0)
-        if not wanted:
-            break
-        larger = stretch(wanted)
-        if larger.n <= part.n:
-            break  # boundary classes are no larger
-        part = larger
-        least.append((part.n, timed(part, 0)))
-        pilots.append((part.n, 0, least[-1][1]))
-    power = 1.5
-    if len(least) > 1:
-        power = math.log(max(least[-1][1] / least[-2][1], 1.0)) / math.log(least[-1][0] / least[-2][0])
-    reach = min(whole, 2000) if method.linear else whole
-    growth = max(reach / part.n, 1.0) ** (min(max(power, 1.0), STEEPEST) - 1.0)
-    share = n / part.n / threads
-    base = least[-1][1] * growth * share
-    if slow and least[-1][1] * (whole / part.n) * share <= SLOW * left():
-        timed(part.take(np.arange(min(part.n, max(k, 2 * SMALLEST + 1)))), 0, slow)  # compiles
-        squared = timed(part, 0, slow) * (whole / part.n) * share
-        if squared <= SLOW * left():
-            quick, base = {}, max(base, squared)  # the method may choose
-    value, expected = 0, base
-    if base < MARGIN * left():
-        first = timed(part, 1)
-        efforts = [2]
-        pilots += [(part.n, 1, first), (part.n, 2, timed(part, 2))]
-        # if the time of this effort is hardly measurable, that of more effort is
-        while pilots[-1][2] < 2.0 * first and budget - left() + 4.0 * pilots[-1][2] <= SHARE * budget:
-            efforts.append(4 * efforts[-1])
-            pilots.append((part.n, efforts[-1], timed(part, efforts[-1])))
-            if efforts[-1] >= MOST_EFFORT // 4:
-                break
-        each = max((pilots[-1][2] - first) / (efforts[-1] - 1), 1e-6 * part.n) * share
-        rest = MARGIN * left() - base - max(first - least[-1][1], 0.0) * share
-        value = min(1 + int(rest / each), MOST_EFFORT) if rest >= 0 else 0
-        if value:
-            expected = base + max(first - least[-1][1], 0.0) * share + (value - 1) * each
-    more = {**quick, **(takes if value else {})}
-    return Effort(option, value, budget, budget - left() + expected, tuple(pilots), more)
+    settings = {**options, **shorter, **idle}
+    model = timed(
+        options={**settings, **quick}, largest=largest, effort=None if effort is None else greatest,
+smallest=FEWEST if size == AUTO else SMALLEST,
+    )  # fmt: skip
+    models, spent, start = [model], model.spent, quick
+    if slow:
+        squared = timed(options={**settings, **slow}, largest=model.pilots[-1].records)
+        models.append(replace(squared, linear=False))
+        spent += squared.spent
+        if expected(wanted) <= START * MARGIN * (budget - spent):
+            start = {}  # the method may choose
+        else:
+            models.pop()
+    left = budget - spent
+    cut: int | None = size if isinstance(size, int) else None
+    if size == AUTO and effort and limit >= n and expected(n) <= MARGIN * left:
+        cut = n
+    elif size == AUTO:
+        reach = min(limit, REACH * model.pilots[-1].records)
+        sizes = {reach, *(int(2 ** (step / 4)) for step in range(4 * 40))}
+        seconds = {at: expected(at) for at in sorted(sizes) if k <= at <= reach}
+        fit = [at for at, lasts in seconds.items() if lasts <= MARGIN * left]
+        cut = max(fit) if fit else min(seconds, key=lambda at: (seconds[at], at))
+    base = expected(cut or n)
+    takes, added = dict(start), 0.0
+    if effort:
+        alone = model.expected(*table.cuts(cut or n, k).lengths, threads)
+        first, further = (unit * n * alone.wall / alone.seconds for unit in model.unit_seconds())
+        rest = max(MARGIN * left - base, 0.0)
+        units = min(1 + int((rest - first) / further), MOST_EFFORT) if rest >= first else 0
+        if units:
+            takes |= greatest
+            added = first + (units - 1) * further
+        else:  # a part of what the first unit takes besides
+            part = rest / first if math.isfinite(first) else 0.0
+            takes |= {name: value + int(part * (greatest[name] - value)) for name, value in least.items()}
+            added = part * first if part else 0.0
+        takes[effort] = units
+    return Choice(
+        method.name, cut, {**options, **takes}, budget, spent + base + added,
+        _figures(model, bool(effort)), effort or "", left, base,
+    )  # fmt: skip
 
 
-def _all(run: Callable[[Records], object], parts: list[Records]) -> None:
-    """Run the method on some partitions in parallel; a partition without a solution counts with its time."""
-
-    def run_part(part: Records) -> None:
-        try:
-            run(part)
-        except InfeasibleError:
-            return
-
-    if len(parts) == 1:
-        run_part(parts[0])
-        return
-    with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(run_part, parts))
-
-
-def _seconds(pilots: list[tuple[int, float]], size: int) -> float:
-    """Return seconds of one partition: never falling as it grows."""
-    sizes = np.array([float(pilot[0]) for pilot in pilots])
-    times = np.maximum.accumulate([pilot[1] for pilot in pilots])
-    if size <= sizes[-1]:
-        return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(times))))
-    power = 2.0
-    if len(pilots) > 1:
-        power = math.log(times[-1] / times[-2]) / math.log(sizes[-1] / sizes[-2])
-    return float(times[-1] * (size / sizes[-1]) ** min(max(power, 1.0) + CAUTION, STEEPEST))
-
-
-def _whole(pilots: list[tuple[int, float]], cuts: Cuts, workers: int) -> float:
-    """Return seconds of all partitions: as many at once as there are workers, the longest at least."""
-    lengths, counts = cuts.lengths
-    each = np.array([_seconds(pilots, int(length)) for length in lengths])
-    return max(float(each.max()), float(each @ counts) / workers)
+def _figures(model: PilotModel, efforts: bool) -> tuple[tuple[float, ...], ...]:
+    """Return the pilots as a choice has them: those of efforts with the seconds of a record."""
+    if not efforts:
+        return tuple((pilot.records, pilot.seconds) for pilot in model.pilots)
+    timed = [(pilot.records, 0, pilot.seconds) for pilot in model.pilots]
+    return (*timed, *((1, units, seconds) for units, seconds in model.efforts if units))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -199,8 +199,8 @@ class Algorithm:
     effort : str, optional
         The option, a whole number, to which its time is proportional: a budget of seconds determines it.
     ends_early : bool, optional
-        Whether it may end after any unit of its effort: the result is then that of a run with this effort, and the fact with
-        the name of the option says it.
+        Whether it may end after any unit of its effort, or of what comes before: the result is then that of a run with this
+        effort, and the facts with the names of these options say it.
     complete : callable, optional
         Of the options: whether every record must have a place, so that none may be suppressed beside the method.
     without_pattern : callable, optional
@@ -213,6 +213,9 @@ class Algorithm:
         Values of other options without which the effort changes nothing.
     effort_takes : mapping, optional
         Values of other options that go with an effort above 0, where the caller leaves them open.
+    effort_before : mapping, optional
+        The least values of options that a budget raises to their defaults before it takes any effort, where the caller leaves them
+        open.
     memory : callable, optional
         Domains, records of a partition, k, options -> bytes that it takes, where they can be more than the table's own.
     linear : bool, optional
@@ -249,6 +252,7 @@ class Algorithm:
     ) = None
     effort_needs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effort_takes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    effort_before: Mapping[str, int] = field(default_factory=dict, hash=False)
     memory: Callable[[Sequence[Domain], int, int, Mapping[str, Any]], int] | None = None
     linear: bool = False
     slow_or_quick: (
@@ -280,6 +284,12 @@ class Algorithm:
         chosen = {name: option.default for name, option in self.options.items()} | dict(options)
         changes = all(chosen.get(name) == value for name, value in self.effort_needs.items())
         return self.effort if changes else None
+
+    def efforts(self, options: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the values of options that are open, with the least effort and with any above 0."""
+        least = {name: value for name, value in self.effort_before.items() if name not in options}
+        takes = {name: self.options[name].default for name in least} | dict(self.effort_takes)
+        return least, {name: value for name, value in takes.items() if name not in options}
 
     def memory_for(self, domains: Sequence[Domain], n: int, k: int, options: Mapping[str, Any]) -> int:
         """Return about how many bytes a partition of n records takes; 0 of a method that does not say.

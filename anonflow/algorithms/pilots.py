@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import partition_rng, solve
-from anonflow.algorithms.budget import TimedTable
-from anonflow.algorithms.method import Algorithm, Outcome
+from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Outcome
+from anonflow.algorithms.solve import partition_rng, solve
 from anonflow.errors import InfeasibleError
 from anonflow.kernels.jit import ready_here
 from anonflow.loss import information_loss
+from anonflow.partition import Cuts, bounded, cut_classes, ordered, sizes_kept_apart
 from anonflow.table.records import Records
+from anonflow.threads import results_of
 
-__all__ = ["SIZES", "Expected", "Pilot", "PilotModel", "run_pilots"]
+__all__ = ["SETTLED", "SMALLEST", "Expected", "Pilot", "PilotModel", "TimedTable", "run_pilots"]
 
-SIZES = (64, 256, 1024, 4096)
-"""Records of the stretches; longer ones follow while there are seconds left."""
+SMALLEST = 128
+"""Records of the first stretches, at least; fewer are solved by other means in some methods."""
+
+RAISED = 512
+"""Records of the stretch that is run with efforts, at most."""
+
+LONGER = 4
+"""How many times as long each stretch is as the one before; twice, where that would take too long."""
+
+CAUTION = 1.5
+"""How many times as long as expected the next stretch may take."""
 
 STEEPEST = 4.0
 """Beyond the largest stretch, time and memory are assumed to grow with at most this power of the records."""
@@ -41,8 +52,51 @@ SHORT = 0.02
 REPEATS = 3
 """Runs of a short stretch."""
 
-SETTLED = 1_000
+SETTLED = 2_000
 """Records beyond which the time of a linear method (:class:`anonflow.algorithms.method.Algorithm`) grows in proportion."""
+
+A_THREAD = 2_048
+"""Records of a partition for each thread that a method gives work to, at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class TimedTable:
+    """A table whose partitions are timed: it is cut as in the run, and read one partition at a time, in memory or on disk.
+
+    Attributes
+    ----------
+    sizes : numpy.ndarray, shape (c,), int64
+        Records of each boundary class, in order; one class without boundaries.
+    names : tuple of str
+        The bounded columns.
+    rows : callable
+        Consecutive places in the order -> their records, as the method sees them.
+    """
+
+    sizes: np.ndarray
+    names: tuple[str, ...]
+    rows: Callable[[slice], Records]
+
+    @classmethod
+    def of(cls, records: Records, order: str) -> TimedTable:
+        """Return a table in memory; for timing, a random order is the table's."""
+        positions = ordered(records, "input" if order == "random" else order, boundaries=True)
+        return cls(sizes_kept_apart(records), bounded(records), lambda cut: records.take(positions[cut]))
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return int(self.sizes.sum())
+
+    def cuts(self, size: int, k: int) -> Cuts:
+        """Return its partitions of some size.
+
+        Raises
+        ------
+        InfeasibleError
+            If no partition can be cut within the boundaries.
+        """
+        return cut_classes(self.sizes, self.names, max(size, k), k)
 
 
 @dataclass(frozen=True)
@@ -102,17 +156,35 @@ class PilotModel:
     k : int
     linear : bool
         As :class:`anonflow.algorithms.method.Algorithm` has it.
+    efforts : tuple of (int, float)
+        Units of effort, from 0, and the seconds of a record with them.
+    threaded : bool
+        Whether the method uses threads of its own; its pilots had one.
+    spent : float
+        Seconds that all pilots took, without those of the compiler.
 
     Notes
     -----
     Between two pilots seconds and memory are interpolated on logarithmic scales, so they never fall as a partition grows.
     Beyond the largest, they grow with the power that the last two show, between 1 and 4; with 1 for the seconds of a linear
-    method beyond 1,000 records.
+    method beyond 2,000 records. What an effort adds grows in proportion to the records, and beyond the first unit to itself.
     """
 
     pilots: tuple[Pilot, ...]
     k: int
     linear: bool = False
+    efforts: tuple[tuple[int, float], ...] = ()
+    threaded: bool = False
+    spent: float = 0.0
+
+    def unit_seconds(self) -> tuple[float, float]:
+        """Return the seconds that the first unit of effort adds for each record, and each further one; infinite if it is not known."""
+        if len(self.efforts) < 2:
+            return math.inf, math.inf
+        (_, least), (_, first), *_ = self.efforts
+        units, longest = self.efforts[-1]
+        further = (longest - first) / (units - 1) if units > 1 else first - least
+        return max(first - least, 0.0), max(further, 1e-6)
 
     def seconds(self, records: int) -> float:
         """Return seconds of one partition."""
@@ -140,11 +212,12 @@ class PilotModel:
         whole = float(each @ counts)
         largest = int(lengths.max())
         at_once = min(threads, int(counts.sum()))
+        inner = max(1, min(threads, largest // A_THREAD)) if self.threaded else 1
         kept = HELD * max(pilot.kept / pilot.records for pilot in self.pilots) * float(lengths @ counts)
         losses = np.array([self.loss(int(length)) for length in lengths])
         return Expected(
             whole,
-            max(float(each.max()), whole / threads),
+            max(float(each.max()) / inner, whole / max(at_once, inner)),
             int(at_once * self.memory(largest) + kept),
             float((losses * lengths) @ counts / (lengths @ counts)),
         )
@@ -172,12 +245,15 @@ def run_pilots(
     k: int,
     *,
     loss: str,
-    options: Mapping[str, object],
+    options: Mapping[str, Any],
     seconds: float,
     largest: int | None = None,
+    smallest: int = SMALLEST,
+    at_once: int = 1,
+    effort: Mapping[str, Any] | None = None,
     peak: Callable[[Callable[[], Outcome]], tuple[Outcome, int]] | None = None,
 ) -> PilotModel:
-    """Run a method on stretches of a table, each longer than the one before, while there are seconds left.
+    """Run a method on stretches of a table, each four times as long as the one before, while there are seconds left.
 
     Parameters
     ----------
@@ -194,6 +270,13 @@ def run_pilots(
         That may be taken; a first stretch is run in any case.
     largest : int, optional
         Records of the longest stretch that is wanted; n without it.
+    smallest : int, optional
+        Records of the first one, at least.
+    at_once : int, optional
+        Stretches of a size that are run at the same time, as the partitions of a run are.
+    effort : mapping, optional
+        Of a method with effort: other options that go with an effort above 0. A stretch is run with efforts of 1, 2, 8, 32, ...,
+        too, until the time doubles or the seconds are used up.
     peak : callable, optional
         Calls its argument; returns the result and the bytes at the peak.
 
@@ -209,53 +292,80 @@ def run_pilots(
         If the method refuses an option.
     """
     most = min(table.n, largest or table.n)
-    floor = min(table.n, max(2 * k, SIZES[0]))
-    sizes = sorted({min(max(size, floor), max(most, floor)) for size in SIZES})
+    size = min(most, max(2 * k, smallest))
+    threaded = "threads" in method.options and "threads" not in options
+    options = {**options, **({"threads": 1} if threaded else {})}
+    room = seconds if effort is None else seconds / 2
     begin = time.perf_counter()
     pilots: list[Pilot] = []
+    efforts: list[tuple[int, float]] = []
     failed: InfeasibleError | None = None
-    for size in sizes:
-        middle, *others = table.cuts(size, k).longest(STRETCHES)[::-1]
-        part = table.rows(middle)
-        if pilots and part.n <= pilots[-1].records:
+    raised: list[slice] = []
+
+    def work(options: Mapping[str, Any], part: Records) -> Outcome:
+        # as a run does: a generator that depends on the records takes as long as some methods
+        return solve(method, part, k, loss, partition_rng(0, 0, part), options)
+
+    def spent() -> float:
+        return time.perf_counter() - begin
+
+    while True:
+        longest = table.cuts(size, k).longest(max(STRETCHES, at_once))[::-1]
+        places, others = longest[:at_once], longest[at_once:]
+        records = places[0].stop - places[0].start
+        if pilots and records <= pilots[-1].records:
             break  # boundary classes are no larger
-        spent = time.perf_counter() - begin
-        if pilots and spent + PilotModel(tuple(pilots), k).seconds(part.n) > seconds:
-            break
-
-        def work(part: Records) -> Outcome:
-            # as a run does: a generator that depends on the records takes as long as some methods
-            return solve(method, part, k, loss, partition_rng(0, 0, part), options)
-
         try:
-            outcome, took, memory, compiling = _timed(work, partial(table.rows, middle), peak)
+            timed = partial(_timed, partial(work, options))
+            outcome, took, memory, compiling = timed([partial(table.rows, place) for place in places], peak)
             if others and took < SHORT:  # partitions differ: the mean of some
-                more = [_timed(work, partial(table.rows, other), None) for other in others]
-                took = sum((took, *(each[1] for each in more))) / (1 + len(more))
-                compiling += sum(each[3] for each in more)
+                more = [timed([partial(table.rows, other)], None) for other in others]
+                took = sum((took, *(times for _, times, _, _ in more))) / (1 + len(more))
+                compiling += sum(compiled for _, _, _, compiled in more)
+            begin += compiling
+            lost = float(information_loss(outcome.generalization, loss))
+            pilots.append(Pilot(records, took, lost, memory, _bytes(outcome)))
+            if records <= RAISED or not raised:
+                raised, efforts = places, [(0, took / records)]
         except InfeasibleError as error:
             failed = error
-            if time.perf_counter() - begin > seconds:
+            if spent() > room:
                 break
-            continue
-        begin += compiling
-        pilots.append(
-            Pilot(
-                part.n, took, float(information_loss(outcome.generalization, loss)), memory, _bytes(outcome)
-            )
-        )
+        longer = [min(step * size, most) for step in (LONGER, 2) if size < most]
+        size = next((at for at in longer if spent() + _next_seconds(pilots, at) <= room), 0)
+        if not size:
+            break
     if not pilots:
         assert failed is not None, "each stretch has a result or an error"
         raise failed
-    return PilotModel(tuple(pilots), k, method.linear)
+    while effort is not None and method.effort is not None:
+        units = (1, 2)[len(efforts) - 1] if len(efforts) < 3 else LONGER * efforts[-1][0]
+        records = raised[0].stop - raised[0].start
+        slow = len(efforts) > 2 and efforts[-1][1] >= 2.0 * efforts[1][1]
+        if slow or units > MOST_EFFORT or spent() + LONGER * efforts[-1][1] * records > seconds:
+            break
+        solved = partial(work, {**options, **effort, method.effort: units})
+        _, took, _, compiling = _timed(solved, [partial(table.rows, place) for place in raised], None)
+        begin += compiling
+        efforts.append((units, took / records))
+    return PilotModel(tuple(pilots), k, method.linear, tuple(efforts), threaded, spent())
+
+
+def _next_seconds(pilots: list[Pilot], records: int) -> float:
+    """Return how long a stretch may take that is longer than all before; after a single one, time may grow with the square."""
+    if not pilots:
+        return 0.0
+    last = pilots[-1]
+    square = last.seconds * (records / last.records) ** 2
+    return CAUTION * (square if len(pilots) == 1 else PilotModel(tuple(pilots), 0).seconds(records))
 
 
 def _timed(
     work: Callable[[Records], Outcome],
-    rows: Callable[[], Records],
+    stretches: Sequence[Callable[[], Records]],
     peak: Callable[[Callable[[], Outcome]], tuple[Outcome, int]] | None,
 ) -> tuple[Outcome, float, int, float]:
-    """Return what a stretch gives, its seconds, the bytes at its peak, and the seconds in which kernels were compiled or read.
+    """Return what the first stretch gives, the seconds of all at once, the bytes at its peak, and the seconds in which kernels were compiled or read.
 
     A call in which a kernel became ready does not count. The least of a few calls counts where they are short, each with records
     of its own: what is computed once for all calls on the same records is computed in each partition of a run. Memory is that of a
@@ -264,9 +374,9 @@ def _timed(
     compiling, least, most = 0.0, math.inf, 0
     attempts = repeats = 0
     while True:
-        part = rows()
+        parts = [rows() for rows in stretches]
         ready, start = ready_here(), time.perf_counter()
-        outcome = work(part)
+        outcome, *_ = results_of(work, parts, len(parts))
         took = time.perf_counter() - start
         attempts += 1
         if ready_here() != ready and attempts < ATTEMPTS:
@@ -277,7 +387,7 @@ def _timed(
         if took >= SHORT or repeats >= REPEATS:
             break
     if peak is not None:  # in a run of its own, because reading the memory again and again takes time
-        _, most = peak(partial(work, rows()))
+        _, most = peak(partial(work, stretches[0]()))
     return outcome, max(least, 1e-6), most, compiling
 
 

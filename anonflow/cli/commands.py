@@ -976,8 +976,7 @@ def compare(
 ) -> int:
     """Run several methods and show what each costs."""
     from anonflow import engine
-    from anonflow.algorithms.budget import AUTO, check_budget
-    from anonflow.algorithms.budget_choice import check_automatic
+    from anonflow.algorithms.budget import AUTO, check_automatic, check_budget
     from anonflow.algorithms.registry import algorithm_named
     from anonflow.cli.show import ProgressDisplay
     from anonflow.engine.report.report import comparison

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from anonflow.algorithms.budget_choice import Choice
+from anonflow.algorithms.budget import Choice
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
 from anonflow.engine.execution.schedulers import checked_workers, is_scheduler

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from anonflow.algorithms.anonymize import within
-from anonflow.algorithms.budget import TimedTable
-from anonflow.algorithms.pilots import PilotModel, run_pilots
+from anonflow.algorithms.pilots import PilotModel, TimedTable, run_pilots
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.budgets import opens
 from anonflow.engine.execution.schedulers import checked_workers
@@ -82,7 +81,7 @@ def expected_of(
 
     Notes
     -----
-    Stretches of 64 to 4,096 records are run, as the partitions are cut, and seconds and memory taken to grow with a power of the
+    Stretches of 128 records and more are run, as the partitions are cut, and seconds and memory taken to grow with a power of the
     records (:class:`anonflow.algorithms.pilots.PilotModel`). What diversity, checks and measures take is not in it. Memory is
     that of this process, which other threads use, too.
     """

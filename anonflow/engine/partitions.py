@@ -9,8 +9,8 @@ from dataclasses import replace
 from operator import itemgetter
 
 from anonflow import utility
-from anonflow.algorithms.anonymize import in_a_partition
 from anonflow.algorithms.method import Progress
+from anonflow.algorithms.solve import in_a_partition
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, solve_batch
 from anonflow.engine.execution.events import (

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,9 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import engine
-from anonflow.algorithms import REGISTRY, budget_choice
-from anonflow.algorithms import budget as module
-from anonflow.algorithms.budget import Effort, Fitted, fitting_effort, fitting_size
-from anonflow.algorithms.budget_choice import GUARANTEES, Choice, choose, choose_method
+from anonflow.algorithms import REGISTRY, pilots
+from anonflow.algorithms import budget as budgeting
+from anonflow.algorithms.budget import GUARANTEES, Choice, choose, choose_method
 from anonflow.algorithms.freeform.two_phase import two_phase
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.engine.execution import budgets
@@ -54,21 +54,30 @@ def numbers(n: int) -> Table:
     return Table(pd.DataFrame({"a": np.arange(n)}), {"a": QI | {"kind": "numeric"}})
 
 
-def fit(
-    monkeypatch: pytest.MonkeyPatch, seconds: Callable[[int], float], n: int, budget: float, k: int = 2
-) -> Fitted:
-    """The choice for a method that takes so many seconds for a partition, on one worker."""
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of pilots and deadlines; a pause of the machine is no time of a method."""
     clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
+    for module in (budgeting, pilots):
+        monkeypatch.setattr(module, "time", clock)
+    return clock
 
-    def run(part: Partition, k: int) -> Any:
+
+def one_class(part: Partition) -> Outcome:
+    return Outcome.of_classes(part.records, np.zeros(part.n, np.int64))
+
+
+def fit(clock: Clock, seconds: Callable[[int], float], n: int, budget: float, k: int = 2) -> Choice:
+    """The choice for a method that takes so many seconds for a partition, on one worker."""
+
+    def run(part: Partition, k: int) -> Outcome:
         assert part.n >= k
         clock.now += seconds(part.n)
-        return None
+        return one_class(part)
 
-    method = Algorithm("timed", run, "freeform", "", "k-regular", "", "")
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "")
     records = numbers(n).records
-    return fitting_size(method, records, k, budget, 1, order="lexicographic", loss="ncp", options={})
+    return choose(method, records, k, budget, 1, size="auto", order="lexicographic", loss="ncp", options={})
 
 
 def whole(seconds: Callable[[int], float], n: int, size: int) -> float:
@@ -85,54 +94,48 @@ SHAPES: dict[str, Callable[[int], float]] = {
 
 
 @pytest.mark.parametrize("shape", ["square", "cube", "overhead"])
-def test_the_largest_that_fits(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_largest_that_fits(shape: str, clock: Clock) -> None:
     seconds, n = SHAPES[shape], 20_000
     before = 0
-    for budget in (1.0, 2.0, 4.0, 8.0, 16.0):
-        size = fit(monkeypatch, seconds, n, budget)
-        taken = sum(time for _, time in size.pilots)
-        assert size.fits
-        assert whole(seconds, n, size.size) + taken <= budget
-        if size.size < n:
-            assert whole(seconds, n, 3 * size.size) + taken > 0.5 * budget
-        assert taken <= 0.3 * budget
-        assert size.size >= before
-        before = size.size
+    for budget in (2.0, 4.0, 8.0, 16.0):
+        clock.now = 0.0
+        choice = fit(clock, seconds, n, budget)
+        assert choice.size is not None
+        assert choice.fits
+        assert whole(seconds, n, choice.size) + clock.now <= budget
+        if choice.size < n:
+            assert whole(seconds, n, 4 * choice.size) + clock.now > 0.5 * budget
+        assert clock.now <= 0.2 * budget
+        assert choice.size >= before
+        before = choice.size
 
 
-def test_the_whole_table_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_table_where_it_fits(clock: Clock) -> None:
     for shape in SHAPES.values():
-        assert fit(monkeypatch, shape, 500, 100.0).size == 500
-    assert fit(monkeypatch, SHAPES["linear"], 20_000, 30.0).size == 20_000
+        assert fit(clock, shape, 500, 100.0).size == 500
+    assert fit(clock, SHAPES["linear"], 20_000, 30.0).size == 20_000
 
 
-def test_a_budget_too_small_for_any(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = fit(monkeypatch, SHAPES["square"], 20_000, 1e-3, k=5)
-    assert not size.fits
-    assert size.size >= 5
-    assert size.expected > size.budget
-    assert "no partition size keeps the budget of 0.001 s" in size.sentence()
-    assert size.facts()["fits_budget"] is False
+def test_a_budget_too_small_for_any(clock: Clock) -> None:
+    choice = fit(clock, SHAPES["square"], 20_000, 1e-3, k=5)
+    assert not choice.fits
+    assert choice.size is not None
+    assert choice.size >= 5
+    assert choice.expected > choice.budget
+    assert "no method keeps the budget of 0.001 s" in choice.sentence()
+    assert choice.facts()["fits_budget"] is False
 
 
-def test_time_never_falls_as_a_partition_grows() -> None:
-    pilots = [(32, 0.02), (64, 0.01), (128, 0.05), (256, 0.04)]
-    times = [module._seconds(pilots, size) for size in range(2, 1200)]
-    assert (np.diff(times) >= 0).all()
-    assert times[-1] > 4 * 0.05
-
-
-def test_a_partition_without_a_solution_took_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stretch_without_a_solution_took_its_time(clock: Clock) -> None:
     def seconds(size: int) -> float:
-        if size < 100:
+        if size < 200:
             raise InfeasibleError("no")
         return 1e-6 * size**2
 
-    assert fit(monkeypatch, seconds, 5_000, 4.0).size > 100
+    assert (fit(clock, seconds, 5_000, 4.0).size or 0) > 200
 
 
-def test_not_beyond_boundary_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "time", Clock())  # a pause of the machine is no time of the method
+def test_not_beyond_boundary_classes(clock: Clock) -> None:
     rng = np.random.default_rng(0)
     table = Table(
         pd.DataFrame({"a": rng.integers(0, 100, 300)}),
@@ -144,60 +147,95 @@ def test_not_beyond_boundary_classes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fit_effort(
-    monkeypatch: pytest.MonkeyPatch, n: int, budget: float, workers: int = 1, **more: Any
-) -> Effort:
+    clock: Clock,
+    n: int,
+    budget: float,
+    workers: int = 1,
+    begin: float = 1e-3,
+    unit: float = 5e-4,
+    noise: float = 0.0,
+    **more: Any,
+) -> Choice:
     """The choice for a method that takes 1 ms for a record and 0.5 ms for each record and unit of effort."""
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
+    calls = iter(range(10**6))
 
-    def run(part: Partition, k: int, *, kicks: int = 3, threads: int | None = None) -> Any:
+    def run(part: Partition, k: int, *, kicks: int = 3, threads: int | None = None) -> Outcome:
         assert threads == 1
-        clock.now += part.n * (1e-3 + 5e-4 * kicks)
-        return None
+        clock.now += part.n * (begin + unit * kicks) * (1.0 + noise * (next(calls) % 2))
+        return one_class(part)
 
-    method = Algorithm("timed", run, "freeform", "", "k-regular", "", "", effort="kicks")
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks")
     settings: dict[str, Any] = {"size": None, "options": {}} | more
-    return fitting_effort(method, numbers(n).records, 2, budget, workers, loss="ncp", **settings)
+    clock.now = 0.0
+    return choose(
+        method, numbers(n).records, 2, budget, workers, order="lexicographic", loss="ncp", **settings
+    )
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("size", [None, 5_000])
-def test_as_many_kicks_as_fit(monkeypatch: pytest.MonkeyPatch, size: int | None, workers: int) -> None:
+@pytest.mark.parametrize(("size", "workers"), [(None, 1), (None, 2), (5_000, 1)])
+def test_as_many_kicks_as_fit(size: int | None, workers: int, clock: Clock) -> None:
     before = 0
     for budget in (40.0, 80.0, 160.0):
-        effort = fit_effort(monkeypatch, 20_000, budget, workers, size=size)
-        pilots = sum(seconds for _, _, seconds in effort.pilots)
-        left = budget - pilots
-        assert 20_000 * (1e-3 + 5e-4 * effort.value) / workers <= left
-        assert 20_000 * (1e-3 + 5e-4 * (effort.value + 2)) / workers > 0.8 * left
-        assert effort.facts()["fits_budget"]
-        assert effort.value > before
-        before = effort.value
+        choice = fit_effort(clock, 20_000, budget, workers, size=size)
+        kicks = choice.options["kicks"]
+        left = budget - clock.now
+        assert 20_000 * (1e-3 + 5e-4 * kicks) / workers <= left
+        assert 20_000 * (1e-3 + 5e-4 * (kicks + 2)) / workers > 0.8 * left
+        assert choice.facts()["fits_budget"]
+        assert kicks > before
+        before = kicks
+
+
+@pytest.mark.parametrize("budget", [30.0, 60.0, 150.0])
+def test_what_comes_before_the_effort_is_raised_first(budget: float, clock: Clock) -> None:
+    """Rounds from 1 to 8, then kicks: 10 us for a record and round, 50 us for a record and kick."""
+
+    def run(part: Partition, k: int, *, rounds: int = 8, kicks: int = 3) -> Outcome:
+        assert kicks == 0 or rounds == 8
+        clock.now += part.n * (1e-4 + 1e-4 * rounds + 2e-4 * kicks)
+        return one_class(part)
+
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=True)
+    method = replace(method, effort_before={"rounds": 1})
+    n = 100_000
+    choice = choose(
+        method, numbers(n).records, 2, budget, 1, size=None, order="lexicographic", loss="ncp", options={}
+    )
+    rounds, kicks = choice.options["rounds"], choice.options["kicks"]
+    assert (1 <= rounds < 8 and kicks == 0) if budget < 80.0 else (rounds == 8 and kicks >= 0)
+    assert 0.6 * budget < clock.now + n * (1e-4 + 1e-4 * rounds + 2e-4 * kicks) <= budget
+    named = choose(
+        method, numbers(n).records, 2, budget, 1,
+        size=None, order="lexicographic", loss="ncp", options={"rounds": 8},
+    )  # fmt: skip
+    assert named.options["rounds"] == 8
 
 
 def replayed(table: Table, anon: Any, **more: Any) -> Any:
     """The run with what a budget chose."""
-    chosen = {name: anon.parameters[name] for name in ("start", "kicks") if name in anon.parameters}
+    chosen = {name: anon.parameters[name] for name in ("start", "rounds", "kicks") if name in anon.parameters}
     assert "kicks" in chosen
     return af.anonymize(table, "two-phase", k=3, seed=7, **chosen, **more)
 
 
-def test_a_budget_ends_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timed part of the table took longer than the whole does: the run makes more kicks, and they are repeated."""
-    table, clock = mixed(300), Clock()
+@pytest.mark.parametrize("seconds", [4.0, 16.0])
+def test_a_budget_ends_the_run_itself(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timed part of the table took longer than the whole does: the run makes more rounds, and they are repeated."""
+    table = mixed(300)
 
-    def fit(*inputs: Any, **settings: Any) -> Effort:
-        return Effort("kicks", 3, 20.0, 19.0, ((100, 0, 2.0), (100, 2, 2.0)))
+    def fit(*inputs: Any, **settings: Any) -> Choice:
+        options = {"rounds": 1, "kicks": 3}
+        return Choice("two-phase", None, options, 20.0, 19.0, open_effort="kicks", left=seconds)
 
     def watch(progress: Progress) -> None:
         clock.now += 1.0
 
-    monkeypatch.setattr(budget_choice, "fitting_effort", fit)
-    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(import_module("anonflow.algorithms.anonymize"), "choose", fit)
     anon = af.anonymize(table, "two-phase", k=3, budget=20.0, seed=7, watch=watch)
-    assert anon.facts["rounds"] == clock.now == 15, "of 16 s that are left, 3 % are for what comes after"
+    assert anon.facts["rounds"] == clock.now == seconds - 1, "3 % are for what comes after"
     kicks = anon.parameters["kicks"]
-    assert kicks == anon.facts["kicks"] > 3
+    assert kicks == anon.facts["kicks"]
+    assert kicks > 3 if seconds > 10 else (anon.parameters["rounds"], kicks) == (3, 0)
     assert f"kicks={kicks}" in anon.facts["picked"]
     assert np.array_equal(replayed(table, anon).matches, anon.matches)
 
@@ -207,52 +245,56 @@ def test_a_table_too_small_for_kicks_takes_a_budget() -> None:
     assert np.array_equal(replayed(mixed(40), anon, restarts=1).matches, anon.matches)
 
 
-@given(seed=st.integers(0, 2**16), kicks=st.integers(0, 3), more=st.integers(1, 4))
+@given(seed=st.integers(0, 2**16), rounds=st.integers(1, 12), more=st.integers(1, 4))
 @examples(8)
-def test_a_run_that_ends_early_is_one_with_fewer_kicks(seed: int, kicks: int, more: int) -> None:
-    answers = iter([*[False] * kicks, *[True] * 100])
+def test_a_run_that_ends_early_is_one_with_less_effort(seed: int, rounds: int, more: int) -> None:
+    answers = iter([*[False] * rounds, *[True] * 100])
 
-    def run(kicks: int, is_over: Callable[[], bool] | None = None) -> Outcome:
+    def run(rounds: int, kicks: int, is_over: Callable[[], bool] | None = None) -> Outcome:
         part = Partition(mixed(90).records, "ncp", np.random.default_rng(seed), is_over=is_over)
-        return two_phase(part, 3, kicks=kicks)
+        return two_phase(part, 3, rounds=rounds, kicks=kicks)
 
-    ended, whole = run(kicks + more, lambda: next(answers)), run(kicks)
-    assert ended.facts["kicks"] == whole.facts["kicks"] == kicks
+    ended = run(8, 12 + more, lambda: next(answers))
+    assert ended.facts["rounds"] == rounds
+    kicks = ended.facts["kicks"]
+    whole = run(8 if kicks else rounds, kicks)
+    assert ended.facts == whole.facts
     assert np.array_equal(ended.matches, whole.matches)
 
 
-def test_no_kicks_where_the_budget_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    effort = fit_effort(monkeypatch, 20_000, 1.0)
-    assert effort.value == 0
-    assert effort.facts()["fits_budget"] is False
+def test_no_kicks_where_the_budget_is_too_small(clock: Clock) -> None:
+    choice = fit_effort(clock, 20_000, 1.0)
+    assert choice.options["kicks"] == 0
+    assert choice.facts()["fits_budget"] is False
 
 
 @pytest.mark.parametrize(("budget", "chosen"), [(30.0, {"start": "quick"}), (3000.0, {})])
 def test_a_slow_start_is_taken_only_where_it_fits(
-    monkeypatch: pytest.MonkeyPatch, budget: float, chosen: dict[str, str]
+    clock: Clock, budget: float, chosen: dict[str, str]
 ) -> None:
     """Its time grows with the square of the records, which small pilots do not show."""
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
 
-    def run(part: Partition, k: int, *, start: str = "auto", kicks: int = 3) -> Any:
+    def run(part: Partition, k: int, *, start: str = "auto", kicks: int = 3) -> Outcome:
         begin = 1e-4 * part.n if start == "quick" else 1e-6 * part.n**2
         clock.now += begin + 1e-4 * kicks * part.n
-        return None
+        return one_class(part)
 
     def slow_or_quick(k: int, options: Any) -> Any:
         return None if "start" in options else ({"start": "slow"}, {"start": "quick"})
 
-    method = Algorithm("timed", run, "freeform", "", "k-regular", "", "", effort="kicks", linear=True)
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=True)
     method = replace(method, slow_or_quick=slow_or_quick)
     n = 20_000
-    fit = functools.partial(fitting_effort, method, numbers(n).records, 2, budget, 1, size=None, loss="ncp")
-    size = fit(options={})
-    assert {name: value for name, value in size.options.items() if name != "kicks"} == chosen
+    fit = functools.partial(
+        choose, method, numbers(n).records, 2, budget, 1, size=None, order="lexicographic", loss="ncp"
+    )
+    choice = fit(options={})
+    kicks = choice.options["kicks"]
+    assert {name: value for name, value in choice.options.items() if name != "kicks"} == chosen
     run_of = 1e-4 * n if chosen else 1e-6 * n**2
-    assert 0.5 * budget < clock.now + run_of + 1e-4 * size.value * n <= budget
-    assert size.value > 0
-    assert fit(options={"start": "slow"}).takes == {}
+    assert 0.5 * budget < clock.now + run_of + 1e-4 * kicks * n <= budget
+    assert kicks > 0
+    assert fit(options={"start": "slow"}).options["start"] == "slow"
 
 
 def test_two_phase_names_its_starts_where_it_chooses() -> None:
@@ -262,9 +304,9 @@ def test_two_phase_names_its_starts_where_it_chooses() -> None:
     assert [choice(5, {}), choice(3, {"start": "sparse"}), choice(3, {"reciprocal": True})] == [None] * 3
 
 
-def test_a_budget_and_an_effort_exclude_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_and_an_effort_exclude_each_other(clock: Clock) -> None:
     with pytest.raises(ParameterError, match="leave one of the two out"):
-        fit_effort(monkeypatch, 100, 1.0, options={"kicks": 2})
+        fit_effort(clock, 100, 1.0, options={"kicks": 2})
     with pytest.raises(ParameterError, match="partition_size='auto'"):
         af.anonymize(mixed(30), "greedy", k=3, budget=1.0)
 
@@ -330,10 +372,10 @@ def chosen(folder: Path) -> list[dict[str, Any]]:
     return runs
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_flow_records_its_choice_and_a_replay_repeats_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "time", Clock())
     path = write_flow(tmp_path, partition="{size: auto, budget: 5}")
     real = budgets.choose
     monkeypatch.setattr(
@@ -376,8 +418,8 @@ def test_a_run_that_is_picked_up_keeps_its_choice(
     assert chosen(tmp_path)[0]["partition-size"] == 6
 
 
-def test_a_matrix_may_hold_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "time", Clock())
+@pytest.mark.usefixtures("clock")
+def test_a_matrix_may_hold_both(tmp_path: Path) -> None:
     path = write_flow(
         tmp_path,
         partition="{budget: 5}",
@@ -429,10 +471,10 @@ def test_wrong_flows_are_refused(partition: str, text: str, tmp_path: Path) -> N
     assert "flow.yaml:9:" in caught.value.problems[0]
 
 
+@pytest.mark.usefixtures("clock")
 def test_the_shell_takes_budgets_and_refuses_wrong_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "time", Clock())
     path = write_flow(tmp_path)
     about = ["compare", tmp_path / "people.csv", "--schema", path, "--k", "3", "--algorithms", "greedy,nh"]
     status, out, _ = shell(capsys, *about, "--partition-size", "auto", "--budget", "5")
@@ -452,8 +494,8 @@ def test_the_shell_takes_budgets_and_refuses_wrong_ones(
         assert err.count("\n") == 1
 
 
-def test_compare_at_equal_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "time", Clock())
+@pytest.mark.usefixtures("clock")
+def test_compare_at_equal_budgets() -> None:
     frame = af.compare(mixed(50), ["greedy", "hungarian"], k=[3], partition_size="auto", budget=3.0)
     assert frame["size"].tolist() == [50, 50]
     assert (frame["checks"] == "2/2").all()
@@ -466,60 +508,71 @@ class Timed:
     """Methods of the ladders that take so many seconds, whatever they are asked."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, seconds: dict[str, Callable[[int, int], float]]
+        self, monkeypatch: pytest.MonkeyPatch, clock: Clock, seconds: dict[str, Callable[..., float]]
     ) -> None:
-        self.clock = Clock()
-        monkeypatch.setattr(module, "time", self.clock)
+        self.clock = clock
         for name, lasts in seconds.items():
             monkeypatch.setitem(
                 REGISTRY, name, replace(REGISTRY[name], run=self._run(REGISTRY[name].run, lasts))
             )
 
-    def _run(
-        self, real: Callable[..., Outcome], lasts: Callable[[int, int], float]
-    ) -> Callable[..., Outcome]:
-        def run(part: Partition, k: int, **options: Any) -> Any:
-            self.clock.now += lasts(part.n, int(options.get("kicks", 0)))
-            return None
+    def _run(self, real: Callable[..., Outcome], lasts: Callable[..., float]) -> Callable[..., Outcome]:
+        def run(part: Partition, k: int, **options: Any) -> Outcome:
+            self.clock.now += lasts(part.n, **options)
+            if real in (REGISTRY["k-member"].run, REGISTRY["mondrian"].run):
+                return one_class(part)
+            return Outcome.of_matches(part.records, (np.arange(part.n)[:, None] + np.arange(k)) % part.n)
 
         return functools.update_wrapper(run, real)
 
 
-LASTS: dict[str, Callable[[int, int], float]] = {
-    "two-phase": lambda n, kicks: n * (4e-4 + 7e-5 * kicks),
-    "hungarian": lambda n, _: 1e-7 * n**2,
-    "greedy": lambda n, _: 2e-8 * n**2,
-    "k-member": lambda n, kicks: 3e-9 * n**2 + n * 1e-5 * kicks,
-    "mondrian": lambda n, _: 1e-7 * n,
+LASTS: dict[str, Callable[..., float]] = {
+    "two-phase": lambda n, first=2_000, rounds=8, kicks=10, **_: (
+        n * (2e-7 * first + 5e-5 * rounds + 7e-5 * kicks)
+    ),
+    "greedy": lambda n, **_: 2e-8 * n**2,
+    "k-member": lambda n, kicks=0, **_: 3e-9 * n**2 + n * 1e-5 * kicks,
+    "mondrian": lambda n, **_: 1e-7 * n,
 }
 
 
-def test_auto_takes_what_loses_least_in_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    Timed(monkeypatch, LASTS)
+def test_auto_takes_what_loses_least_in_the_seconds(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    Timed(monkeypatch, clock, LASTS)
     records = numbers(30_000).records
 
     def chosen(guarantee: str, budget: float) -> Choice:
-        return choose_method(guarantee, records, 5, budget, 1, order="lexicographic", loss="ncp")
+        clock.now = 0.0
+        choice = choose_method(guarantee, records, 5, budget, 1, order="lexicographic", loss="ncp")
+        assert choice.expected <= budget or not choice.fits
+        return choice
 
-    regular = [chosen("k-regular", budget) for budget in (0.001, 5.0, 30.0, 100.0)]
-    assert [choice.algorithm for choice in regular] == ["greedy", "hungarian", "two-phase", "two-phase"]
-    assert [choice.fits for choice in regular] == [False, True, True, True]
+    regular = [chosen("k-regular", budget) for budget in (0.001, 1.5, 5.0, 15.0, 60.0)]
+    assert [choice.algorithm for choice in regular] == ["greedy"] * 2 + ["two-phase"] * 3
+    assert [choice.fits for choice in regular] == [False] + [True] * 4
     assert "no method keeps the budget of 0.001 s; greedy in partitions of" in regular[0].sentence()
-    assert regular[2].size is None
-    assert regular[3].options["kicks"] > 10 > regular[2].options["kicks"]
+    assert [choice.options.get("first") for choice in regular[2:]] == [250, 500, None]
+    assert regular[4].size is None
+    assert regular[4].options["kicks"] > 5
+    assert regular[2].options["rounds"] < 8
     classes = [chosen("k-anonymity", budget) for budget in (0.015, 0.8, 5.0, 50.0)]
     assert [choice.algorithm for choice in classes] == ["mondrian", "k-member", "k-member", "k-member"]
     assert classes[1].options["kicks"] == 0
     assert classes[3].size == 5_000
     assert classes[3].options["kicks"] > classes[2].options["kicks"] > 0
     assert classes[3].options["rounds"] == 6
-    assert all(choice.expected <= choice.budget for choice in [*regular[1:], *classes])
+    assert all(choice.fits for choice in classes)
 
 
 @loop("guarantee", GUARANTEES)
-def test_auto_keeps_the_budget_of_a_few_records(guarantee: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """25 records and a second: a dozen pilots, a quarter of the seconds, and what was chosen fits the rest."""
-    timed = Timed(monkeypatch, {name: lambda n, kicks: 1e-4 * n * (1 + kicks) for name in LASTS})
+def test_auto_keeps_the_budget_of_a_few_records(
+    guarantee: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """25 records and a second: a dozen pilots, a part of the seconds, and what was chosen fits the rest."""
+    clock.now = 0.0
+    lasts: dict[str, Callable[..., float]] = {
+        name: lambda n, kicks=0, **_: 1e-4 * n * (1 + kicks) for name in LASTS
+    }
+    timed = Timed(monkeypatch, clock, lasts)
     choice = choose_method(guarantee, numbers(25).records, 3, 1.0, 1, order="lexicographic", loss="ncp")
     assert choice.fits
     assert len(choice.pilots) <= 12
@@ -664,8 +717,8 @@ def test_partitions_that_do_not_fit_the_memory_are_refused_before_they_start(
     assert limit(domains, 300, 3, {"improve": "reassign", "first": 50, "threads": 1}, 200_000) == 300
 
 
-def test_auto_takes_partitions_that_fit_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    Timed(monkeypatch, LASTS)
+def test_auto_takes_partitions_that_fit_the_memory(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    Timed(monkeypatch, clock, LASTS)
     records = numbers(30_000).records
 
     def most(method: Algorithm, options: Any) -> int:
@@ -682,23 +735,12 @@ def test_auto_takes_partitions_that_fit_the_memory(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])
-def test_efforts_that_hardly_show_are_timed_with_more_of_them(
-    noise: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_efforts_that_hardly_show_are_timed_with_more_of_them(noise: float, clock: Clock) -> None:
     """2 us for a record and kick beside 1 ms without: a second that is a little shorter by chance overruns no budget."""
-    clock = Clock()
-    monkeypatch.setattr(module, "time", clock)
-    calls = iter(range(10**6))
-
-    def run(part: Partition, k: int, *, kicks: int = 3) -> Any:
-        clock.now += part.n * (1e-3 + 2e-6 * kicks) * (1.0 + (noise if next(calls) % 2 else 0.0))
-        return None
-
-    method = Algorithm("timed", run, "freeform", "", "k-regular", "", "", effort="kicks")
-    records = numbers(1_000).records
-    fit = fitting_effort(method, records, 2, 40.0, 1, size=None, loss="ncp", options={})
-    assert 1_000 * (1e-3 + 2e-6 * fit.value) <= 40.0
-    assert fit.value > 1_000
+    choice = fit_effort(clock, 1_000, 40.0, unit=2e-6, noise=noise)
+    kicks = choice.options["kicks"]
+    assert 1_000 * (1e-3 + 2e-6 * kicks) <= 40.0
+    assert kicks > 1_000
 
 
 def test_what_a_file_keeps_is_looked_at() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 import anonflow as af
 from anonflow import engine, risk
-from anonflow.algorithms.anonymize import partition_rng
+from anonflow.algorithms.solve import partition_rng
 from anonflow.errors import ParameterError
 from anonflow.release import RandomWords, SeedWarning
 from anonflow.release.randomness import seed_of_table

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import anonflow as af
-from anonflow.algorithms.anonymize import partition_rng, solve
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.algorithms.solve import partition_rng, solve
 from anonflow.partition import divided
 from anonflow.release import RandomWords, draw_assignment
 from anonflow.table import Records

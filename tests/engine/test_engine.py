@@ -197,7 +197,7 @@ def test_planning_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_partitions_are_those_of_anonymize(tmp_path: Path) -> None:
     from anonflow import partition
-    from anonflow.algorithms.anonymize import partition_rng
+    from anonflow.algorithms.solve import partition_rng
 
     flow = engine.load_flow(write_flow(tmp_path, partition="{size: 19, order: random}"))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)

@@ -1,8 +1,8 @@
 """`python -m tests.mutants [--number N] [--rooms ROOM,...] [--jobs N] [--save] [--only NAME]`: which faults do the tests notice?
 
-Each fault of the sample (`faults.py`) is put into a copy of the checkout, and the quick tests of its room run until one fails. Faults
-that no test notices are compared with `survivors.txt`: a new one ends the run with status 1. `--save` writes that file anew, and keeps
-what it says of each.
+Each fault of the sample (`faults.py`) is put into a copy of the checkout, and the quick tests of its room that enter its function run
+until one fails. Faults that no test notices are compared with `survivors.txt`: a new one ends the run with status 1. `--save` writes
+that file anew, and keeps what it says of each.
 """
 
 from __future__ import annotations
@@ -138,8 +138,13 @@ def _status(home: Path, fault: Fault | None, room: str, limit: float) -> int:
     """Run a room's tests in a copy of the checkout, with a fault in it; return how they ended: 0 if nothing failed within the limit."""
     environment = {"NUMBA_CACHE_DIR": str(home.parent / "kernels"), "PYTHONHASHSEED": "0"}
     near = fault.path if fault else f"anonflow/{room}/__init__.py"
+    function = ""
+    if fault is not None and room != "kernels":  # calls of compiled code are not seen
+        function = fault.entered((home / fault.path).read_bytes())
     with _put_in(home, fault):
-        child = processes.Process(target=run_tests, args=(str(home), near, f"tests/{room}", environment))
+        child = processes.Process(
+            target=run_tests, args=(str(home), near, function, f"tests/{room}", environment)
+        )
         child.start()
         child.join(limit)
         with contextlib.suppress(ProcessLookupError):  # what tests left running goes, too

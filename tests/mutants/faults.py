@@ -84,6 +84,22 @@ class Fault:
         """The room of the package."""
         return self.path.split("/")[1].removesuffix(".py")
 
+    def entered(self, source: bytes) -> str:
+        """Return the dotted name of the function whose call runs the fault; empty where importing the file does."""
+        names: list[str] = []
+        nodes: list[ast.AST] = list(ast.parse(source).body)
+        called = False
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+                if node.body[0].lineno <= self.line <= (node.end_lineno or 0):
+                    names.append(node.name)
+                    called = not isinstance(node, ast.ClassDef)
+                    nodes = list(node.body)
+            else:
+                nodes += ast.iter_child_nodes(node)
+        return ".".join(names) if called else ""
+
     def put_into(self, source: bytes) -> bytes:
         """Return a file's content with the fault."""
         return source[: self.start] + self.after.encode() + source[self.end :]

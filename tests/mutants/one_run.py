@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
+import threading
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 LIBRARIES = [
     "dask.dataframe",
@@ -22,8 +27,12 @@ LIBRARIES = [
 ]
 """What most tests import: once for all faults."""
 
+CALLS = "calls-{}.json"
+"""Which functions each file of a folder's tests enters."""
+PROCESS = "a process"
 
-def run_tests(home: str, near: str, folder: str, environment: dict[str, str]) -> None:
+
+def run_tests(home: str, near: str, function: str, folder: str, environment: dict[str, str]) -> None:
     """Run the quick tests of a folder in a checkout and end with pytest's status; the first test that fails is named in a file.
 
     Parameters
@@ -32,6 +41,9 @@ def run_tests(home: str, near: str, folder: str, environment: dict[str, str]) ->
         The checkout.
     near : str
         A file of the package; tests whose place is most like its own come first.
+    function : str
+        Only files of tests run that enter this function, as the file `CALLS` of this folder of tests says. Empty: all run; where that
+        file is not there yet, it is written beside the checkout.
     folder : str
         The tests, from the checkout.
     environment : dict of str to str
@@ -49,11 +61,17 @@ def run_tests(home: str, near: str, folder: str, environment: dict[str, str]) ->
     sys.path.insert(0, home)
     import pytest
 
+    calls_file = Path(home).parent / CALLS.format(folder.replace("/", "-"))
+    calls: dict[str, Any] = json.loads(calls_file.read_text()) if function else {}
+    record = not function and not calls_file.exists()
+
     class NearFirst:
         """Puts tests near the fault first, and names the test that fails."""
 
         def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-            items.sort(key=lambda item: _distance(near, item.path.relative_to(home).as_posix()))
+            if function:
+                items[:] = [item for item in items if _enters(calls, place_of(item), f"{near}::{function}")]
+            items.sort(key=lambda item: _distance(near, place_of(item)))
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed:
@@ -63,8 +81,41 @@ def run_tests(home: str, near: str, folder: str, environment: dict[str, str]) ->
             if report.failed:
                 Path(home, "noticed").write_text(report.nodeid, encoding="utf-8")
 
+        def pytest_runtest_logstart(self, location: tuple[str, int | None, str]) -> None:
+            if record:
+                _record_calls(calls.setdefault(location[0], set()), f"{home}/")
+
+    def place_of(item: pytest.Item) -> str:
+        return item.path.relative_to(home).as_posix()
+
     arguments = ["-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", folder]
-    os._exit(pytest.main(arguments, plugins=[NearFirst()]))
+    status = pytest.main(arguments, plugins=[NearFirst()])
+    if record:
+        sys.settrace(None)
+        calls_file.write_text(json.dumps({place: sorted(names) for place, names in calls.items()}))
+    os._exit(0 if function and status == pytest.ExitCode.NO_TESTS_COLLECTED else status)
+
+
+def _record_calls(functions: set[str], home: str) -> None:
+    """From now on, note each function that is entered; of the checkout by its file and dotted name, and the start of a process."""
+
+    def enter(frame: FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if code.co_filename.startswith(home):
+            functions.add(f"{code.co_filename[len(home) :]}::{_INNER.sub('', code.co_qualname)}")
+        elif code.co_name in ("_execute_child", "_launch"):
+            functions.add(PROCESS)
+
+    threading.settrace(enter)
+    sys.settrace(enter)
+
+
+_INNER = re.compile(r"<locals>\.|\.?<(lambda|listcomp|genexpr|setcomp|dictcomp)>")
+
+
+def _enters(calls: dict[str, list[str]], place: str, function: str) -> bool:
+    """Return whether a file of tests enters a function, or starts processes, which may."""
+    return function in calls.get(place, ()) or PROCESS in calls.get(place, ())
 
 
 def _distance(near: str, tests: str) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import solve
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.merge_classes import united
@@ -18,6 +17,7 @@ from anonflow.algorithms.diversity.refusal import draws_for, throwaway_draws
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.algorithms.solve import solve
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load

@@ -130,6 +130,8 @@ def improve_by_chains(
     codes = part.records.codes[order]
     totals = np.zeros(5, np.int64)
     done, chains_only = 0, rounds
+    if part.is_over is not None:
+        part.is_over()  # the first round begins, and is made in any case
     while done < chains_only + kicks:
         _look_around(rows, search, codes, rng, pool, compiled)
         before = float(rows.drop[::k].sum())
@@ -151,7 +153,10 @@ def improve_by_chains(
             part.watch(Progress(done, chains_only + kicks, now))
         if not kicking and before - now <= ENOUGH * abs(before):
             chains_only = done
-        if now == 0.0 or (done >= chains_only and part.is_over is not None and part.is_over()):
+        if part.is_over is not None and part.is_over():
+            chains_only = min(chains_only, done)
+            break
+        if now == 0.0:
             break
     facts = {
         "rounds": done,

@@ -510,6 +510,7 @@ TWO_PHASE = Algorithm(
     effort="kicks",
     ends_early=True,
     effort_needs={"improve": "chains"},
+    effort_before={"rounds": 1},
     memory=memory_of,
     linear=True,
     slow_or_quick=slow_or_quick,

@@ -6,8 +6,7 @@ from typing import Any
 
 import param
 
-from anonflow.algorithms.budget import AUTO
-from anonflow.algorithms.budget_choice import GUARANTEES, first_method
+from anonflow.algorithms.budget import AUTO, GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect import texts

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from anonflow import loss
-from anonflow.algorithms.anonymize import partition_rng, solve, within
+from anonflow.algorithms.anonymize import within
 from anonflow.algorithms.diversity.diversify import diverse_part
 from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.algorithms.solve import partition_rng, solve
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.evidence import Subject
 from anonflow.criteria.registry import CRITERIA

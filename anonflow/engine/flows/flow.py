@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from anonflow.algorithms.anonymize import check_size
-from anonflow.algorithms.budget import AUTO, MOST_SECONDS, check_budget
-from anonflow.algorithms.budget_choice import check_automatic
+from anonflow.algorithms.budget import AUTO, MOST_SECONDS, check_automatic, check_budget
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.flows.addresses import is_address, shown_address
 from anonflow.engine.flows.spec import (

@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from anonflow import strict_yaml
-from anonflow.algorithms.budget import AUTO
-from anonflow.algorithms.budget_choice import check_automatic
+from anonflow.algorithms.budget import AUTO, check_automatic
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.references import column_problems, loss_problems, method_problems, stand_ins

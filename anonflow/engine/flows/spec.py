@@ -21,8 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from anonflow.algorithms.budget import AUTO
-from anonflow.algorithms.budget_choice import first_method
+from anonflow.algorithms.budget import AUTO, first_method
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, PRICE
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from anonflow import __version__
-from anonflow.algorithms.budget_choice import Choice
+from anonflow.algorithms.budget import Choice
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint

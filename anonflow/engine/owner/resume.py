@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anonflow import __version__
-from anonflow.algorithms.budget_choice import Choice
+from anonflow.algorithms.budget import Choice
 from anonflow.engine.execution.batches import Batch
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.diversity import restored, storable

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from anonflow.algorithms.anonymize import within
-from anonflow.algorithms.budget import TimedTable
 from anonflow.algorithms.diversity.target import check_diversity
-from anonflow.algorithms.pilots import PilotModel, run_pilots
+from anonflow.algorithms.pilots import PilotModel, TimedTable, run_pilots
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.linkable import linked_columns

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import partition_rng
+from anonflow.algorithms.solve import partition_rng
 from anonflow.partition import ordered, unbounded
 from anonflow.system import open_descriptor, take_space
 from anonflow.table import Domain, Records

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from anonflow.algorithms.anonymize import anonymize
-from anonflow.algorithms.budget_choice import Choice
+from anonflow.algorithms.budget import Choice
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 from anonflow.engine.execution import budgets

@@ -1,0 +1,75 @@
+"""Run a method on one partition, with a stream of random numbers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.diversity.target import SensitiveValues
+from anonflow.algorithms.limits.enforce import run_within_limits
+from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
+from anonflow.algorithms.seeds import derived_seed
+from anonflow.algorithms.soundness import check_outcome
+from anonflow.errors import InfeasibleError
+from anonflow.table import Records
+
+__all__ = ["in_a_partition", "partition_rng", "solve"]
+
+STEP = 0
+"""The part of a seed's stream that algorithms use; the draw uses another part."""
+
+
+def solve(
+    method: Algorithm,
+    records: Records,
+    k: int,
+    loss: str,
+    rng: np.random.Generator,
+    options: Mapping[str, Any],
+    watch: Callable[[Progress], None] | None = None,
+    sensitive: SensitiveValues | None = None,
+    *,
+    is_over: Callable[[], bool] | None = None,
+) -> Outcome:
+    """Run a method on one partition. All drivers call this function, here and on a cluster.
+
+    Raises
+    ------
+    ParameterError
+        If an option has a value that the method refuses.
+    InfeasibleError
+        If the partition has no solution.
+    AnonflowError
+        If the result is wrong, because of a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
+    """
+    records = records.at_floor()
+    outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch, is_over), k, options)
+    check_outcome(method, records, k, loss, options, outcome)
+    return outcome
+
+
+def in_a_partition(error: InfeasibleError, partitions: int) -> InfeasibleError:
+    """Return the error of a partition; it says that it is about one of them, if there are several."""
+    if partitions == 1:
+        return error
+    return InfeasibleError(f"{error.text} (in one of {partitions:,} partitions)", subject=error.subject)
+
+
+def partition_rng(entropy: int, partition: int, records: Records | None = None) -> np.random.Generator:
+    """Return the generator of one partition: its stream depends on the partition's number and records alone.
+
+    Parameters
+    ----------
+    entropy : int
+        The run's seed.
+    partition : int
+        The partition's number; -1 for the order of the partitions.
+    records : Records, optional
+        Its records: with the same seed, other records get other random choices, so these choices do not reveal those.
+    """
+    own = derived_seed(entropy, "algorithms")
+    if records is not None:
+        own = derived_seed(own, f"records {records.fingerprint()}")
+    return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
