@@ -25,7 +25,6 @@ Result = TypeVar("Result")
 SOON: dict[str, dict[str, Any]] = {
     "optimal": {"time_limit": 0.1},
     "pattern-guided-optimal": {"time_limit": 0.1},
-    "two-phase": {"restarts": 1},
 }
 """Options with which methods that may search for long end soon, by name."""
 

@@ -225,6 +225,8 @@ class Algorithm:
         of the records, and values with which it does not; None where the method takes the second ones anyway.
     variants : tuple of mapping, optional
         Options with which a search tries it.
+    gone : mapping, optional
+        Options, or values as ``option: value``, that earlier versions had -> what to do without them.
     """
 
     name: str
@@ -259,6 +261,7 @@ class Algorithm:
         Callable[[int, Mapping[str, Any]], tuple[Mapping[str, Any], Mapping[str, Any]] | None] | None
     ) = None
     variants: tuple[Mapping[str, Any], ...] = field(default=({},), hash=False)
+    gone: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -373,12 +376,21 @@ class Algorithm:
             Naming the option, and the nearest known one or what it must be.
         """
         for name, value in options.items():
+            if (gone := self.gone_problem(name, value)) is not None:
+                raise ParameterError(f"{self.name}: {gone}")
             if name not in self.options:
                 known = tuple(self.options) or ("none",)
                 raise ParameterError(f"{self.name}: unknown option {name!r}{did_you_mean(name, known)}")
             problem = self.options[name].problem(value)
             if problem is not None:
                 raise ParameterError(f"{self.name}: {name} {problem}")
+
+    def gone_problem(self, name: str, value: Any) -> str | None:
+        """Return what to do about an option, or its value, that only earlier versions had; None of any other."""
+        for text in (name, f"{name}: {value}"):
+            if text in self.gone:
+                return f"{text!r} is gone; {self.gone[text]}"
+        return None
 
     def check_complete(self, options: Mapping[str, Any], left: int) -> None:
         """Raise an error if boundaries or limits leave records without a match or class, and the options require one for each.

@@ -241,8 +241,8 @@ def test_a_budget_ends_the_run_itself(seconds: float, clock: Clock, monkeypatch:
 
 
 def test_a_table_too_small_for_kicks_takes_a_budget() -> None:
-    anon = af.anonymize(mixed(40), "two-phase", k=3, budget=0.2, seed=7, restarts=1)
-    assert np.array_equal(replayed(mixed(40), anon, restarts=1).matches, anon.matches)
+    anon = af.anonymize(mixed(40), "two-phase", k=3, budget=0.2, seed=7)
+    assert np.array_equal(replayed(mixed(40), anon).matches, anon.matches)
 
 
 @given(seed=st.integers(0, 2**16), rounds=st.integers(1, 12), more=st.integers(1, 4))
@@ -619,7 +619,7 @@ def test_classes_with_chains_take_a_budget() -> None:
     with pytest.raises(ParameterError, match="partition_size='auto'"):
         af.anonymize(mixed(30), "k-member", k=3, budget=1.0)
     with pytest.raises(ParameterError, match="partition_size='auto'"):
-        af.anonymize(mixed(30), "two-phase", k=3, improve="reassign", budget=1.0)
+        af.anonymize(mixed(30), "two-phase", k=3, improve="cycles", budget=1.0)
 
 
 def test_auto_in_a_flow_is_recorded_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -714,7 +714,7 @@ def test_partitions_that_do_not_fit_the_memory_are_refused_before_they_start(
     assert 65 <= most < 300
     limit = REGISTRY["two-phase"].most_records
     domains = numbers(300).records.domains
-    assert limit(domains, 300, 3, {"improve": "reassign", "first": 50, "threads": 1}, 200_000) == 300
+    assert limit(domains, 300, 3, {"improve": "cycles", "first": 50, "threads": 1}, 200_000) == 300
 
 
 def test_auto_takes_partitions_that_fit_the_memory(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,6 @@ GLANCE: dict[str, dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
         "nh": (("nh", {}),),
         "greedy": tuple(("greedy", {"partition_size": size}) for size in (100, 250, 1_000)),
         "hungarian": tuple(("hungarian", {"partition_size": size}) for size in (100, 250, 1_000)),
-        "two-phase, reassign": (("two-phase", {"improve": "reassign"}),),
         "two-phase, chains": tuple(("two-phase", {"kicks": kicks}) for kicks in (0, 2, 10)),
     },
     "classes (k-anonymity)": {
@@ -101,7 +100,6 @@ OTHERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("min-cost-flow", {"partition_size": 250}),
     ("hungarian", {"partition_size": 250}),
     ("hungarian", {"partition_size": 1_000}),
-    ("two-phase", {"improve": "reassign"}),
 )
 """The other methods that end in a k-regular graph, at settings of about the same seconds."""
 
@@ -211,9 +209,8 @@ def beside(name: str, table: af.Table, k: int, curves: dict[str, Curve], small: 
     for algorithm, options in OTHERS:
         if not small and algorithm == "min-cost-flow" and name == "random_normal":
             continue  # an hour
-        brief = {"passes": 2} if small and algorithm == "two-phase" else {}
         label = ", ".join([algorithm, *(f"{key} {value}" for key, value in options.items())])
-        taken, loss = measured(table, algorithm, k, **options, **brief)
+        taken, loss = measured(table, algorithm, k, **options)
         curves[label] = {taken: loss}
         rows += figures(f"{name}, k = {k}, {label}", taken, loss)
     label = "two-phase, improve chains"

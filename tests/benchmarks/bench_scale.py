@@ -23,10 +23,10 @@ OF_TASKS = ("match", "diversify", "verify", "measure")
 METHODS = {
     "greedy(250)": ("numeric", "{size: 250}", "{algorithm: greedy, k: 10}"),
     "nh(250)": ("numeric", "{size: 250}", "{algorithm: nh, k: 10}"),
-    "two-phase(100,000), 10 passes, suppression": (
+    "two-phase(100,000), suppression": (
         "suppression",
         "{size: 100000}",
-        "{algorithm: two-phase, k: 10, improve: reassign, passes: 10}",
+        "{algorithm: two-phase, k: 10, kicks: 0}",
     ),
 }
 

@@ -61,23 +61,26 @@ SMALL_CUT = 1_000
 """Records in a piece where the paper's two phases are cut both ways: two to a hundred pieces of 100,000 take too long."""
 EFFORT = 3.0
 """Effort of the lower bound: with it no QI of 1,000,000 records is left out."""
-PASSES = 10
-"""Of our second phase by reassign."""
 FEWER = {TABLES[13]: {10_000: (3, 7), 5_000: (10,)}, TABLES[8]: {5_000: (10,)}}
 """Section 3.2: of a case's records so many are taken by each way of Two-phase, for these k, in the full run."""
 FEWEST = {TABLES[13]: {100: (3, 10)}}
 """The same in the small run."""
 SORTED = {"start": "sparse", "pairs": "sorted"}
 """The paper's first phase: candidates are chosen once, by multiple sorting."""
-REASSIGN, DENSE, SPARSE = "two-phase, reassign", "two-phase, dense and chains", "two-phase, sparse and chains"
+QUICK, DENSE, SPARSE = (
+    "two-phase, chains alone",
+    "two-phase, dense and chains",
+    "two-phase, sparse and chains",
+)
 """Our ways of the two phases."""
-OURS = (REASSIGN, DENSE, SPARSE)
+OURS = (QUICK, DENSE, SPARSE)
 FIRST = "two-phase, sparse alone"
 WAYS: dict[str, dict[str, Any]] = {
     FIRST: {**SORTED, "improve": "cycles", "p": 0},
     TWO_PHASE: {**SORTED, "improve": "cycles"},
     SPARSE: {**SORTED, "improve": "chains"},
     DENSE: {"start": "dense", "improve": "chains"},
+    QUICK: {"start": "dense", "improve": "chains", "kicks": 0},
 }
 """The paper's first phase, its two phases (then negative cycles), and ours."""
 MORE = {f"{TWO_PHASE}, {near} candidates": {**WAYS[TWO_PHASE], "candidates": near} for near in (128, 512)}
@@ -89,7 +92,7 @@ SPARSE_AT = {13: (3,), 14: (3,)}
 """Table -> k for which a sparse start is tried before chains."""
 WITHOUT = "without sorting"
 """Of Tables 19 and 20, in the paper's name; ours are named after their way, and after their pieces if they are smaller."""
-PRINTED_AS = {**dict.fromkeys(OURS, TWO_PHASE), f"{WITHOUT}, reassign": WITHOUT}
+PRINTED_AS = {**dict.fromkeys(OURS, TWO_PHASE), f"{WITHOUT}{QUICK.removeprefix(TWO_PHASE)}": WITHOUT}
 CANDIDATES = 32
 """The usual number of candidates of a record."""
 FEW_CANDIDATES = "a record chooses among 32 candidates; with more, Two-phase loses less (Section 3.2)"
@@ -180,9 +183,7 @@ def run_once(
 ) -> tuple[float, float]:
     """GCP and seconds of NH, or of Two-phase in one of its ways: a table of more records than `cut` is cut in that order."""
     options: dict[str, Any] = {}
-    if method == REASSIGN:
-        options = {"start": "dense", "improve": "reassign", "passes": PASSES}
-    elif method != NH:
+    if method != NH:
         # as many labels as a piece has records, for the paper gives no threshold
         options = {"p": min(n, cut), **(WAYS | MORE)[method]}
     if method != NH and n > cut:
@@ -205,7 +206,7 @@ def ways_at(number: int, k: int) -> list[str]:
     both = k in PHASES_AT.get(number, ())
     return [
         *([TWO_PHASE] if both else []),
-        REASSIGN,
+        QUICK,
         *([DENSE] if both else []),
         *([SPARSE] if k in SPARSE_AT.get(number, ()) else []),
     ]
@@ -357,7 +358,7 @@ def unsorted(place: str, run: Run) -> Iterator[Figure]:
         pieces = of_paper // CUT
         if of_paper <= MOST:
             for k in (3, 10) if run.full and place == "Table 19" else (3,):
-                yield from cut_both_ways(place, case, k, REASSIGN, pieces, CUT if run.full else 100)
+                yield from cut_both_ways(place, case, k, QUICK, pieces, CUT if run.full else 100)
         few = pieces if run.full else min(pieces, 12)
         size = SMALL_CUT if run.full else 100
         yield from cut_both_ways(place, case, 3, TWO_PHASE, few, size, f"pieces of {SMALL_CUT:,}")
@@ -596,7 +597,7 @@ def cut_claims(numbers: Numbers, place: str) -> list[Claim]:
     results = []
     for name in dict.fromkeys(figure.key.method for figure in figures):
         lost = by_case(figures, name)
-        own = name.startswith(f"{WITHOUT}{REASSIGN.removeprefix(TWO_PHASE)}")
+        own = name.startswith(f"{WITHOUT}{QUICK.removeprefix(TWO_PHASE)}")
         size: dict[str, Any] = {
             "records": tuple(f.records for f in figures if f.key.method == name and f.key.at == KS[0]),
             "of_paper": RECORDS[place],
@@ -721,7 +722,7 @@ def from_to(curve: Mapping[float, float]) -> str:
 
 
 def sizes(numbers: Numbers) -> pd.DataFrame:
-    """What was run of Tables 8 to 18 by the paper's two phases and by `reassign`, in processor minutes, and hours of the rest.
+    """What was run of Tables 8 to 18 by the paper's two phases and by *chains alone*, in processor minutes, and hours of the rest.
 
     The rest are the k that were not run, and the records of the paper that were not taken: minutes per record as on this table for its
     smallest k, or else as on the table of 100,000 records of its kind, and by k as on Table 13 or 14.
@@ -731,7 +732,7 @@ def sizes(numbers: Numbers) -> pd.DataFrame:
         place, kind, n = f"Table {number}", kind_of(case), taken(case, Run(full=True))
         by_k = 14 if kind == "1.5" else 13
         of_kind = {"Occ": 8, "1.0": 13, "1.5": 14}[kind]
-        for way in (TWO_PHASE, REASSIGN):
+        for way in (TWO_PHASE, QUICK):
             shape = numbers.curve(f"Table {by_k}", TABLES[by_k], way, "minutes")
             own = numbers.curve(place, case, way, "minutes")
             least = numbers.curve(f"Table {of_kind}", TABLES[of_kind], way, "minutes")[KS[0]] / CUT

@@ -69,7 +69,7 @@ def evenly_started(
     plan = merged.part.plan
     degree = even_matches(k)
     if chained:
-        matches = two_phase_matches(merged.part, degree, threads=1, restarts=0)[0]
+        matches = two_phase_matches(merged.part, degree, threads=1)[0]
     else:
         matches = greedy_matches(merged.part, degree)[0]
     own = Generalization.join_of(merged.part.records, matches)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from anonflow.algorithms.freeform.hungarian import hungarian_matches
-from anonflow.algorithms.freeform.nh import nh_matches
 from anonflow.algorithms.freeform.optimal_model import Sets, all_sets, as_matches, near_sets, positions
 from anonflow.algorithms.freeform.optimal_symmetric import SymmetricSets
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_matches
-from anonflow.algorithms.freeform.two_phase import SMALL, mutual_two_phase_matches, two_phase_matches
+from anonflow.algorithms.freeform.two_phase import mutual_two_phase_matches, two_phase_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import ParameterError, setting
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.freeform.reassign import slot_costs_jit
 from anonflow.kernels.jit import method_clock
-from anonflow.kernels.state import GRID, State, empty_state
+from anonflow.kernels.state import GRID
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.utility.bounds import record_bounds
@@ -39,14 +35,8 @@ RATE = 150_000
 NEAR = 60_000
 """Sets of near records, where there are too many of all."""
 
-FEW = 50_000
-"""Number of sets up to which the optimum is proved quickly from every start."""
-
 PATIENT = 0.002
 """Seconds of the time limit for each match from which two-phase computes the start; it uses a part of them."""
-
-RESTARTED = 0.02
-"""The same for small tables, which two-phase improves repeatedly."""
 
 EXACT = 1e-9
 """Losses that differ by less than this count as equal."""
@@ -110,8 +100,8 @@ def optimal(
     sets are constants, so the loss needs no special form.
 
     The start is what :func:`~anonflow.algorithms.freeform.two_phase.two_phase` makes with its defaults and the same random
-    numbers, so the loss is never higher than there; for at most 50,000 sets, or with less than 2 milliseconds of the
-    limit for each match (20 for tables of at most 64 records), Hungarian and slot re-assignment. Of reciprocal graphs
+    numbers, so the loss is never higher than there; with less than 2 milliseconds of the limit for each match, without kicks. Of
+    reciprocal graphs
     likewise, however few sets; or greedy. Column generation bounds the loss from below; sets that are in no better
     solution are dropped; CP-SAT decides among those that are left, with one worker. Exponential at worst.
     """
@@ -126,13 +116,10 @@ def optimal(
         return _symmetric(part, k, time_limit, gap, end)
     origin = part.originals()
     # this depends on the limit and never on the clock, so that the start is always the same
-    each = PATIENT if part.n > SMALL else RESTARTED
-    if math.comb(part.n, k) > FEW and time_limit >= each * part.n * k:
-        matches, _ = two_phase_matches(part, k, threads=1)
-        cost = _loss(part, matches)
-    else:
-        matches, cost = start_matches(part, k, origin, end)
-    start = cost
+    patient = time_limit >= PATIENT * part.n * k
+    effort: dict[str, Any] = {} if patient else {"start": "dense", "kicks": 0}
+    matches, _ = two_phase_matches(part, k, threads=1, **effort)
+    start = cost = _loss(part, matches)
     if math.comb(part.n, k) <= min(SETS, RATE * time_limit):
         sets = all_sets(part.plan, origin, k)
         copies = positions(sets, matches)
@@ -204,50 +191,6 @@ def _outcome(part: Partition, matches: np.ndarray, cost: int, bound: int, start:
         start=start * GRID,
         **more,
     )
-
-
-def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[np.ndarray, int]:
-    """Return a good solution quickly: Hungarian, or NH where that takes long, then slot re-assignment.
-
-    Parameters
-    ----------
-    part : Partition
-    k : int
-    origin : State
-        The P originals.
-    end : float
-        When to stop, by :func:`~anonflow.kernels.jit.method_clock`.
-
-    Returns
-    -------
-    matches : numpy.ndarray, shape (P, k), int32
-    cost : int
-        In multiples of ``GRID``.
-    """
-    n = part.n
-    matches = hungarian_matches(part, k) if n * n * k <= 1_000_000 else nh_matches(part, k)[0]
-    matches = np.ascontiguousarray(matches)
-    rest, freed = empty_state(part.plan, n), empty_state(part.plan, n)
-    costs = np.empty((n, n))
-    block = np.arange(n)
-    before = math.inf
-    # a round without gain may be followed by one with a gain, because the slots are drawn
-    idle = rounds = 0
-    while idle < 3 and rounds < 40 and k < n and method_clock() < end:
-        rounds += 1
-        slots = np.argsort(part.rng.random((n, k - 1)), axis=1) + 1
-        for turn in range(k - 1):
-            slot = np.ascontiguousarray(slots[:, turn])  # as two-phase has it: one compiled kernel
-            slot_costs_jit(part.plan, origin, matches, block, slot, rest, freed, costs)
-            taken, to = linear_sum_assignment(costs - costs.min(axis=0))
-            if costs[taken, to].sum() < costs.diagonal().sum():
-                matches[to, slot[to]] = matches[taken, slot]
-            if method_clock() >= end:
-                break
-        now = float(costs[taken, to].sum())
-        idle = idle + 1 if now >= before else 0
-        before = now
-    return matches, _loss(part, matches)
 
 
 def _loss(part: Partition, matches: np.ndarray) -> int:

@@ -41,9 +41,8 @@ def improve_within(
 
     Notes
     -----
-    Slot re-assignment of Murakami 2018, as in :func:`anonflow.algorithms.freeform.two_phase.improve`: each record of a
-    block of near records releases one match, and an optimal assignment distributes them again. O(P^2 q / 128 + 128 k P
-    q) a pass.
+    Slot re-assignment, after Murakami 2018: each record of a block of near records releases one match, and an optimal assignment
+    distributes them again. O(P^2 q / 128 + 128 k P q) a pass.
     """
     rows = np.flatnonzero(~suppressed)
     k = matches.shape[1]

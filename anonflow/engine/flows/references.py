@@ -44,7 +44,9 @@ def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) ->
         problems.append(("algorithm", strict_yaml.unknown(algorithm, (*REGISTRY, AUTO), "algorithm")))
         return problems
     for name, value in options.items():
-        if name not in method.options:
+        if (gone := method.gone_problem(name, value)) is not None:
+            problems.append((name, f"{gone} ({algorithm})"))
+        elif name not in method.options:
             names = ("algorithm", "k", "loss", *method.options)
             problems.append((name, strict_yaml.unknown(name, names, f"option of {algorithm}")))
         elif (problem := method.options[name].problem(value)) is not None:

@@ -67,7 +67,6 @@ def test_duplicates_lose_nothing(name: str, options: dict[str, Any]) -> None:
 def test_a_short_last_partition_joins_its_neighbour(name: str, options: dict[str, Any]) -> None:
     # the exact method takes minutes for 14 records and k = 7
     k, size = (3, 4) if name == "optimal" else (7, 8)
-    options = options | ({"restarts": 0} if name == "two-phase" else {})
     for n, sizes in (
         (3 * size - 2, [size, 2 * size - 2]),
         (3 * size, [size, size, size]),

@@ -11,18 +11,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba.core import types
 
 import anonflow as af
 from anonflow.algorithms.freeform.min_cost_flow import min_cost_flow_matches
-from anonflow.algorithms.freeform.optimal import optimal, start_matches
+from anonflow.algorithms.freeform.optimal import optimal
 from anonflow.algorithms.freeform.optimal_model import all_sets, as_matches, near_sets, positions
+from anonflow.algorithms.freeform.two_phase import two_phase_matches
 from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.freeform.reassign import slot_costs_jit
-from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID
 from anonflow.table import Table
 from tests.cases import costs as cost_cases
@@ -100,12 +98,13 @@ def test_sets_of_near_records_hold_the_start_and_grow_to_all_of_them() -> None:
     part = part_of(census(9))
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits)
-    matches, cost = start_matches(part, 3, origin, method_clock() + 10)
+    matches, _ = two_phase_matches(part, 3)
+    cost = total(census(9), matches, "ncp")
     for room in (0, 40, 10_000):
         sets = near_sets(part.plan, origin, 3, matches, room)
         copies = positions(sets, matches)
         assert sum(copies.values()) == 9
-        assert sum(int(sets.cost[s]) * times for s, times in copies.items()) == cost
+        assert sum(int(sets.cost[s]) * times for s, times in copies.items()) * GRID == pytest.approx(cost)
         assert_regular(as_matches(sets, copies))
     assert len(sets.cost) == math.comb(9, 3)
 
@@ -167,15 +166,6 @@ def test_where_nothing_is_proved_no_more_is_lost_than_by_two_phase(n: int, k: in
     two_phase = af.anonymize(table, "two-phase", k=k, seed=5)
     assert ours.facts["start"] == pytest.approx(two_phase.loss() * n)
     assert ours.loss() <= two_phase.loss() + 1e-12
-
-
-def test_its_start_calls_the_kernel_that_two_phase_compiled() -> None:
-    """Views of other layouts would be compiled once more, for seconds."""
-    part = part_of(census(12, seed=2))
-    own = Generalization.of(part.records)
-    start_matches(part, 3, load(part.plan, own.lo, own.hi, own.bits), method_clock() + 60)
-    compiled = [each for signature in slot_costs_jit.signatures for each in signature]
-    assert {each.layout for each in compiled if isinstance(each, types.Array)} == {"C"}
 
 
 def test_a_gap_is_enough() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,22 +13,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
+from anonflow import engine
 from anonflow import loss as losses
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase import (
     TWO_PHASE,
-    improve,
     stretches,
     two_phase_matches,
 )
-from anonflow.algorithms.freeform.two_phase_candidates import MatchedRecords
 from anonflow.algorithms.near_blocks import near_blocks
-from anonflow.errors import ParameterError
+from anonflow.errors import FlowError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state
 from anonflow.table import Table
+from tests.cases.flow_files import write_flow
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.cases.tables import random_table
 from tests.checks import check_result
@@ -41,15 +41,17 @@ def test_plain_and_compiled_agree_and_start_is_not_beaten(
     table: Table, data: st.DataObject, measure: str
 ) -> None:
     k = data.draw(st.integers(1, table.n))
-    block = data.draw(st.integers(2, 6))
+    improvement = data.draw(st.sampled_from(["chains", "cycles"]))
     results = [
-        two_phase_matches(part_of(table, measure), k, 5, block, 1, 2, compiled, restarts=2)
+        two_phase_matches(
+            part_of(table, measure), k, 5, 2, compiled, rounds=1, kicks=1, improvement=improvement
+        )
         for compiled in (True, False)
     ]
     assert (results[0][0] == results[1][0]).all()
     assert results[0][1] == results[1][1]
     assert_regular(results[0][0])
-    start = two_phase_matches(part_of(table, measure), k, 5, block, 0)[0]
+    start = two_phase_matches(part_of(table, measure), k, 5, rounds=0, kicks=0)[0]
     assert total(table, results[0][0], measure) <= total(table, start, measure) + 1e-9
 
 
@@ -88,29 +90,10 @@ def test_slot_costs_are_those_of_the_exchange(table: Table, data: st.DataObject,
     assert (made_by[0].cost == made_by[1].cost).all()
 
 
-def test_a_pass_never_raises_the_loss_and_keeps_the_degrees() -> None:
-    table = random_table(300)
-    part = part_of(table)
-    matches = two_phase_matches(part, 4, 40, 16, 0, start="dense", improvement="reassign")[0]
-    own = Generalization.of(table.records)
-    origin = load(part.plan, own.lo, own.hi, own.bits)
-    joined = empty_state(part.plan, table.n)
-    cover_jit(part.plan, origin, matches, 0, table.n, joined)
-    costs = [joined.cost.sum()]
-    with ThreadPoolExecutor(2) as pool:
-        for _ in range(4):
-            improve(MatchedRecords(part.plan, origin, matches, joined), np.arange(300), 16, part.rng, pool)
-            assert_regular(matches)
-            costs.append(joined.cost.sum())
-    assert costs == sorted(costs, reverse=True)
-    assert costs[-1] < 0.97 * costs[0]
-
-
 def test_threads_do_not_show() -> None:
     table = random_table(400)
     results = [
-        two_phase_matches(part_of(table), 5, 64, 32, 3, workers, improvement="reassign")[0]
-        for workers in (1, 2, 5)
+        two_phase_matches(part_of(table), 5, 64, workers, improvement="cycles")[0] for workers in (1, 2, 5)
     ]
     assert (results[0] == results[1]).all()
     assert (results[0] == results[2]).all()
@@ -118,9 +101,9 @@ def test_threads_do_not_show() -> None:
 
 def test_what_is_gained_adds_up_over_partitions() -> None:
     table = random_table(120)
-    settings: dict[str, Any] = {"k": 4, "partition_size": 30, "seed": 1, "start": "dense", "restarts": 0}
-    first = af.anonymize(table, "two-phase", passes=0, **settings)
-    last = af.anonymize(table, "two-phase", passes=5, **settings)
+    settings: dict[str, Any] = {"k": 4, "partition_size": 30, "seed": 1, "start": "dense", "kicks": 0}
+    first = af.anonymize(table, "two-phase", rounds=0, **settings)
+    last = af.anonymize(table, "two-phase", rounds=5, **settings)
     assert first.facts["gained"] == 0
     assert last.facts["gained"] == pytest.approx(table.n * (first.loss("ncp") - last.loss("ncp")))
     assert last.facts["gained"] > 0
@@ -129,7 +112,7 @@ def test_what_is_gained_adds_up_over_partitions() -> None:
 def test_far_apart_records_stay_apart_when_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonflow.algorithms.freeform.two_phase.STRETCH", 50)
     table = random_table(230)
-    matches, facts = two_phase_matches(part_of(table), 3, 40, 16, 3, improvement="reassign")
+    matches, facts = two_phase_matches(part_of(table), 3, 40, start="sparse", improvement="cycles")
     assert_regular(matches)
     assert facts["gained"] > 0
 
@@ -159,10 +142,10 @@ def test_stretches_keep_k_records() -> None:
 @loop("measure", MEASURES)
 def test_result_keeps_its_guarantee(measure: str) -> None:
     table = random_table(200)
-    anon = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2, improve="reassign")
+    anon = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, kicks=1)
     check_result(anon)
     assert anon.loss(measure) <= af.anonymize(table, "hungarian", k=4, loss=measure).loss(measure) + 1e-9
-    again = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2, improve="reassign")
+    again = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, kicks=1)
     assert (anon.matches == again.matches).all()
 
 
@@ -175,7 +158,22 @@ def test_all_records_equal_or_all_in_one() -> None:
     check_result(af.anonymize(random_table(9), "two-phase", k=9))
 
 
-@loop("option", [{"first": 0}, {"block": 1}, {"passes": -1}])
+@loop("option", [{"first": 0}, {"rounds": -1}, {"threads": 0}])
 def test_options_out_of_range(option: dict[str, int]) -> None:
     with pytest.raises(ParameterError, match="two-phase"):
         TWO_PHASE.check_options(option)
+
+
+@loop(
+    "option", [{"block": 256}, {"passes": 60}, {"restarts": 20}, {"improve": "reassign"}, {"improve": "both"}]
+)
+def test_what_earlier_versions_had_is_gone_with_a_sentence(option: dict[str, Any], tmp_path: Path) -> None:
+    (name,) = option
+    with pytest.raises(ParameterError, match=rf"two-phase: '{name}.*' is gone; .*chains"):
+        af.anonymize(random_table(9), "two-phase", k=2, **option)
+    text = f"{{algorithm: two-phase, k: 3, {name}: {option[name]}}}"
+    with pytest.raises(FlowError) as caught:
+        engine.load_flow(write_flow(tmp_path, anonymize=text))
+    assert len(caught.value.problems) == 1
+    assert f"'{name}" in caught.value.problems[0]
+    assert "is gone; " in caught.value.problems[0]

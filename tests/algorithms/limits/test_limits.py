@@ -64,7 +64,7 @@ def test_every_method_keeps_limits(name: str, size: int | None) -> None:
     # values that patterns keep are published as they are: with ages by the year few would be alike
     table = people(step=25 if REGISTRY[name].keeps_limits else 1)
     # the limits do not wait for the best there is
-    brief: dict[str, Any] = {"optimal": {"time_limit": 0.1}, "two-phase": {"restarts": 0}}.get(name, {})
+    brief: dict[str, Any] = {"optimal": {"time_limit": 0.1}}.get(name, {})
     anon = af.anonymize(table, name, k=4, partition_size=size, seed=1, **brief)
     shown = ~anon.suppressed
     assert keeps(table, anon.generalization, 12, 2)[shown].all()

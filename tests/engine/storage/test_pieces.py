@@ -200,7 +200,7 @@ def test_pieces_give_the_same_bits(tmp_path: Path, form: str) -> None:
         "nh",
         *(
             pytest.param(name, marks=SLOW)
-            for name in ("mondrian", "k-concealment", "pattern-guided", "two-phase, restarts: 1", "k-member")
+            for name in ("mondrian", "k-concealment", "pattern-guided", "two-phase", "k-member")
         ),
     ],
 )
