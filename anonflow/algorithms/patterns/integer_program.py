@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import optimize, sparse
 
-from anonflow.algorithms.patterns.enumeration import transported
 from anonflow.algorithms.patterns.relaxation import relaxed
 from anonflow.algorithms.patterns.row_choices import RowChoices, searched
 from anonflow.kernels.jit import method_clock
 
-__all__ = ["NONE", "improved"]
+__all__ = ["NONE", "improved", "transported"]
 
 GRACE = 0.4
 """Seconds past the time limit for which we wait for a solver; most end by themselves."""
@@ -238,3 +237,51 @@ def _in_time(end: float, work: Callable[[], Any]) -> Any:
         return future.result(max(end - method_clock(), 0.0) + GRACE)
     except TimeoutError:
         return None
+
+
+def transported(choices: RowChoices, at: np.ndarray, on: np.ndarray, costs: np.ndarray) -> np.ndarray | None:
+    """Return the cheapest integer amounts for chosen instances: a vertex of a transport polytope.
+
+    Parameters
+    ----------
+    choices : RowChoices
+    at : numpy.ndarray, shape (c,), int64
+        Which entry of `on` each choice's instance has; whatever for suppression.
+    on : numpy.ndarray, shape (m,), bool
+        The open instances, each to have at least k rows.
+    costs : numpy.ndarray, shape (c,), float64
+
+    Returns
+    -------
+    numpy.ndarray, shape (c,), int64, or None
+        None if there are no such amounts.
+    """
+    c = len(choices.kind)
+    open_to = (choices.instance < 0) | on[at]
+    column = np.flatnonzero(open_to)
+    into = np.flatnonzero(open_to & (choices.instance >= 0))
+    number = np.cumsum(on) - 1
+    position = np.cumsum(open_to) - 1
+    everyone = sparse.csr_array(
+        (np.ones(len(column)), (choices.kind[column], np.arange(len(column)))),
+        shape=(len(choices.rows), len(column)),
+    )
+    enough = sparse.csr_array(
+        (-np.ones(len(into)), (number[at[into]], position[into])), shape=(int(on.sum()), len(column))
+    )
+    solved = optimize.linprog(
+        costs[column],
+        A_ub=enough if on.any() else None,
+        b_ub=np.full(int(on.sum()), -float(choices.k)) if on.any() else None,
+        A_eq=everyone,
+        b_eq=choices.rows,
+        method="highs-ds",
+    )
+    if solved.x is None:
+        return None
+    amount = np.zeros(c, np.int64)
+    amount[column] = np.rint(solved.x).astype(np.int64)
+    exact = (np.bincount(choices.kind, amount, minlength=len(choices.rows)) == choices.rows).all()
+    sizes = np.bincount(choices.instance[into], amount[into]) if len(into) else np.zeros(1)
+    fits = (sizes[(sizes > 0)] >= choices.k).all()
+    return amount if exact and fits else None

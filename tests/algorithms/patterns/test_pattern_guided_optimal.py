@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.patterns import row_choices
-from anonflow.algorithms.patterns.enumeration import row_assignment
 from anonflow.algorithms.patterns.integer_program import _in_time, _rounded
 from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.patterns.relaxation import relaxed
@@ -33,6 +31,7 @@ from tests.cases.patterns import (
     scenario,
     table,
 )
+from tests.naive.row_choices import least_cost
 from tests.strategies import examples, loop, seeded
 
 
@@ -63,11 +62,6 @@ def test_no_solution_is_better(
     heuristic = af.anonymize(coded, "pattern-guided", k=k, **parameters)
     assert heuristic.facts["cost"] == anon.facts["heuristic"] >= optimum
     assert af.verify(coded, anon, ["covers", "k-anonymity", "pattern"], k=k)
-    for exact in ("row-assignment", "auto", *(["two"] if k == 2 else [])):
-        other = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, exact=exact, time_limit=0)
-        assert other.facts["proven"] is True
-        assert other.facts["cost"] == optimum, exact
-        assert af.verify(coded, other, ["covers", "k-anonymity", "pattern"], k=k)
     stopped = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, time_limit=0)
     assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
 
@@ -100,21 +94,13 @@ def test_no_solution_is_better_where_every_row_follows_a_pattern(
         "fallback": "strict",
     }
     optimum = best(rows, k, patterns, list(weights), strict=True)
-    ways: list[dict[str, Any]] = [
-        {"exact": "ilp"},
-        *({"exact": way, "time_limit": 0} for way in ("row-assignment", "auto")),
-    ]
-    ways += [{"exact": "two", "time_limit": 0}] if k == 2 else []
-    for way in ways:
-        if optimum is None:
-            with pytest.raises(
-                InfeasibleError, match=r"agrees? with fewer than k|there is no way for every row"
-            ):
-                af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, **way)
-            continue
-        anon = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters, **way)
+    if optimum is None:
+        with pytest.raises(InfeasibleError, match=r"agrees? with fewer than k|there is no way for every row"):
+            af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters)
+    else:
+        anon = af.anonymize(coded, "pattern-guided-optimal", k=k, **parameters)
         assert anon.facts["proven"] is True
-        assert anon.facts["cost"] == anon.facts["lower_bound"] == optimum, way
+        assert anon.facts["cost"] == anon.facts["lower_bound"] == optimum
         assert anon.facts["rows_without_pattern"] == 0
         assert anon.suppressed.sum() == 0 or ("111" in patterns and anon.suppressed.sum() >= k)
         assert af.verify(coded, anon, ["covers", "k-anonymity", "pattern"], k=k)
@@ -138,25 +124,6 @@ def test_what_goes_wrong_in_a_solver_is_not_taken_for_want_of_time() -> None:
         _in_time(method_clock() + 60, no_room)
     assert _in_time(method_clock() - 60, threading.Event().wait) is None
     assert _in_time(method_clock() + 60, lambda: 3) == 3
-
-
-@pytest.mark.slow
-def test_the_enumeration_needs_no_room_for_each_row_type() -> None:
-    """2^13 ways and 2,000 row types: a price of each pair would take 130 MB."""
-
-    def choices_for(n: int) -> Any:
-        frame = pd.DataFrame({"group": [str(i % 13) for i in range(n)], "own": [str(i) for i in range(n)]})
-        return choices_of(table(frame).records, np.array([2], np.uint64), np.array([1]), 2, 2)
-
-    assert row_assignment(choices_for(26)) is not None  # compiles, which takes minutes while memory is traced
-    choices = choices_for(2000)
-    tracemalloc.start()
-    amount = row_assignment(choices)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert amount is not None
-    assert choices.cost_of(amount) == 2000
-    assert peak < 40_000_000
 
 
 def test_rows_that_no_instance_joins_are_parts_of_their_own() -> None:
@@ -247,34 +214,15 @@ def test_partitions_add_up() -> None:
     assert anon.facts["cost"] == anon.facts["suppressed_entries"]
 
 
-@pytest.mark.data
-def test_theorem_2_agrees_with_the_integer_program(data_folder: object) -> None:
-    """2-anonymity of 60 rows of CMC, all pairs and triples."""
-    coded = table(datasets.cmc().iloc[:60, :6])
-    parameters: dict[str, Any] = {"patterns": {"at-most": 3, "fallback": "all"}}
-    first = af.anonymize(coded, "pattern-guided-optimal", k=2, **parameters).facts
-    second = af.anonymize(coded, "pattern-guided-optimal", k=2, **parameters, exact="two").facts
-    assert first["proven"] is second["proven"] is True
-    assert first["cost"] == second["cost"] < second["heuristic"]
-
-
-def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    coded = table(datasets.theorem4(5))
-    listed = [list(pattern) for pattern in datasets.theorem4_patterns(5)]
-    parameters: dict[str, Any] = {"patterns": listed, "exact": "row-assignment"}
-    assert af.anonymize(coded, "pattern-guided-optimal", k=5, **parameters).facts["cost"] == 25
-    monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.INSTANCES", 4)
-    with pytest.raises(ParameterError, match="at most 4 instances of patterns, here are"):
-        af.anonymize(coded, "pattern-guided-optimal", k=5, **parameters)
+def test_the_enumerations_are_gone_with_a_sentence() -> None:
     frame = pd.DataFrame({"a": list("xxyyxy"), "b": list("uvuvuv")})
-    with pytest.raises(ParameterError, match="exact='two' is for k = 2"):
-        af.anonymize(table(frame), "pattern-guided-optimal", k=3, patterns=["10", "01"], exact="two")
-    with pytest.raises(ParameterError, match="exact must be one of"):
-        af.anonymize(table(frame), "pattern-guided-optimal", k=2, exact="best")
-    monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.GROUPS", 1)
-    three = table(pd.DataFrame({"a": list("xxy"), "b": list("uvu")}))
-    with pytest.raises(ParameterError, match="pairs and triples"):
-        af.anonymize(three, "pattern-guided-optimal", k=2, patterns=["10", "01"], exact="two")
+    with pytest.raises(ParameterError, match="'exact' is gone; leave it out: the integer program proves"):
+        af.anonymize(table(frame), "pattern-guided-optimal", k=2, exact="two")
+
+
+def least(choices: RowChoices) -> int:
+    """The optimum of the paper's program, with all choices in it."""
+    return least_cost(choices.rows, choices.kind, choices.instance, choices.cost, choices.k)
 
 
 def small_choices(seed: int, free: bool, k: int = 2) -> Any:
@@ -299,10 +247,7 @@ def test_instances_within_cheaper_ones_are_not_needed(
         left.drop_dominated()
         dropped += len(choices.kind) - len(left.kind)
         fewer = left.part(np.arange(len(left.kind)))  # instances are numbered anew
-        optimum, own = row_assignment(choices), row_assignment(fewer)
-        assert optimum is not None
-        assert own is not None
-        assert choices.cost_of(optimum) == fewer.cost_of(own)
+        assert least(choices) == least(fewer)
     assert dropped > 0
 
 
@@ -335,7 +280,5 @@ def test_the_relaxation_is_rounded_to_a_solution(free: bool, seeds: range) -> No
         inside = choices.instance >= 0
         sizes = np.bincount(choices.instance[inside], amount[inside])
         assert ((sizes == 0) | (sizes >= choices.k)).all()
-        optimum = row_assignment(choices)
-        assert optimum is not None
-        assert bound <= choices.cost_of(optimum) <= choices.cost_of(amount)
+        assert bound <= least(choices) <= choices.cost_of(amount)
     assert solved
