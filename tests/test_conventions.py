@@ -39,6 +39,19 @@ SORTING = {
     *("median", "nanmedian", "percentile", "nanpercentile", "quantile", "nanquantile"),
 }
 VAGUE = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
+LATE = (
+    "scipy.stats",
+    "panel",
+    "bokeh",
+    "holoviews",
+    "distributed",
+    "dask",
+    "ortools",
+    "ruamel",
+    "requests",
+    "matplotlib",
+)
+"""What a run does not need: no import of `anonflow.engine` brings it, which takes tenths of a second each."""
 HEAVY = {"numpy", "pandas", "scipy", "pyarrow", "numba", "ortools", "dask", "distributed", "panel", "bokeh"}
 
 
@@ -508,6 +521,12 @@ def test_import_is_light() -> None:
     assert "anonflow" in modules
     assert {module.split(".")[0] for module in modules} & HEAVY == set()
     assert len(modules) < 60  # those of the standard library
+
+
+def test_the_engine_brings_nothing_that_a_run_does_not_need() -> None:
+    code = "import json, sys, anonflow.engine; print(json.dumps(list(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert [name for name in LATE if name in json.loads(out.stdout)] == []
 
 
 # ------------------------------------------------------------------------- files that must agree

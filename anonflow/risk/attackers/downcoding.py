@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.stats import binom
+from scipy import special
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -53,11 +53,12 @@ def minimal_shares(prior: np.ndarray, size: int, k: int) -> np.ndarray:
     if size < 2 * k or size <= (prior > 0).sum() * (k - 1):
         shares: np.ndarray = (prior - whole) / (1 - whole.sum())
         return shares
-    chance = binom.cdf(size - 1, size, prior) - binom.cdf(size - k, size, prior)
+    chance = special.bdtr(size - 1, size, prior) - special.bdtr(size - k, size, prior)
     if chance.sum() <= 0:
         return prior
     # E[n; m - k < n < m] = m p P(m - k - 1 < n' < m - 1) of m - 1 records
-    records = size * prior * (binom.cdf(size - 2, size - 1, prior) - binom.cdf(size - k - 1, size - 1, prior))
+    between = special.bdtr(size - 2, size - 1, prior) - special.bdtr(size - k - 1, size - 1, prior)
+    records = size * prior * between
     rest = (chance * size - records) / np.maximum(1 - prior, 1e-300)
     shares = (records + prior * (rest.sum() - rest)) / (chance.sum() * size)
     return shares
