@@ -25,10 +25,10 @@ from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_att
 from anonflow.errors import ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
-from anonflow.release.earlier import MOST_PEOPLE
 from anonflow.release.tables import write_described, write_table
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
+from anonflow.table.identification.earlier import MOST_PEOPLE
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
 

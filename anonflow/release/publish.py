@@ -15,7 +15,6 @@ from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_permutation
-from anonflow.release.earlier import Earlier
 from anonflow.release.published import Release, ReleaseWarning
 from anonflow.release.randomness import (
     DRAW_STEP,
@@ -25,6 +24,7 @@ from anonflow.release.randomness import (
     warn_of_small_seed,
 )
 from anonflow.release.rows import blocks, candidates, drawn_originals
+from anonflow.table.identification.earlier import Earlier
 from anonflow.table.published.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
