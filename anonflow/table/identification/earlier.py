@@ -46,7 +46,7 @@ class Drawn(Protocol):
     """The input that is kept: a release has it, and knows the truth as long as it is in memory."""
 
     @property
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> pd.DataFrame | None:
         """The published rows."""
 
     @property
@@ -134,7 +134,7 @@ class Earlier:
         key = self._key()
         content = None
         if release is not None:
-            content = Content.of(release.frame, [str(name) for name in release.frame.columns])
+            content = _content(release)
         mine, count = np.unique(unit_marks(table.units, by, key), return_counts=True)
         same = None if content is None else _seal(key, content)
         most = times = 0
@@ -228,12 +228,11 @@ class Earlier:
         AnonflowError
             If the disk is full.
         """
-        key = self.key()
-        marks = unit_marks(table.units, table.unit_columns, key)
+        key, marks = self.key(), self.marks_of(table)
         order = np.argsort(marks, kind="stable")
         people = ReleasedPeople(
             marks[order],
-            _seal(key, Content.of(release.frame, [str(name) for name in release.frame.columns])),
+            _seal(key, _content(release)),
             datetime.now(UTC).isoformat(timespec="microseconds"),
             _named(table.unit_columns),
         )
@@ -252,11 +251,7 @@ class Earlier:
         listed = listed.without(listed.sizes < proof.k)
         row_list = np.empty(table.n, np.int64)
         row_list[rank[truth]] = listed.row_list
-        values = {
-            name: unit_marks(table.frame[[name]], [name], key)[order]
-            for name in table.sensitive
-            if name in release.frame.columns
-        }
+        values = {name: unit_marks(table.frame[[name]], [name], key)[order] for name in table.sensitive}
         return replace(
             people,
             k=proof.k,
@@ -264,6 +259,18 @@ class Earlier:
             tracks=Candidates(row_list, listed.offsets, rank[listed.originals]),
             values=values,
         )
+
+    def marks_of(self, table: Table) -> np.ndarray:
+        """Return the marks of a table's people, shape (n,), uint64.
+
+        Raises
+        ------
+        DataError
+            If the folder is a link or cannot be written to, or the key cannot be read.
+        AnonflowError
+            If the disk is full.
+        """
+        return unit_marks(table.units, table.unit_columns, self.key())
 
     def history(self) -> History:
         """Return the releases of this folder with whose each row may be, in the order of their dates.
@@ -382,8 +389,8 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History]:
     places = [Earlier(_home(path)) for path in paths]
     releases: list[ReleasedPeople] = []
     for place in places:
-        found = place.history().releases
-        releases += [each for each in found if all(each.seal != other.seal for other in releases)]
+        there = place.history().releases
+        releases += [each for each in there if all(each.seal != other.seal for other in releases)]
         if place.key() != places[0].key():
             raise DataError(
                 f"{place.path}: has another key than {places[0].path}, so people cannot be recognized; keep all releases in one owner's folder"
@@ -396,7 +403,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History]:
                 f"{places[0].path}: people are recognized by {each.by} there, by {by} in this table; give both tables the same identifier"
             )
     history = History(tuple(releases))
-    mine = unit_marks(table.units, table.unit_columns, places[0].key())
+    mine = places[0].marks_of(table)
     if len(np.unique(mine)) < table.n:
         raise DataError(f"two rows have the same {by}; each person needs one row, and a number of their own")
     if not np.isin(mine, history.marks).any():
@@ -450,6 +457,12 @@ def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np
         tracks=tracks,
         values=values,
     )
+
+
+def _content(release: Drawn) -> Content:
+    frame = release.frame
+    assert frame is not None, "an anonymization is not kept"
+    return Content.of(frame, [str(name) for name in frame.columns])
 
 
 def _seal(key: str, content: Content) -> str:

@@ -93,11 +93,11 @@ class History:
         u = len(self.marks)
         present = np.zeros((len(self.releases), u), bool)
         places = [np.searchsorted(self.marks, each.marks) for each in self.releases]
-        for here, each, at in zip(present, self.releases, places, strict=True):
-            here[at[_listed(each)]] = True
+        for there, each, at in zip(present, self.releases, places, strict=True):
+            there[at[_listed(each)]] = True
         fate = np.unique(present, axis=1, return_inverse=True)[1].ravel()
-        seen, codes = np.zeros(u, bool), np.zeros(0, np.int64)
-        for here, each, at in zip(present, self.releases, places, strict=True):
+        past, codes = np.zeros(u, bool), np.zeros(0, np.int64)
+        for there, each, at in zip(present, self.releases, places, strict=True):
             assert each.tracks is not None
             if each.tracks.sizes.sum() > _MOST:
                 raise DataError(f"more than {_MOST:,} pairs of a row and a person; take smaller classes")
@@ -105,9 +105,9 @@ class History:
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
             code = track * u + person
-            codes = codes[~here[codes // max(u, 1)] | np.isin(codes, code[seen[track]])]
-            codes = np.concatenate([codes, code[~seen[track]]])
-            seen |= here
+            codes = codes[~there[codes // max(u, 1)] | np.isin(codes, code[past[track]])]
+            codes = np.concatenate([codes, code[~past[track]]])
+            past |= there
         track, person = codes // max(u, 1), codes % max(u, 1)
         graph = csr_array((np.ones(len(codes), np.int8), (track, person)), shape=(u, u))
         label = connected_components(graph, connection="strong")[1] if u else np.zeros(0, np.int32)
@@ -143,6 +143,12 @@ class History:
         some = known[track]
         different = np.unique(person[some] * max(len(value), 1) + kind[track[some]])
         return np.bincount(different // max(len(value), 1), minlength=len(value))
+
+    def of(self, marks: np.ndarray, flags: np.ndarray) -> np.ndarray:
+        """Return the flags of some people by their marks, shape (m,), bool; False of those who are in no release."""
+        at = np.minimum(np.searchsorted(self.marks, marks), max(0, len(self.marks) - 1))
+        flagged: np.ndarray = flags[at] & (self.marks[at] == marks)
+        return flagged
 
     def then(self, release: ReleasedPeople) -> History:
         """Return the same releases and one more; as it is if it has the release, by its seal."""
