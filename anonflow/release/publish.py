@@ -122,7 +122,7 @@ def publish(
     suppressed = np.asarray(anonymization.suppressed, bool)
     relation = anonymization.matches, anonymization.classes, suppressed
     hidden = 0 < int(suppressed.sum()) < anonymization.k * table.unit_rows
-    origin = drawn_originals(*relation, words)
+    origin = drawn_originals(*relation, words, getattr(anonymization, "frozen", None))
     order = draw_permutation(n, words)
     names = [str(name) for name in table.frame.columns]
     cells = anonymization.generalization.aggregated(table.records, anonymization.classes, suppressed)
@@ -158,7 +158,7 @@ def publish_once(
     Raises
     ------
     ParameterError, VerificationError
-        As :func:`publish`.
+        As :func:`publish`; and if the anonymization was made with earlier releases, and those in the folder are others.
     DataError, AnonflowError
         If the folder cannot be read or written to.
 
@@ -170,7 +170,9 @@ def publish_once(
     release = publish(anonymization, seed)
     earlier = Earlier(owner)
     overlap = earlier.overlap(anonymization.table, release)
-    if overlap:
+    if getattr(anonymization, "frozen", None) is not None:
+        earlier.check_left(anonymization.table, release)
+    elif overlap:
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
     earlier.keep(anonymization.table, release)
     return release

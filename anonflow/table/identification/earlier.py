@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from anonflow.candidate_lists import Candidates
-from anonflow.errors import DataError, ParameterError
+from anonflow.errors import DataError, ParameterError, VerificationError
 from anonflow.table.identification.history import History, ReleasedPeople, checked_order
 from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
@@ -148,6 +148,27 @@ class Earlier:
             times += shared > 0
             most = max(most, shared)
         return Overlap(table.n, most, times, _named(by))
+
+    def check_left(self, table: Table, release: Drawn) -> None:
+        """Refuse a release that was made for its people to be published again, if all releases leave somebody fewer than k people.
+
+        Raises
+        ------
+        VerificationError
+            If they do, or it is not known.
+        DataError
+            If what is kept cannot be read.
+        """
+        mine = self.people_of(table, release)
+        before = [self._read(file) for file in self._files()]
+        if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
+            few = int((History(tuple(before)).then(mine).people_left < mine.k).sum())
+            if not few:
+                return
+        raise VerificationError(
+            f"{self.path}: the releases there and this one may leave people fewer than k = {mine.k} people whose rows may be theirs; anonymize "
+            "again with earlier= and this folder"
+        )
 
     def matched(self, table: Table) -> pd.DataFrame:
         """Return who of a table's people is in earlier releases, for the owner only.
