@@ -127,10 +127,9 @@ def release_of(
                 "yourself that no other release contains them"
             )
         earlier = Earlier(session.owner.path.parent)
-        overlap = earlier.overlap(table, release)
         if session.flow.earlier:
             earlier.check_left(table, release)
-        elif overlap:
+        elif overlap := earlier.overlap(table, release):
             session.warn(overlap.sentence())
     knowledge = (
         None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)

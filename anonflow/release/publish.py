@@ -169,10 +169,9 @@ def publish_once(
     """
     release = publish(anonymization, seed)
     earlier = Earlier(owner)
-    overlap = earlier.overlap(anonymization.table, release)
     if getattr(anonymization, "frozen", None) is not None:
         earlier.check_left(anonymization.table, release)
-    elif overlap:
+    elif overlap := earlier.overlap(anonymization.table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
     earlier.keep(anonymization.table, release)
     return release
