@@ -153,6 +153,25 @@ def test_components_of_matches_keep_lists_and_columns(tmp_path: Path) -> None:
     assert names(second.again(seed=5).table) == names(second.table)
 
 
+def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
+    """It has both releases, and knows who is the same person by the index."""
+    first = first_release(tmp_path, k=10, numbers=range(200))
+    before = first.table, first.release(seed=2**127)
+    table = year(list(range(5, 220)), 1)
+    plain = af.anonymize(table, "k-member", k=10)
+    again = af.anonymize(table, "k-member", k=10, people=4, earlier=tmp_path)
+    plain_rows, rows = (
+        af.attack(each.table, each.release(seed=2**127), earlier=[before]).set_index("attacker")
+        for each in (plain, again)
+    )
+    gain = [
+        each.loc["intersection", "success"] - each.loc["intersection", "baseline"]
+        for each in (plain_rows, rows)
+    ]
+    assert gain[0] > 0.03
+    assert gain[1] < 0.01
+
+
 def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
     first_release(tmp_path)
     second = af.anonymize(year(list(range(103)), 1), "k-member", k=5, earlier=tmp_path)

@@ -102,6 +102,14 @@ def test_releases_in_a_wrong_order_or_without_a_certificate_are_refused(tmp_path
         finding(table, release, tmp_path / "owner")
 
 
+def test_of_large_releases_marks_alone_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonflow.table.identification.earlier.MOST_LISTED", 59)
+    table, release = released(people(60), tmp_path)
+    assert Earlier(tmp_path).overlap(table).again == 60
+    with pytest.raises(DataError, match="is too large"):
+        finding(table, release, tmp_path)
+
+
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     table, release = released(people(60), tmp_path)
     (file,) = (tmp_path / ".releases").glob("*.npz")

@@ -33,7 +33,7 @@ __all__ = ["MOST_PEOPLE", "Earlier", "Overlap", "history_of"]
 
 _FOLDER = ".releases"
 _KEY = "units.key"
-_TRACKS = ("row_list", "offsets", "originals")
+_TRACKS = {"row_list": np.int32, "offsets": np.int64, "originals": np.int32}
 _VALUES = "values-"
 _MOST = 1_000_000_000
 """The largest file of marks that is read, in bytes."""
@@ -56,6 +56,10 @@ class Drawn(Protocol):
     @property
     def truth(self) -> np.ndarray | None:
         """The original whose other columns each row has."""
+
+
+MOST_LISTED = 20_000_000
+"""The most people, and entries of their lists, that are kept beside marks; larger releases cannot be followed by others."""
 
 
 @dataclass(frozen=True)
@@ -260,6 +264,7 @@ class Earlier:
         proof, truth = release.certificate, release.truth
         if (
             proof is None
+            or max(table.n, len(proof.list_originals)) > MOST_LISTED
             or truth is None
             or not proof.complete
             or (people.marks[1:] == people.marks[:-1]).any()
@@ -277,7 +282,9 @@ class Earlier:
             people,
             k=proof.k,
             criterion=proof.criterion,
-            tracks=Candidates(row_list, listed.offsets, rank[listed.originals]),
+            tracks=Candidates(
+                row_list.astype(np.int32), listed.offsets, rank[listed.originals].astype(np.int32)
+            ),
             values=values,
         )
 
@@ -310,7 +317,7 @@ class Earlier:
             if each.tracks is None:
                 raise DataError(
                     f"{self.path}: the release of {each.when} does not say whose its rows may be: it was kept by an older version, "
-                    "without a certificate, or its people have no number of their own; only later releases can be counted together"
+                    "without a certificate, is too large, or its people have no number of their own; only later releases can be counted together"
                 )
         return History(tuple(releases))
 
@@ -456,7 +463,7 @@ def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np
     row_list, offsets, originals = (arrays[name] for name in _TRACKS)
     n = len(marks)
     if (
-        any(part.dtype != np.int64 or part.ndim != 1 for part in (row_list, offsets, originals))
+        any(arrays[name].dtype != np.dtype(kind) or arrays[name].ndim != 1 for name, kind in _TRACKS.items())
         or len(row_list) != n
         or offsets[0] != 0
         or offsets[-1] != len(originals)
