@@ -78,7 +78,7 @@ def anonymized_again(
             "earlier releases and boundaries do not go together: people of a cohort may have grown apart beyond a boundary; leave "
             "out boundaries and limits, or earlier"
         )
-    place, history = history_of(earlier, table)
+    _, history, marks = history_of(earlier, table)
     _check_kind(history, method, classes, k)
     few = int((history.people_left < least).sum())
     if few:
@@ -86,7 +86,6 @@ def anonymized_again(
             f"the earlier releases leave {few:,} people fewer than {least} people whose rows may be theirs, and no further release "
             "mends that; lower k, or publish one of them only"
         )
-    marks = place.marks_of(table)
     at = np.minimum(np.searchsorted(history.marks, marks), len(history.marks) - 1)
     known = history.marks[at] == marks
     position = np.full(len(history.marks), -1, np.int64)

@@ -55,7 +55,7 @@ def repeated(
     parameters: dict[str, Any] = {"people": people, "values": values}
     if evidence.frame is None or evidence.alone:
         return Finding("repeated", None, detail="needs a release and its original", parameters=parameters)
-    place, history = history_of(earlier, evidence.table)
+    place, history, marks = history_of(earlier, evidence.table)
     mine = place.people_of(evidence.table, evidence)
     if all(mine.seal != each.seal for each in history.releases):
         if mine.tracks is None:
@@ -73,7 +73,7 @@ def repeated(
         different = history.values_left(column)
         few |= different < values
         detail += f", with at least {int(different.min()):,} values of {column!r}"
-    failing = history.of(place.marks_of(evidence.table), few)
+    failing = history.of(marks, few)
     gone = int(few.sum()) - int(failing.sum())
     if gone:
         detail += f"; {gone:,} people with fewer are in earlier releases only"

@@ -169,11 +169,12 @@ def publish_once(
     """
     release = publish(anonymization, seed)
     earlier = Earlier(owner)
+    people = None
     if getattr(anonymization, "frozen", None) is not None:
-        earlier.check_left(anonymization.table, release)
+        people = earlier.check_left(anonymization.table, release)
     elif overlap := earlier.overlap(anonymization.table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
-    earlier.keep(anonymization.table, release)
+    earlier.keep(anonymization.table, release, people)
     return release
 
 

@@ -153,8 +153,13 @@ class Earlier:
             most = max(most, shared)
         return Overlap(table.n, most, times, _named(by))
 
-    def check_left(self, table: Table, release: Drawn) -> None:
+    def check_left(self, table: Table, release: Drawn) -> ReleasedPeople:
         """Refuse a release that was made for its people to be published again, if all releases leave somebody fewer than k people.
+
+        Returns
+        -------
+        ReleasedPeople
+            Its people, for :meth:`keep`.
 
         Raises
         ------
@@ -168,7 +173,7 @@ class Earlier:
         if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
             few = int((History(tuple(before)).then(mine).people_left < mine.k).sum())
             if not few:
-                return
+                return mine
         raise VerificationError(
             f"{self.path}: the releases there and this one may leave people fewer than k = {mine.k} people whose rows may be theirs; anonymize "
             "again with earlier= and this folder"
@@ -201,8 +206,15 @@ class Earlier:
         at = np.flatnonzero(times)
         return pd.DataFrame({"position": at, "releases": times[at]})
 
-    def keep(self, table: Table, release: Drawn) -> Path | None:
+    def keep(self, table: Table, release: Drawn, people: ReleasedPeople | None = None) -> Path | None:
         """Keep the marks of a release's people, once for the same release.
+
+        Parameters
+        ----------
+        table : Table
+        release : Release
+        people : ReleasedPeople, optional
+            Those of the release, where they are known.
 
         Returns
         -------
@@ -219,7 +231,7 @@ class Earlier:
         """
         if table.n > MOST_PEOPLE:
             return None
-        people = self.people_of(table, release)
+        people = people or self.people_of(table, release)
         if any(self._read(file).seal == people.seal for file in self._files()):
             return None
         about = {"version": 1, "when": people.when, "seal": people.seal}
@@ -387,8 +399,8 @@ class Earlier:
             ) from None
 
 
-def history_of(folders: Any, table: Table) -> tuple[Earlier, History]:
-    """Return the earlier releases of a table's people, and the folder with the key of their marks.
+def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray]:
+    """Return the folder with the key of the marks of a table's people, their earlier releases, and their marks.
 
     Parameters
     ----------
@@ -438,7 +450,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History]:
         raise DataError(
             f"{places[0].path}: nobody of this table is in an earlier release there; name the owner's folder of the same people"
         )
-    return places[0], history
+    return places[0], history, mine
 
 
 def _home(path: str | PathLike[str]) -> Path:

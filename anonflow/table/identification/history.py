@@ -104,8 +104,9 @@ class History:
             track, person = (at[ends] for ends in each.tracks.pairs())
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
-            code = track * u + person
-            codes = codes[~there[codes // max(u, 1)] | np.isin(codes, code[past[track]])]
+            code = np.sort(track * u + person)
+            codes = codes[~there[codes // max(u, 1)] | _among(codes, code)]
+            track = code // max(u, 1)
             codes = np.concatenate([codes, code[~past[track]]])
             past |= there
         track, person = codes // max(u, 1), codes % max(u, 1)
@@ -155,6 +156,14 @@ class History:
         if any(each.seal == release.seal for each in self.releases):
             return self
         return History((*self.releases, release))
+
+
+def _among(codes: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Return which codes are among others, shape of `codes`, bool."""
+    if not len(ascending):
+        return np.zeros(len(codes), bool)
+    at = np.minimum(np.searchsorted(ascending, codes), len(ascending) - 1)
+    return np.asarray(ascending[at] == codes)
 
 
 def _listed(people: ReleasedPeople) -> np.ndarray:
