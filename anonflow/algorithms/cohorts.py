@@ -91,6 +91,8 @@ def anonymized_again(
     position = np.full(len(history.marks), -1, np.int64)
     position[at[known]] = np.flatnonzero(known)
     again = _published_again(history.cohorts, position >= 0, least, divides=classes)
+    if not classes:  # of suppressed people, who were one class
+        again = again[history.people_left[again] <= k + 1]
     new = np.flatnonzero(~known)
     fresh = run(table.take(new)) if len(new) >= k else None
     joining = np.flatnonzero(~fresh.suppressed) if fresh is not None else np.zeros(0, np.int64)

@@ -172,6 +172,38 @@ def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
     assert gain[1] < 0.01
 
 
+def test_suppressed_people_of_a_release_of_matches_are_held_back(tmp_path: Path) -> None:
+    """They were a class of more than k."""
+    limits = NAMED | {"age": NAMED["age"] | {"boundary": {"width": 1}}}
+    frame = people(300)
+    first = af.anonymize(af.Table(frame, limits), "greedy", k=3, partition_size=9)
+    suppressed = int(first.suppressed.sum())
+    assert 4 < suppressed < 300
+    first.release(seed=2**127, owner=tmp_path)
+    again = af.anonymize(
+        af.Table(frame, limits), "greedy", k=3, partition_size=9, earlier=tmp_path, boundaries=False
+    )
+    assert again.facts["held_back"] == suppressed
+    assert af.verify(again.table, again.release(seed=2**127, owner=tmp_path), ["covers", "k-regular"])
+
+
+def test_another_years_table_may_have_other_columns(tmp_path: Path) -> None:
+    first_release(tmp_path, k=10)
+    table = year(list(range(100)), 1)
+    wider = table.frame.assign(name=table.identifiers["name"], city=list("pqrst") * 20, pay=range(100))
+    schema = NAMED | {
+        "city": {"role": "quasi-identifier", "kind": "categorical"},
+        "pay": {"role": "sensitive"},
+    }
+    again = af.anonymize(af.Table(wider, schema), "k-member", k=10, earlier=tmp_path)
+    assert again.facts["persisting"] == 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = again.release(seed=2**127, owner=tmp_path)
+    request = {"repeated": {"earlier": tmp_path, "values": 10, "column": "pay"}}
+    assert af.verify(again.table, release, ["covers", "guarantee", request])
+
+
 def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
     first_release(tmp_path)
     second = af.anonymize(year(list(range(103)), 1), "k-member", k=5, earlier=tmp_path)
