@@ -58,6 +58,8 @@ class Anonymization:
         Of a result that depends on sensitive values: what the same steps with the same seeds make of a table with other ones.
     rerun : callable or None
         Of such a result: what the same steps make of the same table with another seed; :meth:`again` calls it.
+    frozen : numpy.ndarray, shape (n,), bool, or None
+        Of a table that was published before: records whose cohort stays. Of matches they are not drawn again: each has its own columns.
     """
 
     table: Table
@@ -74,6 +76,7 @@ class Anonymization:
     anonymize: Callable[..., Anonymization] | None = None
     replay: Callable[[Table], Anonymization] | None = None
     rerun: Callable[[int | bytes | str | None], Anonymization] | None = None
+    frozen: np.ndarray | None = None
     _bounds: dict[tuple[str, float], float | None] = field(default_factory=dict, init=False)
 
     @property
@@ -248,6 +251,8 @@ class Anonymization:
             If the seed cannot be used.
         DataError
             If the owner's folder cannot be used.
+        VerificationError
+            If this result was made with earlier releases, and those in the folder are others.
 
         Warns
         -----

@@ -25,6 +25,7 @@ from anonflow.algorithms.budget import (
     choose_method,
     first_method,
 )
+from anonflow.algorithms.cohorts import anonymized_again
 from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed
@@ -64,6 +65,8 @@ def anonymize(
     guarantee: str | None = None,
     watch: Callable[[Progress], None] | None = None,
     schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
+    earlier: Any = None,
+    people: int | None = None,
     **options: Any,
 ) -> Anonymization:
     """Generalize a table so that nobody in it can be singled out among fewer than k.
@@ -108,6 +111,13 @@ def anonymize(
         in the thread of the partition. What it raises ends the run: nothing is kept.
     schema : Schema, mapping or path, optional
         Of a frame; a table has its own.
+    earlier : path or list of paths, optional
+        The owner's folders in which earlier releases of the same people were kept, the oldest first. People of classes and components
+        that nobody left are published again in them, newcomers among themselves, and the others are held back
+        (:func:`anonflow.algorithms.cohorts.anonymized_again`): the result's table lacks these.
+    people : int, optional
+        With `earlier`, of methods of classes: how many people's rows may be a person's, in all releases together. k without it; with fewer, a
+        class can be divided when somebody left it.
     **options
         The method's own options.
 
@@ -148,6 +158,27 @@ def anonymize(
             )
         seconds = check_budget(partition_size, budget, method.effort_under(options))
     k = check_k(k, table.n)
+    if earlier is not None:
+        settings: dict[str, Any] = {
+            "partition_size": partition_size, "order": order, "loss": loss, "workers": workers, "boundaries": boundaries,
+            "budget": budget, "guarantee": guarantee, "watch": watch, **options,
+        }  # fmt: skip
+        again = anonymized_again(
+            table,
+            earlier,
+            people,
+            method,
+            k,
+            boundaries,
+            lambda part: anonymize(part, algorithm, k, seed=seed, **settings),
+        )
+        again.parameters.setdefault("loss", measure)
+        again.rerun = lambda other: anonymize(
+            table, algorithm, k, seed=other, earlier=earlier, people=people, **settings
+        )
+        return again
+    if people is not None:
+        raise ParameterError("people goes with earlier; leave it out in the first release")
     threads = _threads(workers)
     entropy = checked_seed(seed)
     if method.rests_on_seed(options):

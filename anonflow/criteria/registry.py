@@ -21,6 +21,7 @@ from anonflow.criteria.linkable import LINKABLE_COLUMNS
 from anonflow.criteria.matching.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.matching.covers import COVERS
 from anonflow.criteria.matching.regular import K_REGULAR
+from anonflow.criteria.repeated import REPEATED
 from anonflow.criteria.set_counts import KEY_SETS
 from anonflow.criteria.units import UNITS
 
@@ -54,6 +55,7 @@ CRITERIA: dict[str, Criterion] = {
         DELTA_DISCLOSURE,
         ALPHA_K_ANONYMITY,
         LINKABLE_COLUMNS,
+        REPEATED,
     )
 }  # fmt: skip
 

@@ -25,10 +25,10 @@ from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_att
 from anonflow.errors import ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
-from anonflow.release.earlier import MOST_PEOPLE
 from anonflow.release.tables import write_described, write_table
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
+from anonflow.table.identification.earlier import MOST_PEOPLE
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
 
@@ -115,7 +115,7 @@ def release_of(
     Cancelled
         If the run was cancelled.
     VerificationError
-        If the matches are not regular.
+        If the matches are not regular, or earlier releases of the same people and this one leave somebody too few people.
     """
     anonymization = result.anonymization
     assert anonymization is not None
@@ -126,8 +126,10 @@ def release_of(
                 f"anonflow keeps no marks of the people in this release: it has more than {MOST_PEOPLE:,} people; check "
                 "yourself that no other release contains them"
             )
-        overlap = Earlier(session.owner.path.parent).overlap(table, release)
-        if overlap:
+        earlier = Earlier(session.owner.path.parent)
+        if session.flow.earlier:
+            earlier.check_left(table, release)
+        elif overlap := earlier.overlap(table, release):
             session.warn(overlap.sentence())
     knowledge = (
         None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)
@@ -146,6 +148,8 @@ def release_of(
 
 def warn_of_earlier(session: Session) -> None:
     """Warn of a second draw of one table."""
+    if session.flow.earlier:
+        return
     if session.owner is not None and session.owner.has_release and not session.replayed:
         session.warn(
             "this flow has been released before: an attacker with two draws of one table can intersect them; "

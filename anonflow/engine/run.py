@@ -16,7 +16,7 @@ from anonflow.engine import publish
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
 from anonflow.engine.execution.budgets import fit_flow, is_fitted
-from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
+from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted, RunDone, RunStarted
 from anonflow.engine.execution.plan import (
     BoundaryClasses,
     FlowPlan,
@@ -215,6 +215,8 @@ class _Runner:
             if flow.spec.steps.attack:
                 with session.fingerprint.others_read():
                     check_registers(flow)
+            if flow.earlier:
+                return self._again(storage)
             if is_fitted(flow):
                 session.step("fit", lambda: self._fit(storage, table))
             plan = session.step("cut", lambda: self._plan(storage, table))
@@ -225,6 +227,19 @@ class _Runner:
             drawn = self._draw(storage, results)
             report = self._publish(table, results, drawn)
         return report if storage.in_memory else report.without_rows()
+
+    def _again(self, storage: Storage) -> RunReport:
+        """Return the report of a flow whose people were published before: it has one run, which is not cut."""
+        events = self.session.events
+        (run,) = self.session.flow.runs
+        events.emit(RunStarted(run=run.number, name=run.name, partitions=1))
+        result = self.session.step("match", storage.again, run.number)
+        for sentence in result.said:
+            events.log(sentence, "info")
+        events.emit(RunDone(run=run.number, ok=result.ok, row=result.row()))
+        results = [result]
+        drawn = self._draw(storage, results)
+        return self._publish(storage.table, results, drawn)
 
     def _draw(self, storage: Storage, results: list[RunResult]) -> DrawnRelease | None:
         """Return the release of the run that is published, if every check passed."""

@@ -10,12 +10,12 @@ from anonflow.release.draw import (
     draws_of_graph,
     permute_classes,
 )
-from anonflow.release.earlier import Earlier
 from anonflow.release.publish import publish, publish_once
 from anonflow.release.published import Release, ReleaseWarning, read_release, write_release
 from anonflow.release.published_column import PublishedColumn
 from anonflow.release.randomness import RandomWords, SeedWarning
 from anonflow.release.summary import ColumnSummary, ReleaseSummary
+from anonflow.table.identification.earlier import Earlier
 
 __all__ = [
     "Certificate",

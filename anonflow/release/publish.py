@@ -15,7 +15,6 @@ from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_permutation
-from anonflow.release.earlier import Earlier
 from anonflow.release.published import Release, ReleaseWarning
 from anonflow.release.randomness import (
     DRAW_STEP,
@@ -25,6 +24,7 @@ from anonflow.release.randomness import (
     warn_of_small_seed,
 )
 from anonflow.release.rows import blocks, candidates, drawn_originals
+from anonflow.table.identification.earlier import Earlier
 from anonflow.table.published.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
@@ -122,7 +122,7 @@ def publish(
     suppressed = np.asarray(anonymization.suppressed, bool)
     relation = anonymization.matches, anonymization.classes, suppressed
     hidden = 0 < int(suppressed.sum()) < anonymization.k * table.unit_rows
-    origin = drawn_originals(*relation, words)
+    origin = drawn_originals(*relation, words, getattr(anonymization, "frozen", None))
     order = draw_permutation(n, words)
     names = [str(name) for name in table.frame.columns]
     cells = anonymization.generalization.aggregated(table.records, anonymization.classes, suppressed)
@@ -158,7 +158,7 @@ def publish_once(
     Raises
     ------
     ParameterError, VerificationError
-        As :func:`publish`.
+        As :func:`publish`; and if the anonymization was made with earlier releases, and those in the folder are others.
     DataError, AnonflowError
         If the folder cannot be read or written to.
 
@@ -169,10 +169,12 @@ def publish_once(
     """
     release = publish(anonymization, seed)
     earlier = Earlier(owner)
-    overlap = earlier.overlap(anonymization.table, release)
-    if overlap:
+    people = None
+    if getattr(anonymization, "frozen", None) is not None:
+        people = earlier.check_left(anonymization.table, release)
+    elif overlap := earlier.overlap(anonymization.table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
-    earlier.keep(anonymization.table, release)
+    earlier.keep(anonymization.table, release, people)
     return release
 
 

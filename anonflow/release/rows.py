@@ -22,7 +22,11 @@ __all__ = ["blocks", "candidates", "drawn_originals"]
 
 
 def drawn_originals(
-    matches: np.ndarray | None, classes: np.ndarray | None, suppressed: np.ndarray, words: RandomWords
+    matches: np.ndarray | None,
+    classes: np.ndarray | None,
+    suppressed: np.ndarray,
+    words: RandomWords,
+    frozen: np.ndarray | None = None,
 ) -> np.ndarray:
     """Draw the original whose other columns each generalized record of a table is published with, shape (n,), int64.
 
@@ -34,6 +38,8 @@ def drawn_originals(
     suppressed : numpy.ndarray, shape (n,), bool
         These records are one class.
     words : RandomWords
+    frozen : numpy.ndarray, shape (n,), bool, optional
+        Of matches: records that carry their own columns, because these were drawn for an earlier release; whole components.
 
     Raises
     ------
@@ -45,7 +51,14 @@ def drawn_originals(
     alone = np.flatnonzero(suppressed)
     drawn = np.arange(len(suppressed), dtype=np.int64)
     if matches is not None:
-        drawn = draw_assignment(matches, words)
+        if frozen is None:
+            drawn = draw_assignment(matches, words)
+        else:
+            free = np.flatnonzero(~frozen)
+            place = np.full(len(drawn), -1, np.int64)
+            place[free] = np.arange(len(free))
+            part = np.where(matches[free] < 0, -1, place[matches[free]])
+            drawn[free] = free[draw_assignment(part, words, free)]
         if (drawn[alone] != alone).any():
             raise DataError("suppressed records have matches besides themselves; give each a row of its own")
     elif classes is not None:

@@ -133,6 +133,7 @@ def flow_keys() -> Lines:
         "PartitionSpec": "`partition`",
         "AnonymizeSpec": "`anonymize`",
         "DiversifySpec": "`diversify`",
+        "EarlierSpec": "`earlier`",
         "PublishSpec": "`publish`",
         "ReportSpec": "`publish: report`",
         "RunSpec": "`run`",

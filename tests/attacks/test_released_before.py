@@ -159,7 +159,7 @@ def test_of_more_people_than_can_be_marked_none_are_and_the_owner_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of marks that is too large to be read would end every later run in this folder."""
-    for module in ("anonflow.release.earlier", "anonflow.engine.publish"):
+    for module in ("anonflow.table.identification.earlier", "anonflow.engine.publish"):
         monkeypatch.setattr(f"{module}.MOST_PEOPLE", 50)
     report = engine.run(write_flow(tmp_path, n=60), seed=2**127)
     assert report.ok

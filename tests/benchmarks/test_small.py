@@ -37,6 +37,7 @@ SLOW = {
     "sessions",
     "structure",
     "verify",
+    "yearly",
 }
 """Over 0.3 s, small as they are: processes and solvers have to start."""
 

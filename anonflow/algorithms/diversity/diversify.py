@@ -105,7 +105,7 @@ def diversify(
     Raises
     ------
     ParameterError
-        If an argument is outside its domain, or names no criterion or column.
+        If an argument is outside its domain, or names no criterion or column; or if the result was made with earlier releases.
     InfeasibleError
         If the whole table has less diversity, also without fewer than k suppressed records (with the largest feasible value), a partition or the suppressed records
         have less, records would go beyond ``max-width`` or ``max-set``, partitions are too small for the blind way, or the
@@ -136,6 +136,10 @@ def diversify(
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"diversify takes an Anonymization, not a {type(anon).__name__}")
+    if anon.frozen is not None:
+        raise ParameterError(
+            "diversify would unite the cohorts of people who were published before; make the first release diverse"
+        )
     return with_diverse_parts(
         anon, None, criterion, column=column, w=w, risk=risk, seed=seed, way=way, **parameters
     )

@@ -48,9 +48,17 @@ def _elsewhere(document: Any) -> list[str]:
         if is_address(holder[key])
     ]
     problems += [
-        f"{place}: is read from where the program runs; give the hierarchy to the sensitive column under table.columns"
-        for place in _beside_criteria(document)
+        f"{place}: reads an owner's folder; the dashboards do not: run the flow with anonflow run"
+        for place in _beside_criteria(document, "earlier")
     ]
+    problems += [
+        f"{place}: is read from where the program runs; give the hierarchy to the sensitive column under table.columns"
+        for place in _beside_criteria(document, "hierarchy")
+    ]
+    if isinstance(document, dict) and "earlier" in document:
+        problems.append(
+            "earlier: the dashboards do not go on from earlier releases: run the flow with anonflow run"
+        )
     table = document.get("table") if isinstance(document, dict) else None
     source = table.get("source") if isinstance(table, dict) else None
     if isinstance(source, dict) and "sql" in source:
@@ -60,19 +68,19 @@ def _elsewhere(document: Any) -> list[str]:
     return problems
 
 
-def _beside_criteria(document: Any) -> Iterator[str]:
-    """Yield the place of each hierarchy file that stands with a criterion."""
+def _beside_criteria(document: Any, key: str) -> Iterator[str]:
+    """Yield the place of each file, or folder, that stands with a criterion under a key."""
     steps = document.get("steps") if isinstance(document, dict) else None
     for step in steps if isinstance(steps, list) else ():
         criteria = step.get("verify") if isinstance(step, dict) else None
         for criterion in criteria if isinstance(criteria, list) else ():
             # as a text, t-closeness(t=0.2, hierarchy=FILE)
-            if isinstance(criterion, str) and "hierarchy" in criterion:
+            if isinstance(criterion, str) and key in criterion:
                 yield "steps.verify"
             for name, settings in criterion.items() if isinstance(criterion, dict) else ():
-                tree = settings.get("hierarchy") if isinstance(settings, dict) else None
-                if isinstance(tree, str) or (isinstance(tree, dict) and "csv" in tree):
-                    yield f"steps.verify.{name}.hierarchy"
+                named = settings.get(key) if isinstance(settings, dict) else None
+                if isinstance(named, str | list) or (isinstance(named, dict) and "csv" in named):
+                    yield f"steps.verify.{name}.{key}"
 
 
 def safe_name(name: str) -> str:

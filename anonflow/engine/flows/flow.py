@@ -230,6 +230,11 @@ class Flow:
         return self.folder / OWNER / self.name
 
     @property
+    def earlier(self) -> list[Path]:
+        """The owner's folders of the earlier releases of its people; none where it does not go on from them."""
+        return [] if self.spec.earlier is None else [self.folder / name for name in self.spec.earlier.owner]
+
+    @property
     def targets(self) -> tuple[str | None, str | None, str | None]:
         """The files to which the release, the report and its PDF are published."""
         report = self.spec.publish.report
@@ -323,6 +328,13 @@ class Flow:
         rows.append(("cut", "; ".join(_cut(order, size) for order, size in cuts)))
         named = [run.name for run in self.runs]
         more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
+        if self.spec.earlier is not None:
+            rows.append(
+                (
+                    "match",
+                    "people of earlier releases stay in their classes or components, newcomers are apart",
+                )
+            )
         rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
         if steps.diversify is not None:
             rows.append(("diversify", f"each partition: {_named(steps.diversify.request)}"))

@@ -27,6 +27,7 @@ from anonflow.engine.flows.spec import (
     NAME_PATTERN,
     VERSION,
     DrawSpec,
+    EarlierSpec,
     FlowSpec,
     PartitionSpec,
     PublishSpec,
@@ -45,7 +46,7 @@ from anonflow.table.schema import UNPUBLISHED, Schema
 
 __all__ = ["flow_from", "load_flow", "source_of"]
 
-KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "publish", "run")
+KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "earlier", "publish", "run")
 
 
 def load_flow(
@@ -170,6 +171,7 @@ class _Checker:
         partition = sections.model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()
         run = sections.model(RunSpec, ("run",), optional=True) or RunSpec()
         publish = sections.model(PublishSpec, ("publish",), optional=True) or PublishSpec()
+        earlier = self._earlier()
         steps = Steps(sections)
         diversify = steps.diversify(schema)
         goal = Goal(sections)
@@ -215,12 +217,35 @@ class _Checker:
             ),
             matrix={key: tuple(values) for key, values in matrix.values.items()} or None,
             target=goal.spec,
+            earlier=earlier,
             publish=publish,
             run=run,
         )
         return Flow(
             spec.flow, self.folder, path, spec, schema, runs, published, target=goal.target, space=space
         )
+
+    def _earlier(self) -> EarlierSpec | None:
+        """Return what the flow says of earlier releases; with them it has a single run of a method, with a draw."""
+        earlier = self.sections.model(EarlierSpec, ("earlier",)) if "earlier" in self.data else None
+        if earlier is None:
+            return None
+        for key in ("matrix", "target"):
+            if key in self.data:
+                self.problems.add(
+                    (key,),
+                    f"'{key}' and 'earlier' do not go together: only one release can follow the earlier ones",
+                )
+        steps = self.data.get("steps")
+        for number, step in enumerate(steps if isinstance(steps, list) else ()):
+            if isinstance(step, dict) and "diversify" in step:
+                self.problems.add(
+                    ("steps", number),
+                    "'diversify' would unite the people of the earlier releases with others; make the first release diverse",
+                )
+        for name in earlier.owner:
+            self.sections.usable(("earlier", "owner"), name)
+        return earlier
 
     def _name_problem(self) -> None:
         name = self.data["flow"]

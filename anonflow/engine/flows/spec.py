@@ -38,6 +38,7 @@ __all__ = [
     "AnonymizeSpec",
     "DiversifySpec",
     "DrawSpec",
+    "EarlierSpec",
     "FlowSpec",
     "PartitionSpec",
     "PublishSpec",
@@ -515,6 +516,16 @@ class TargetSpec(_Spec):
     """What a search has tried, written by it; then the flow runs what was picked, and nothing is searched."""
 
 
+class EarlierSpec(_Spec):
+    """Earlier releases of the same people: all releases together leave everybody enough people whose rows may be theirs."""
+
+    owner: tuple[StrictStr, ...] = ("owner",)
+    """The owner's folders in which they were kept, relative to the flow file, the oldest first."""
+
+    people: Annotated[StrictInt, Field(ge=2)] | None = None
+    """Of methods of classes: how many people's rows may be a person's, in all releases together; k without it."""
+
+
 class FlowSpec(_Spec):
     """A whole flow."""
 
@@ -532,6 +543,9 @@ class FlowSpec(_Spec):
 
     target: TargetSpec | None = None
     """What is to be reached, in place of a method."""
+
+    earlier: EarlierSpec | None = None
+    """That people of the table were published before: they stay in their classes or components, and others are held back."""
 
     publish: PublishSpec = PublishSpec()
     run: RunSpec = RunSpec()

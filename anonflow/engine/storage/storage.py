@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from anonflow import utility
-from anonflow.algorithms.anonymize import Anonymization, assemble
+from anonflow.algorithms.anonymize import Anonymization, anonymize, assemble
 from anonflow.algorithms.assembly import Assembly
 from anonflow.algorithms.diversity.diversify import DiverseParts, with_diverse_parts
 from anonflow.algorithms.diversity.target import Targets
@@ -37,7 +37,7 @@ from anonflow.engine.owner.checkpoints import ResultNames
 from anonflow.engine.storage.arrays import TableOrder, write_array
 from anonflow.engine.storage.load import load_of
 from anonflow.engine.storage.spill import Spill
-from anonflow.errors import InfeasibleError
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.loss import measure_named
 from anonflow.table import Table
@@ -296,6 +296,83 @@ class Storage:
             self.table, algorithm_named(spec.algorithm), spec.k, _index(run_plan), whole, parameters
         )
 
+    def again(self) -> RunResult:
+        """Return the result of the flow's run where its people were published before; the table is then that of the published people.
+
+        Raises
+        ------
+        ParameterError
+            If the table is worked on in pieces, or as :func:`anonflow.anonymize` with `earlier`.
+        DataError, InfeasibleError
+            As there.
+        """
+        session, flow = self._session, self._session.flow
+        (run,) = flow.runs
+        spec, earlier = run.anonymize, flow.spec.earlier
+        assert earlier is not None
+        if not self.in_memory:
+            raise ParameterError(
+                "earlier releases need the table in memory; write 'pieces: false' under table: source"
+            )
+        if session.replayed:
+            raise ParameterError(
+                "a release that goes on from earlier ones cannot be replayed: the owner's folder has this release by now; keep its files"
+            )
+        begin = perf_counter()
+        anonymization = anonymize(
+            self.table,
+            spec.algorithm,
+            spec.k,
+            partition_size=run.partition.size,
+            order=run.partition.order,
+            loss=spec.loss,
+            seed=session.seed,
+            workers=session.workers,
+            boundaries=spec.boundaries,
+            budget=run.budget,
+            guarantee=spec.guarantee,
+            earlier=flow.earlier,
+            people=earlier.people,
+            **spec.options,
+        )
+        table = self.table = anonymization.table
+        result = RunResult(
+            run.number,
+            run.name,
+            anonymization.algorithm.name,
+            anonymization.guarantee,
+            anonymization.k,
+            table.n,
+            seconds=perf_counter() - begin,
+            anonymization=anonymization,
+        )
+        names = [{name: options} for name, options in flow.measures.items()]
+        by_sums = (*utility.measures_by_record(), *utility.measures_by_class())
+        ready = utility.asked(
+            table.records,
+            [each for each in names if next(iter(each)) in by_sums],
+            anonymization.k,
+            n=table.n,
+            take=table.records.take,
+        )
+        result = _said_again(result, anonymization, ready)
+        measures = utility.measure(table, anonymization, names)
+        findings: tuple[Finding, ...] = ()
+        if not flow.draws(run):
+            criteria, _ = without_draw(
+                flow.criteria, anonymization.guarantee, anonymization.matches is not None
+            )
+            findings = verify(table, anonymization, criteria, anonymization.k).findings if criteria else ()
+        return replace(
+            result,
+            findings=findings,
+            measures={
+                key: own
+                for name in flow.measures
+                for key, own in utility.numbers_of_measure(name, measures).items()
+            },
+        )
+
     def draw(self, result: RunResult) -> tuple[tuple[Finding, ...], publish.DrawnRelease]:
         """Draw the release of a run, and verify all of it.
 
@@ -329,5 +406,7 @@ def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureR
     sums = [utility.class_sums(ready, summary.classes)]
     return replace(
         said_of(result, ready, anonymization.table.domains, summary, measured, sums),
-        said=tuple(str(anonymization.facts[name]) for name in ("compared", "promise")),
+        said=tuple(
+            str(anonymization.facts[name]) for name in ("compared", "promise") if name in anonymization.facts
+        ),
     )

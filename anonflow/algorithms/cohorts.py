@@ -1,0 +1,263 @@
+"""A table that was published before: its people stay in their cohorts, and newcomers are generalized among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.anonymization import Anonymization
+from anonflow.algorithms.assembly import gathered
+from anonflow.algorithms.method import Algorithm, Outcome
+from anonflow.candidate_lists import Candidates
+from anonflow.criteria.guarantee import promises_classes, promises_matches
+from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
+from anonflow.partition import bounded, limited
+from anonflow.table import Records, Table
+from anonflow.table.identification.earlier import history_of
+from anonflow.table.identification.history import History
+
+__all__ = ["anonymized_again"]
+
+
+def anonymized_again(
+    table: Table,
+    earlier: Any,
+    people: int | None,
+    method: Algorithm,
+    k: int,
+    boundaries: bool,
+    run: Callable[[Table], Anonymization],
+) -> Anonymization:
+    """Generalize a table some of whose people were published before, so that all releases together leave each person enough people.
+
+    Parameters
+    ----------
+    table : Table
+    earlier : path or list of paths
+        The owner's folders of the earlier releases.
+    people : int, optional
+        How many people's rows may be a person's, in all releases together; k without it.
+    method : Algorithm
+        Of classes, or k-regular; that of the earlier releases must be of the same kind.
+    k : int
+        Of newcomers.
+    boundaries : bool
+        Whether the method works inside boundaries.
+    run : callable
+        Table -> its anonymization, for newcomers.
+
+    Returns
+    -------
+    Anonymization
+        Of the people who are published: its table lacks those who are held back. Facts: ``persisting``, ``newcomers``,
+        ``held_back``, and ``promise``, a sentence.
+
+    Raises
+    ------
+    ParameterError
+        If the method makes neither classes nor matches, earlier releases are of the other kind or have another k, `people` is
+        outside its domain, or columns have boundaries or limits; or as :func:`anonflow.table.identification.earlier.history_of`.
+    DataError
+        As there.
+    InfeasibleError
+        If earlier releases leave somebody fewer people already, or nobody can be published.
+
+    Notes
+    -----
+    The page *A table that is published every year* has the rule and its proof. A cohort, people of one fate in one class or one
+    closed component, is published again as a whole, or not at all; a class may be divided into two of at least `people` each: those who are published, and the
+    rest. Nothing looks at values besides quasi-identifiers. O(pairs of a row and a person), besides the method on newcomers.
+    """
+    classes = _is_of_classes(method)
+    least = _checked_people(people, k, classes)
+    if boundaries and (bounded(table.records) or limited(table.records)):
+        raise ParameterError(
+            "earlier releases and boundaries do not go together: people of a cohort may have grown apart beyond a boundary; leave "
+            "out boundaries and limits, or earlier"
+        )
+    _, history, marks = history_of(earlier, table)
+    _check_kind(history, method, classes, k)
+    few = int((history.people_left < least).sum())
+    if few:
+        raise InfeasibleError(
+            f"the earlier releases leave {few:,} people fewer than {least} people whose rows may be theirs, and no further release "
+            "mends that; lower k, or publish one of them only"
+        )
+    at = np.minimum(np.searchsorted(history.marks, marks), len(history.marks) - 1)
+    known = history.marks[at] == marks
+    position = np.full(len(history.marks), -1, np.int64)
+    position[at[known]] = np.flatnonzero(known)
+    again = _published_again(history.cohorts, position >= 0, least, divides=classes)
+    if not classes:  # of suppressed people, who were one class
+        again = again[history.people_left[again] <= k + 1]
+    new = np.flatnonzero(~known)
+    fresh = run(table.take(new)) if len(new) >= k else None
+    joining = np.flatnonzero(~fresh.suppressed) if fresh is not None else np.zeros(0, np.int64)
+    chosen = np.sort(np.concatenate([position[again], new[joining]]))
+    if not len(chosen):
+        raise InfeasibleError(
+            f"nobody of this table can be published: all {table.n:,} people are of cohorts that somebody left, or fewer than {k} newcomers; "
+            "make larger classes in the first year, or lower people"
+        )
+    part = table.take(chosen)
+    outcomes, index = [], []
+    if len(again):
+        index.append(np.searchsorted(chosen, position[again]))
+        outcomes.append(_outcome_again(part.records.take(index[0]), history, again, classes))
+    if fresh is not None and len(joining):
+        index.append(np.searchsorted(chosen, new[joining]))
+        outcomes.append(_outcome_of(fresh, joining))
+    whole = gathered(table.domains, outcomes, index, part.n)
+    frozen = np.zeros(part.n, bool)
+    frozen[np.searchsorted(chosen, position[again])] = True
+    _check(history, marks[chosen], whole, least)
+    held = table.n - part.n
+    facts = {
+        "persisting": len(again),
+        "newcomers": len(joining),
+        "held_back": held,
+        "promise": (
+            f"{len(again):,} people are published again and {len(joining):,} for the first time, {held:,} are held back; all releases leave "
+            f"each person at least {least} people whose rows may be theirs"
+        ),
+    }
+    parameters = {} if fresh is None else dict(fresh.parameters)
+    if fresh is not None and "warning" in fresh.facts:
+        facts["warning"] = fresh.facts["warning"]
+    return Anonymization(
+        part,
+        method if fresh is None else fresh.algorithm,
+        least,
+        whole.generalization,
+        matches=whole.matches,
+        classes=whole.classes,
+        suppressed=whole.suppressed,
+        facts=facts,
+        parameters=parameters,
+        frozen=frozen,
+    )
+
+
+def _is_of_classes(method: Algorithm) -> bool:
+    """Return whether a method makes classes; False of a k-regular one.
+
+    Raises
+    ------
+    ParameterError
+        If it makes neither.
+    """
+    classes = promises_classes(method.guarantee)
+    if method.hides or not (classes or promises_matches(method.guarantee)):
+        raise ParameterError(
+            f"{method.name} makes neither classes nor matches that could stay for a second release; take greedy, mondrian or "
+            "another method of classes or matches, or leave out earlier"
+        )
+    return classes
+
+
+def _checked_people(people: Any, k: int, classes: bool) -> int:
+    if people is None:
+        return k
+    if isinstance(people, bool) or not isinstance(people, int | np.integer) or not 2 <= people <= k:
+        raise ParameterError(f"people must be a whole number of at least 2 and at most k = {k}")
+    if not classes and people != k:
+        raise ParameterError(
+            "people is k with a method of matches: their components are not divided; leave it out"
+        )
+    return int(people)
+
+
+def _check_kind(history: History, method: Algorithm, classes: bool, k: int) -> None:
+    for each in history.releases:
+        if promises_classes(each.criterion) != classes or promises_matches(each.criterion) == classes:
+            raise ParameterError(
+                f"{method.name} promises {method.guarantee}, and the release of {each.when} {each.criterion}: cohorts cannot be "
+                "carried over; take a method of the same kind"
+            )
+        if not classes and each.k != k:
+            raise ParameterError(
+                f"the release of {each.when} has k = {each.k}; its components stay only with the same k"
+            )
+
+
+def _published_again(cohort: np.ndarray, present: np.ndarray, least: int, *, divides: bool) -> np.ndarray:
+    """Return who of the people of cohorts is published again, positions ascending by cohort.
+
+    Parameters
+    ----------
+    cohort : numpy.ndarray, shape (u,), int64
+        Labels of people in the order of their marks, which is random.
+    present : numpy.ndarray, shape (u,), bool
+        Whether they are in the table.
+    least : int
+    divides : bool
+        Whether a cohort may be divided.
+    """
+    there = np.bincount(cohort, present).astype(np.int64)
+    gone = np.bincount(cohort) - there
+    back = np.where(gone > 0, np.maximum(0, least - gone), 0)
+    back = np.where((gone == 0) | (divides & (there - back >= least)), back, there)
+    people = np.flatnonzero(present)
+    people = people[np.argsort(cohort[people], kind="stable")]
+    place = np.arange(len(people)) - (np.cumsum(there) - there)[cohort[people]]
+    return people[place >= back[cohort[people]]]
+
+
+def _outcome_again(records: Records, history: History, people: np.ndarray, classes: bool) -> Outcome:
+    """Return the outcome of cohorts: their classes, or the lists of their tracks, each the row of its own person."""
+    if classes:
+        return Outcome.of_classes(records, history.cohorts[people])
+    place = np.full(len(history.marks), -1, np.int64)
+    place[people] = np.arange(len(people))
+    track, person = history.pairs
+    published = place[track] >= 0
+    track, person = place[track[published]], place[person[published]]
+    order = np.lexsort((person, person != track, track))  # a track's own person is the first
+    track, person = track[order], person[order]
+    degree = np.bincount(track, minlength=len(people))
+    matches = np.full((len(people), int(degree.max())), -1, np.int64)
+    matches[track, np.arange(len(track)) - (np.cumsum(degree) - degree)[track]] = person
+    return Outcome.of_matches(records, matches)
+
+
+def _outcome_of(fresh: Anonymization, joining: np.ndarray) -> Outcome:
+    """Return the outcome of the newcomers who are not suppressed."""
+    place = np.full(fresh.n, -1, np.int64)
+    place[joining] = np.arange(len(joining))
+    matches = fresh.matches
+    if matches is not None:
+        matches = matches[joining]
+        matches = np.where(matches < 0, -1, place[matches]).astype(np.int32)
+    return Outcome(
+        fresh.generalization.take(joining),
+        matches=matches,
+        classes=None if fresh.classes is None else fresh.classes[joining],
+    )
+
+
+def _check(history: History, marks: np.ndarray, whole: Outcome, least: int) -> None:
+    """Refuse a result that leaves somebody too few people, which only a bug makes.
+
+    Raises
+    ------
+    AnonflowError
+        If it does.
+    """
+    order = np.argsort(marks)
+    if whole.matches is not None:
+        place = np.empty(len(marks), np.int64)
+        place[order] = np.arange(len(marks))
+        lists = whole.matches[order]
+        tracks = Candidates.of_matches(np.where(lists < 0, -1, place[lists]))
+    else:
+        assert whole.classes is not None
+        tracks = Candidates.of_classes(whole.classes[order])
+    after = history.then(replace(history.releases[-1], marks=marks[order], seal="", tracks=tracks))
+    few = int((after.people_left < least).sum())
+    if few:
+        raise AnonflowError(
+            f"{few:,} people would have fewer than {least} people left in all releases; {BUG}"
+        )

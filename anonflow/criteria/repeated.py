@@ -1,0 +1,113 @@
+"""Repeated: what a release and the earlier ones of the same people leave of each person together."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from anonflow.criteria.criterion import Criterion
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.verification import Finding
+from anonflow.errors import ParameterError
+from anonflow.option import Option
+from anonflow.table.identification.earlier import history_of
+
+__all__ = ["REPEATED", "repeated"]
+
+_NO_TRUTH = "needs a release in memory, or one that was kept in the owner's folder: a file does not say whose columns a row has"
+
+
+def repeated(
+    evidence: Evidence,
+    *,
+    earlier: Annotated[Any, Option("Owner's folder of the earlier releases")],
+    people: Annotated[int | None, Option("People left", least=2)] = None,
+    values: Annotated[int, Option("Sensitive values left", least=1)] = 1,
+    column: Annotated[str | None, Option("Sensitive column")] = None,
+) -> Finding:
+    """Return whether this release and the earlier ones leave each person enough people whose rows may be theirs, and enough values.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    earlier : path or list of paths
+        The owner's folders in which earlier releases were kept, the oldest first.
+    people : int, optional
+        How many people's rows may be a person's, in all releases together; k without it.
+    values : int, optional
+        How many different values of the sensitive column these rows show, each in its last release.
+    column : str, optional
+        The sensitive column; the only one of the table without it.
+
+    Raises
+    ------
+    ParameterError
+        If k is not known, no folder is named, people of the table have several rows or no identifier; or if there is no such
+        column, or it has fewer values.
+    DataError
+        If a folder is not that of the table's people, or cannot be read.
+
+    Notes
+    -----
+    :class:`anonflow.table.identification.history.History` describes the attacker. Everybody who is in some release counts, those
+    who left as well. The release itself may be in the folder already.
+    """
+    people = evidence.need_k("repeated") if people is None else people
+    parameters: dict[str, Any] = {"people": people, "values": values}
+    if evidence.frame is None or evidence.alone:
+        return Finding("repeated", None, detail="needs a release and its original", parameters=parameters)
+    place, history, marks = history_of(earlier, evidence.table)
+    mine = place.people_of(evidence.table, evidence)
+    if all(mine.seal != each.seal for each in history.releases):
+        if mine.tracks is None:
+            return Finding("repeated", None, detail=_NO_TRUTH, parameters=parameters)
+        history = history.then(mine)
+    left = history.people_left
+    few = left < people
+    detail = (
+        f"{len(history.releases):,} releases leave each of {len(left):,} people at least {int(left.min()):,} people whose rows "
+        "may be theirs"
+    )
+    if values > 1:
+        column = _sensitive(evidence, column, values)
+        parameters["column"] = column
+        different = history.values_left(column)
+        few |= different < values
+        detail += f", with at least {int(different.min()):,} values of {column!r}"
+    failing = history.of(marks, few)
+    gone = int(few.sum()) - int(failing.sum())
+    if gone:
+        detail += f"; {gone:,} people with fewer are in earlier releases only"
+    return Finding.of("repeated", failing, "original", detail, parameters, holds=not few.any())
+
+
+def _sensitive(evidence: Evidence, column: str | None, values: int) -> str:
+    """Return the sensitive column.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such column, or it has fewer values.
+    """
+    names = evidence.table.sensitive
+    if column is None and len(names) != 1:
+        raise ParameterError(
+            f"criterion 'repeated': the table has {len(names)} sensitive columns; say which one: column=..."
+        )
+    name = names[0] if column is None else column
+    if name not in names:
+        raise ParameterError(f"criterion 'repeated': {name!r} is not a sensitive column")
+    there = int(evidence.table.frame[name].nunique(dropna=False))
+    if values > there:
+        raise ParameterError(
+            f"criterion 'repeated': column {name!r} has {there} values, so no release can leave {values}; lower values"
+        )
+    return name
+
+
+REPEATED = Criterion(
+    name="repeated",
+    check=repeated,
+    sentence="All releases of the same people together leave each person enough people whose rows may be theirs, and enough values.",
+    adds_up=False,
+    of_release=True,
+)

@@ -1,0 +1,514 @@
+"""Earlier releases of the same people: keyed marks of units, and whose each row may be, stored in the owner's folder."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import re
+import secrets
+import stat
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from anonflow.candidate_lists import Candidates
+from anonflow.errors import DataError, ParameterError, VerificationError
+from anonflow.table.identification.history import History, ReleasedPeople, checked_order
+from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_marks
+from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.table import Table
+
+__all__ = ["MOST_PEOPLE", "Earlier", "Overlap", "history_of"]
+
+_FOLDER = ".releases"
+_KEY = "units.key"
+_TRACKS = {"row_list": np.int32, "offsets": np.int64, "originals": np.int32}
+_VALUES = "values-"
+_MOST = 1_000_000_000
+"""The largest file of marks that is read, in bytes."""
+
+MOST_PEOPLE = 100_000_000
+"""Records of which marks are kept, 8 bytes each; of larger tables none are."""
+
+
+class Drawn(Protocol):
+    """The input that is kept: a release has it, and knows the truth as long as it is in memory."""
+
+    @property
+    def frame(self) -> pd.DataFrame | None:
+        """The published rows."""
+
+    @property
+    def certificate(self) -> Any:
+        """The owner's certificate, or None."""
+
+    @property
+    def truth(self) -> np.ndarray | None:
+        """The original whose other columns each row has."""
+
+
+MOST_LISTED = 20_000_000
+"""The most people, and entries of their lists, that are kept beside marks; larger releases cannot be followed by others."""
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many people of a table were released before.
+
+    Attributes
+    ----------
+    people : int
+        Of the table.
+    again : int
+        Those who are in an earlier release; the most of any one.
+    releases : int
+        Earlier releases that have some of them.
+    by : str
+        The columns that identify people.
+    """
+
+    people: int
+    again: int
+    releases: int
+    by: str
+
+    def __bool__(self) -> bool:
+        return self.again > 0
+
+    def sentence(self) -> str:
+        """Return a sentence for the owner, with its meaning."""
+        times = "an earlier release" if self.releases == 1 else f"{self.releases} earlier releases"
+        return (
+            f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
+            "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
+            "people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten); publish one of them "
+            "only, or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
+            "number means another person, give its column a scope"
+        )
+
+
+class Earlier:
+    """The marks of the units that were released from an owner's folder.
+
+    Parameters
+    ----------
+    path : path
+        The owner's folder; made, 0700, when the first release is kept.
+
+    Notes
+    -----
+    A mark is a keyed hash of a unit's identifiers, or of its quasi-identifiers where the table has none, with a key of
+    the folder's own: without the key no guess can be confirmed. Beside the marks stands which published row has whose other columns:
+    whoever has the folder can undo the releases. A folder of an older version goes on with its key of 64
+    bits and the sums of hashes that it holds. Each release has a file, 0600, which is
+    written completely and never changed: parallel releases lose no marks.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = as_path(path)
+
+    def overlap(self, table: Table, release: Drawn | None = None) -> Overlap:
+        """Return how many of a table's people are in earlier releases.
+
+        Parameters
+        ----------
+        table : Table
+        release : Release, optional
+            An earlier one with the same cells is this one, made again.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        by = table.unit_columns
+        if not self._files():
+            return Overlap(table.n, 0, 0, _named(by))
+        key = self._key()
+        content = None
+        if release is not None:
+            content = _content(release)
+        mine, count = np.unique(unit_marks(table.units, by, key), return_counts=True)
+        same = None if content is None else _seal(key, content)
+        most = times = 0
+        for file in self._files():
+            then = self._read(file)
+            if then.seal == same:
+                continue
+            theirs, often = np.unique(then.marks, return_counts=True)
+            _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+            shared = int(np.minimum(count[at], often[where]).sum())
+            times += shared > 0
+            most = max(most, shared)
+        return Overlap(table.n, most, times, _named(by))
+
+    def check_left(self, table: Table, release: Drawn) -> ReleasedPeople:
+        """Refuse a release that was made for its people to be published again, if all releases leave somebody fewer than k people.
+
+        Returns
+        -------
+        ReleasedPeople
+            Its people, for :meth:`keep`.
+
+        Raises
+        ------
+        VerificationError
+            If they do, or it is not known.
+        DataError
+            If what is kept cannot be read.
+        """
+        mine = self.people_of(table, release)
+        before = [self._read(file) for file in self._files()]
+        if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
+            few = int((History(tuple(before)).then(mine).people_left < mine.k).sum())
+            if not few:
+                return mine
+        raise VerificationError(
+            f"{self.path}: the releases there and this one may leave people fewer than k = {mine.k} people whose rows may be theirs; anonymize "
+            "again with earlier= and this folder"
+        )
+
+    def matched(self, table: Table) -> pd.DataFrame:
+        """Return who of a table's people is in earlier releases, for the owner only.
+
+        Parameters
+        ----------
+        table : Table
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each record that is: its position, and in how many earlier releases somebody with the same mark is.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        import pandas as pd
+
+        times = np.zeros(table.n, np.int64)
+        if self._files():
+            marks = unit_marks(table.units, table.unit_columns, self._key())
+            for file in self._files():
+                times += np.isin(marks, self._read(file).marks)
+        at = np.flatnonzero(times)
+        return pd.DataFrame({"position": at, "releases": times[at]})
+
+    def keep(self, table: Table, release: Drawn, people: ReleasedPeople | None = None) -> Path | None:
+        """Keep the marks of a release's people, once for the same release.
+
+        Parameters
+        ----------
+        table : Table
+        release : Release
+        people : ReleasedPeople, optional
+            Those of the release, where they are known.
+
+        Returns
+        -------
+        pathlib.Path or None
+            The new file: if the release is not published after all, it must be deleted. None if the release has a file, or the
+            table more than `MOST_PEOPLE` records.
+
+        Raises
+        ------
+        DataError
+            If the folder is a link or cannot be written to, or what is kept cannot be read.
+        AnonflowError
+            If the disk is full.
+        """
+        if table.n > MOST_PEOPLE:
+            return None
+        people = people or self.people_of(table, release)
+        if any(self._read(file).seal == people.seal for file in self._files()):
+            return None
+        about = {"version": 1, "when": people.when, "seal": people.seal}
+        arrays: dict[str, Any] = {"units": people.marks}
+        if people.tracks is not None:
+            about |= {
+                "by": people.by,
+                "k": people.k,
+                "criterion": people.criterion,
+                "sensitive": [*(people.values or {})],
+            }
+            arrays |= {name: getattr(people.tracks, name) for name in _TRACKS}
+            arrays |= {
+                f"{_VALUES}{number}": marks for number, marks in enumerate((people.values or {}).values())
+            }
+        name = self.path / _FOLDER / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
+        write_whole(
+            name,
+            streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), **arrays)),
+            OWNER_ONLY,
+        )
+        return name
+
+    def people_of(self, table: Table, release: Drawn) -> ReleasedPeople:
+        """Return the people of a release of a table, with whose each one's row may be, where the release knows it.
+
+        Raises
+        ------
+        DataError
+            If the folder is a link or cannot be written to, or the key cannot be read.
+        AnonflowError
+            If the disk is full.
+        """
+        key, marks = self.key(), self.marks_of(table)
+        order = np.argsort(marks, kind="stable")
+        people = ReleasedPeople(
+            marks[order],
+            _seal(key, _content(release)),
+            datetime.now(UTC).isoformat(timespec="microseconds"),
+            _named(table.unit_columns),
+        )
+        proof, truth = release.certificate, release.truth
+        if (
+            proof is None
+            or max(table.n, len(proof.list_originals)) > MOST_LISTED
+            or truth is None
+            or not proof.complete
+            or (people.marks[1:] == people.marks[:-1]).any()
+        ):
+            return people
+        rank = np.empty(table.n, np.int64)
+        rank[order] = np.arange(table.n)
+        listed = proof.candidates
+        # fewer than k rows are listed together only where their other columns are hidden
+        listed = listed.without(listed.sizes < proof.k)
+        row_list = np.empty(table.n, np.int64)
+        row_list[rank[truth]] = listed.row_list
+        values = {name: unit_marks(table.frame[[name]], [name], key)[order] for name in table.sensitive}
+        return replace(
+            people,
+            k=proof.k,
+            criterion=proof.criterion,
+            tracks=Candidates(
+                row_list.astype(np.int32), listed.offsets, rank[listed.originals].astype(np.int32)
+            ),
+            values=values,
+        )
+
+    def marks_of(self, table: Table) -> np.ndarray:
+        """Return the marks of a table's people, shape (n,), uint64.
+
+        Raises
+        ------
+        DataError
+            If the folder is a link or cannot be written to, or the key cannot be read.
+        AnonflowError
+            If the disk is full.
+        """
+        return unit_marks(table.units, table.unit_columns, self.key())
+
+    def history(self) -> History:
+        """Return the releases of this folder with whose each row may be, in the order of their dates.
+
+        Raises
+        ------
+        DataError
+            If there is no release, one cannot be read, or one does not say whose its rows may be.
+        """
+        releases = sorted((self._read(file) for file in self._files()), key=lambda each: each.when)
+        if not releases:
+            raise DataError(
+                f"{self.path}: has no earlier release; name the owner's folder in which releases were kept"
+            )
+        for each in releases:
+            if each.tracks is None:
+                raise DataError(
+                    f"{self.path}: the release of {each.when} does not say whose its rows may be: it was kept by an older version, "
+                    "without a certificate, is too large, or its people have no number of their own; only later releases can be counted together"
+                )
+        return History(tuple(releases))
+
+    def key(self) -> str:
+        """Return the folder's key, with which marks are made; folder and key are made if they are not there.
+
+        Raises
+        ------
+        DataError
+            If the folder is a link or cannot be written to, or the key cannot be read.
+        AnonflowError
+            If the disk is full.
+        """
+        home = self.path / _FOLDER
+        try:
+            for folder in (self.path, home):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if folder.is_symlink():
+                    raise DataError(f"{folder}: the owner's folder is a link; put a folder there")
+                if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+                    folder.chmod(0o700)
+        except OSError as error:
+            raise DataError(f"{self.path}: the owner's folder cannot be made: {error.strerror}") from None
+        return self._key()
+
+    def _files(self) -> list[Path]:
+        home = self.path / _FOLDER
+        return sorted(home.glob("[0-9]*.npz")) if home.is_dir() else []
+
+    def _key(self) -> str:
+        """Return the folder's key; a new key is written completely, and if two processes write one, the first counts."""
+        place = self.path / _FOLDER / _KEY
+        if not os.path.exists(place):  # a folder that cannot be read cannot be written either
+            draft = place.with_name(f".{secrets.token_hex(8)}.key")
+            text = secrets.token_hex(UNIT_KEY_LENGTH // 2)
+            write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)
+            try:
+                os.link(draft, place)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                os.replace(draft, place)
+            finally:
+                draft.unlink(missing_ok=True)
+        try:
+            key = place.read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            key = ""
+        if len(key) != KEY_LENGTH and not re.fullmatch(f"[0-9a-f]{{{UNIT_KEY_LENGTH}}}", key):
+            raise DataError(
+                f"{place}: is no key; restore it, or delete the folder and its memory of releases"
+            )
+        return key
+
+    def _read(self, file: Path) -> ReleasedPeople:
+        try:
+            if file.stat().st_size > _MOST:
+                raise DataError(f"{file}: is too large for marks of people; restore it")
+            with zipfile.ZipFile(file) as archive:  # ours are stored plainly: nothing in them unpacks to more
+                if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
+                    raise ValueError
+            with np.load(file, allow_pickle=False) as arrays:
+                return _people(arrays["units"], json.loads(str(arrays["about"])), arrays)
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+            raise DataError(
+                f"{file}: cannot be read; restore it, or delete it and its memory of a release"
+            ) from None
+
+
+def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray]:
+    """Return the folder with the key of the marks of a table's people, their earlier releases, and their marks.
+
+    Parameters
+    ----------
+    folders : path, or list of them
+        Owner's folders, the oldest first: those in which releases were kept, or a flow's own folder in one.
+    table : Table
+
+    Raises
+    ------
+    ParameterError
+        If no folder is named, or people of the table have no identifier, or several rows.
+    DataError
+        If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their dates.
+    """
+    paths = [folders] if isinstance(folders, str | PathLike) else list(folders)
+    if not paths:
+        raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
+    if table.unit_rows > 1:
+        raise ParameterError(
+            "earlier releases are counted together only where each person has one row; make one row of each person first"
+        )
+    if not set(table.unit_columns) - set(table.qi_columns):
+        raise ParameterError(
+            "earlier releases need a column that identifies people in every year: give one the role identifier; quasi-identifiers change"
+        )
+    places = [Earlier(_home(path)) for path in paths]
+    releases: list[ReleasedPeople] = []
+    for place in places:
+        there = place.history().releases
+        releases += [each for each in there if all(each.seal != other.seal for other in releases)]
+        if place.key() != places[0].key():
+            raise DataError(
+                f"{place.path}: has another key than {places[0].path}, so people cannot be recognized; keep all releases in one owner's folder"
+            )
+    checked_order(releases)
+    by = _named(table.unit_columns)
+    for each in releases:
+        if each.by != by:
+            raise DataError(
+                f"{places[0].path}: people are recognized by {each.by} there, by {by} in this table; give both tables the same identifier"
+            )
+    history = History(tuple(releases))
+    mine = places[0].marks_of(table)
+    if len(np.unique(mine)) < table.n:
+        raise DataError(f"two rows have the same {by}; each person needs one row, and a number of their own")
+    if not np.isin(mine, history.marks).any():
+        raise DataError(
+            f"{places[0].path}: nobody of this table is in an earlier release there; name the owner's folder of the same people"
+        )
+    return places[0], history, mine
+
+
+def _home(path: str | PathLike[str]) -> Path:
+    """Return the folder with the marks: a flow's own folder lies in it."""
+    place = as_path(path)
+    return place if (place / _FOLDER).is_dir() or not (place.parent / _FOLDER).is_dir() else place.parent
+
+
+def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ReleasedPeople:
+    """Return the people of a file.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If the file does not have what it should.
+    """
+    if marks.dtype != np.uint64 or marks.ndim != 1:
+        raise ValueError
+    people = ReleasedPeople(marks, str(about["seal"]), str(about.get("when", "")))
+    if "criterion" not in about:
+        return people
+    row_list, offsets, originals = (arrays[name] for name in _TRACKS)
+    n = len(marks)
+    if (
+        any(arrays[name].dtype != np.dtype(kind) or arrays[name].ndim != 1 for name, kind in _TRACKS.items())
+        or len(row_list) != n
+        or offsets[0] != 0
+        or offsets[-1] != len(originals)
+        or (np.diff(offsets) < 0).any()
+        or (n and not 0 <= row_list.min() <= row_list.max() < len(offsets) - 1)
+        or (len(originals) and not 0 <= originals.min() <= originals.max() < n)
+        or (marks[1:] <= marks[:-1]).any()
+    ):
+        raise ValueError
+    values = {str(name): arrays[f"{_VALUES}{number}"] for number, name in enumerate(about["sensitive"])}
+    if any(each.shape != (n,) or each.dtype != np.uint64 for each in values.values()):
+        raise ValueError
+    tracks = Candidates(row_list, offsets, originals)
+    return replace(
+        people,
+        by=str(about["by"]),
+        k=int(about["k"]),
+        criterion=str(about["criterion"]),
+        tracks=tracks,
+        values=values,
+    )
+
+
+def _content(release: Drawn) -> Content:
+    frame = release.frame
+    assert frame is not None, "an anonymization is not kept"
+    return Content.of(frame, [str(name) for name in frame.columns])
+
+
+def _seal(key: str, content: Content) -> str:
+    """Return a keyed hash of a release's cells in their order."""
+    return hmac.new(key.encode(), content.to_bytes(), "sha256").hexdigest()
+
+
+def _named(columns: Sequence[str]) -> str:
+    return ", ".join(map(repr, columns))

@@ -1,0 +1,185 @@
+"""What several releases of the same people leave of them together: for each person, whose rows may be theirs in all releases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from anonflow.candidate_lists import Candidates
+from anonflow.errors import DataError
+
+__all__ = ["History", "ReleasedPeople"]
+
+_MOST = 500_000_000
+"""The most pairs of a row and a person of one release."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedPeople:
+    """The people of a release, and whose each one's row may be.
+
+    Attributes
+    ----------
+    marks : numpy.ndarray, shape (n,), uint64
+        Keyed marks of the people, ascending (:func:`anonflow.table.row_marks.unit_marks`).
+    seal : str
+        A keyed hash of the release's cells.
+    when : str
+        The time of the release, in ISO 8601.
+    by : str
+        The columns that identify people.
+    k : int
+    criterion : str
+        The guarantee of its method.
+    tracks : Candidates or None
+        Row a of it is the published row with the other columns of person a; its candidates are positions in `marks`. Rows whose
+        other columns are hidden have none. None where it is not known whose columns a row has, or marks repeat.
+    values : mapping of str to numpy.ndarray, shape (n,), uint64
+        Sensitive column -> keyed marks of the people's values.
+    """
+
+    marks: np.ndarray
+    seal: str
+    when: str = ""
+    by: str = ""
+    k: int = 0
+    criterion: str = ""
+    tracks: Candidates | None = None
+    values: dict[str, np.ndarray] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Releases of the same people, in the order of their dates.
+
+    Attributes
+    ----------
+    releases : tuple of ReleasedPeople
+        Each with its tracks.
+
+    Notes
+    -----
+    The rows of one person in all releases are a track. The attacker knows everybody's quasi-identifiers, who is in which
+    release, the lists of all rows, and which rows of two releases are one person's. So a world is a perfect matching of tracks and
+    people: a track may be the track of a person who is in the same releases, and on the lists of all of its rows. A pair is left if it
+    lies on such a matching. Everybody's own track is one, so these pairs are those within a strongly connected component.
+    O(pairs of a row and a person).
+    """
+
+    releases: tuple[ReleasedPeople, ...]
+
+    @cached_property
+    def marks(self) -> np.ndarray:
+        """The marks of everybody who has a row with other columns in some release, ascending, shape (u,), uint64."""
+        return np.unique(
+            np.concatenate([np.zeros(0, np.uint64), *(each.marks[_listed(each)] for each in self.releases)])
+        )
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs of a track and a person that all releases leave: two arrays of positions in `marks`, shape (e,), int64.
+
+        Raises
+        ------
+        DataError
+            If there are too many pairs.
+        """
+        u = len(self.marks)
+        present = np.zeros((len(self.releases), u), bool)
+        places = [np.searchsorted(self.marks, each.marks) for each in self.releases]
+        for there, each, at in zip(present, self.releases, places, strict=True):
+            there[at[_listed(each)]] = True
+        fate = np.unique(present, axis=1, return_inverse=True)[1].ravel()
+        past, codes = np.zeros(u, bool), np.zeros(0, np.int64)
+        for there, each, at in zip(present, self.releases, places, strict=True):
+            assert each.tracks is not None
+            if each.tracks.sizes.sum() > _MOST:
+                raise DataError(f"more than {_MOST:,} pairs of a row and a person; take smaller classes")
+            track, person = (at[ends] for ends in each.tracks.pairs())
+            alike = fate[track] == fate[person]
+            track, person = track[alike], person[alike]
+            code = np.sort(track * u + person)
+            codes = codes[~there[codes // max(u, 1)] | _among(codes, code)]
+            track = code // max(u, 1)
+            codes = np.concatenate([codes, code[~past[track]]])
+            past |= there
+        track, person = codes // max(u, 1), codes % max(u, 1)
+        graph = csr_array((np.ones(len(codes), np.int8), (track, person)), shape=(u, u))
+        label = connected_components(graph, connection="strong")[1] if u else np.zeros(0, np.int32)
+        left = label[track] == label[person]
+        return track[left], person[left]
+
+    @cached_property
+    def people_left(self) -> np.ndarray:
+        """For how many people's tracks each person's may be, shape (u,), int64."""
+        return np.bincount(self.pairs[1], minlength=len(self.marks))
+
+    @cached_property
+    def cohorts(self) -> np.ndarray:
+        """Labels of people whose tracks may be each other's, directly or through others, shape (u,), int64."""
+        u = len(self.marks)
+        graph = csr_array((np.ones(len(self.pairs[0]), np.int8), self.pairs), shape=(u, u))
+        return connected_components(graph, directed=False)[1].astype(np.int64) if u else np.zeros(0, np.int64)
+
+    def values_left(self, column: str) -> np.ndarray:
+        """Return how many values of a sensitive column are left of each person, shape (u,), int64.
+
+        A track's value is that of its last release with the column; 0 where none has it.
+        """
+        value = np.zeros(len(self.marks), np.uint64)
+        known = np.zeros(len(self.marks), bool)
+        for each in self.releases:
+            if column in (each.values or {}):
+                listed = _listed(each)
+                at = np.searchsorted(self.marks, each.marks[listed])
+                value[at], known[at] = (each.values or {})[column][listed], True
+        track, person = self.pairs
+        kind = np.unique(value, return_inverse=True)[1].astype(np.int64)
+        some = known[track]
+        different = np.unique(person[some] * max(len(value), 1) + kind[track[some]])
+        return np.bincount(different // max(len(value), 1), minlength=len(value))
+
+    def of(self, marks: np.ndarray, flags: np.ndarray) -> np.ndarray:
+        """Return the flags of some people by their marks, shape (m,), bool; False of those who are in no release."""
+        at = np.minimum(np.searchsorted(self.marks, marks), max(0, len(self.marks) - 1))
+        flagged: np.ndarray = flags[at] & (self.marks[at] == marks)
+        return flagged
+
+    def then(self, release: ReleasedPeople) -> History:
+        """Return the same releases and one more; as it is if it has the release, by its seal."""
+        if any(each.seal == release.seal for each in self.releases):
+            return self
+        return History((*self.releases, release))
+
+
+def _among(codes: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Return which codes are among others, shape of `codes`, bool."""
+    if not len(ascending):
+        return np.zeros(len(codes), bool)
+    at = np.minimum(np.searchsorted(ascending, codes), len(ascending) - 1)
+    return np.asarray(ascending[at] == codes)
+
+
+def _listed(people: ReleasedPeople) -> np.ndarray:
+    assert people.tracks is not None
+    return people.tracks.sizes > 0
+
+
+def checked_order(releases: Sequence[ReleasedPeople]) -> None:
+    """Refuse releases that are not in the order of their dates.
+
+    Raises
+    ------
+    DataError
+        If they are not.
+    """
+    if any(before.when > after.when for before, after in itertools.pairwise(releases)):
+        raise DataError(
+            "earlier releases are not in the order of their dates; name the oldest owner's folder first"
+        )

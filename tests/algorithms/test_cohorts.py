@@ -1,0 +1,271 @@
+"""A table that is published every year: cohorts stay or are divided, newcomers are apart, and every world was tried."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, ParameterError, VerificationError
+from anonflow.release import Earlier, Release
+from tests.cases.released_twice import NAMED, people
+from tests.naive.repeated import Published, connected, left
+from tests.strategies import examples
+
+LEAST = 2
+
+
+def year(numbers: list[int], t: int, people_of: int = 400) -> af.Table:
+    """The table of a year: everybody grows older, and some move."""
+    frame = people(people_of).iloc[numbers]
+    moved = (np.array(numbers) + t) % 3 == 0
+    work = np.where(moved, "d", frame["work"])
+    return af.Table(frame.assign(age=frame["age"] + t, work=work), NAMED)
+
+
+def published(table: af.Table, release: Release) -> tuple[list[frozenset[int]], list[int]]:
+    """The people of each row's list, and whose other columns the row has."""
+    number = table.identifiers["name"].str.removeprefix("person ").astype(int).to_numpy()
+    assert release.certificate is not None
+    assert release.truth is not None
+    lists = [frozenset(number[release.certificate.of(row)].tolist()) for row in range(table.n)]
+    return lists, number[release.truth].tolist()
+
+
+def seen(several: list[tuple[list[frozenset[int]], list[int]]], tied: bool) -> list[Published]:
+    """What an attacker sees who links all rows of a person; of matches, which rows were not drawn again."""
+    years: list[Published] = []
+    for lists, truth in several:
+        ties = {
+            row: next(
+                (t, before.shown.index(person)) for t, before in enumerate(years) if person in before.shown
+            )
+            for row, person in enumerate(truth)
+            if tied and any(person in before.shown for before in years)
+        }
+        years.append(Published(lists, truth, ties))
+    return years
+
+
+@pytest.mark.parametrize(("method", "k"), [("k-member", 4), ("greedy", 2)])
+@examples(40)
+@given(data=st.data())
+def test_sequences_leave_everybody_enough_people(
+    method: str, k: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Three releases of at most 12 people; each world that fits them is tried."""
+    folder = tmp_path_factory.mktemp("owner")
+    several = []
+    options: dict[str, Any] = {"partition_size": 4} if method == "greedy" else {}
+    for t in range(3):
+        numbers = sorted(data.draw(st.sets(st.integers(0, 11), min_size=6), label=f"year {t}"))
+        table = year(numbers, t)
+        try:
+            if t == 0:
+                anon = af.anonymize(table, method, k=k, **options)
+            else:
+                shared = {"people": LEAST} if method == "k-member" else {}
+                anon = af.anonymize(table, method, k=k, earlier=folder, **shared, **options)
+        except (InfeasibleError, DataError):
+            return  # nobody of this table can be published, or nobody is in an earlier one
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            release = anon.release(seed=2**127 + t, owner=folder)
+        assert af.verify(anon.table, release, ["covers", "guarantee"], certificate=release.certificate)
+        several.append(published(anon.table, release))
+        if t:
+            assert af.verify(anon.table, release, [{"repeated": {"earlier": folder, "people": LEAST}}])
+    years = seen(several, method == "greedy")
+    if max(map(len, connected(years))) <= 8:
+        for each in left(years).values():
+            assert len(each.rows) >= LEAST
+            assert each.likeliest_row * LEAST <= 1
+
+
+def first_release(
+    folder: Path, method: str = "k-member", k: int = 5, numbers: Any = range(100), **options: Any
+) -> Any:
+    anon = af.anonymize(year(list(numbers), 0), method, k=k, **options)
+    anon.release(seed=2**127, owner=folder)
+    return anon
+
+
+def names(table: af.Table) -> set[str]:
+    return set(table.identifiers["name"])
+
+
+def test_classes_stay_and_newcomers_are_apart(tmp_path: Path) -> None:
+    first = first_release(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "published columns|column", AnonflowWarning)
+        second = af.anonymize(year(list(range(120)), 1), "k-member", k=5, earlier=tmp_path)
+        release = second.release(seed=2**127, owner=tmp_path)
+    assert {name: second.facts[name] for name in ("persisting", "newcomers", "held_back")} == {
+        "persisting": 100, "newcomers": 20, "held_back": 0,
+    }  # fmt: skip
+    then = first.classes[:100]
+    now = second.classes
+    assert len({*zip(then.tolist(), now[:100].tolist(), strict=True)}) == len(set(then.tolist()))
+    assert not set(now[:100].tolist()) & set(now[100:].tolist())
+    assert af.verify(second.table, release, ["covers", "guarantee", {"repeated": {"earlier": tmp_path}}])
+
+
+def test_of_a_class_that_somebody_left_nobody_is_published_until_it_can_be_divided(tmp_path: Path) -> None:
+    """Class {0..9}: with people = 5 one may leave, four more are held back; with 6 all nine are."""
+    first_release(tmp_path, k=10, numbers=range(10))
+    later = year(list(range(1, 30)), 1)
+    divided = af.anonymize(later, "k-member", k=10, people=5, earlier=tmp_path)
+    assert divided.facts["persisting"] == 5
+    assert divided.facts["held_back"] == 4
+    assert divided.facts["newcomers"] == 20
+    whole = af.anonymize(later, "k-member", k=10, people=6, earlier=tmp_path)
+    assert whole.facts["persisting"] == 0
+    assert whole.facts["held_back"] == 9
+    divided.release(seed=2**127, owner=tmp_path)
+    third = af.anonymize(later, "k-member", k=10, people=5, earlier=tmp_path)
+    assert names(third.table) == names(divided.table)  # who was held back stays so
+    back = af.anonymize(year(list(range(30)), 2), "k-member", k=10, people=5, earlier=tmp_path)
+    assert back.facts["persisting"] == 30  # the whole rest of the class may come back
+    with pytest.raises(VerificationError, match="anonymize again with earlier="):
+        whole.release(seed=2**127, owner=tmp_path)
+
+
+def test_components_of_matches_keep_lists_and_columns(tmp_path: Path) -> None:
+    first = first_release(tmp_path, "greedy", k=3, partition_size=10)
+    release = first.release(seed=2**127)
+    second = af.anonymize(year(list(range(5, 130)), 1), "greedy", k=3, partition_size=10, earlier=tmp_path)
+    again = second.release(seed=2**126, owner=tmp_path)
+    assert 0 < second.facts["persisting"] < 95
+    before = dict(zip(*reversed(published(first.table, release)), strict=True))
+    after = dict(zip(*reversed(published(second.table, again)), strict=True))
+    old = {person: after[person] for person in after if person < 100}
+    assert len(old) == second.facts["persisting"]
+    assert old == {person: before[person] for person in old}
+    assert second.rerun is not None
+    assert names(second.again(seed=5).table) == names(second.table)
+
+
+def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
+    """It has both releases, and knows who is the same person by the index."""
+    first = first_release(tmp_path, k=10, numbers=range(200))
+    before = first.table, first.release(seed=2**127)
+    table = year(list(range(5, 220)), 1)
+    plain = af.anonymize(table, "k-member", k=10)
+    again = af.anonymize(table, "k-member", k=10, people=4, earlier=tmp_path)
+    plain_rows, rows = (
+        af.attack(each.table, each.release(seed=2**127), earlier=[before]).set_index("attacker")
+        for each in (plain, again)
+    )
+    gain = [
+        each.loc["intersection", "success"] - each.loc["intersection", "baseline"]
+        for each in (plain_rows, rows)
+    ]
+    assert gain[0] > 0.03
+    assert gain[1] < 0.01
+
+
+def test_suppressed_people_of_a_release_of_matches_are_held_back(tmp_path: Path) -> None:
+    """They were a class of more than k."""
+    limits = NAMED | {"age": NAMED["age"] | {"boundary": {"width": 1}}}
+    frame = people(300)
+    first = af.anonymize(af.Table(frame, limits), "greedy", k=3, partition_size=9)
+    suppressed = int(first.suppressed.sum())
+    assert 4 < suppressed < 300
+    first.release(seed=2**127, owner=tmp_path)
+    again = af.anonymize(
+        af.Table(frame, limits), "greedy", k=3, partition_size=9, earlier=tmp_path, boundaries=False
+    )
+    assert again.facts["held_back"] == suppressed
+    assert af.verify(again.table, again.release(seed=2**127, owner=tmp_path), ["covers", "k-regular"])
+
+
+def test_another_years_table_may_have_other_columns(tmp_path: Path) -> None:
+    first_release(tmp_path, k=10)
+    table = year(list(range(100)), 1)
+    wider = table.frame.assign(name=table.identifiers["name"], city=list("pqrst") * 20, pay=range(100))
+    schema = NAMED | {
+        "city": {"role": "quasi-identifier", "kind": "categorical"},
+        "pay": {"role": "sensitive"},
+    }
+    again = af.anonymize(af.Table(wider, schema), "k-member", k=10, earlier=tmp_path)
+    assert again.facts["persisting"] == 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = again.release(seed=2**127, owner=tmp_path)
+    request = {"repeated": {"earlier": tmp_path, "values": 10, "column": "pay"}}
+    assert af.verify(again.table, release, ["covers", "guarantee", request])
+
+
+def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
+    first_release(tmp_path)
+    second = af.anonymize(year(list(range(103)), 1), "k-member", k=5, earlier=tmp_path)
+    assert second.facts["newcomers"] == 0
+    assert second.facts["held_back"] == 3
+    assert "100 people are published again and 0 for the first time, 3 are held back" in second.summary()
+
+
+def test_what_the_choice_looks_at_is_no_value(tmp_path: Path) -> None:
+    first_release(tmp_path, k=10)
+    table = year(list(range(7, 150)), 1)
+    other = table.with_others({"ill": np.random.default_rng(1).permutation(table.frame["ill"])})
+    a, b = (
+        af.anonymize(each, "k-member", k=10, people=4, seed=3, earlier=tmp_path) for each in (table, other)
+    )
+    assert names(a.table) == names(b.table)
+    pd.testing.assert_frame_equal(a.frame(), b.frame())
+
+
+def test_wrong_input_is_named(tmp_path: Path) -> None:
+    first_release(tmp_path)
+    table = year(list(range(100)), 1)
+    for method, options, words in (
+        ("k-member", {"people": 6}, "at least 2 and at most k = 5"),
+        ("k-member", {"people": 1}, "at least 2 and at most k = 5"),
+        ("greedy", {}, "cohorts cannot be carried over"),
+        ("greedy", {"people": 4}, "leave it out"),
+        ("k-concealment", {}, "makes neither classes nor matches"),
+        ("pattern-guided", {}, "makes neither classes nor matches"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            af.anonymize(table, method, k=5, earlier=tmp_path, **options)
+    with pytest.raises(ParameterError, match="people goes with earlier"):
+        af.anonymize(table, "k-member", k=5, people=3)
+    with pytest.raises(InfeasibleError, match="fewer than 50 people whose rows may be theirs"):
+        af.anonymize(table, "k-member", k=50, earlier=tmp_path)
+    bounded = af.Table(
+        year(list(range(100)), 1).frame.assign(name=table.identifiers["name"]),
+        NAMED | {"age": NAMED["age"] | {"boundary": {"width": 10}}},
+    )
+    with pytest.raises(ParameterError, match="boundaries do not go together"):
+        af.anonymize(bounded, "k-member", k=5, earlier=tmp_path)
+    assert (
+        af.anonymize(bounded, "k-member", k=5, earlier=tmp_path, boundaries=False).facts["persisting"] == 100
+    )
+    again = af.anonymize(table, "k-member", k=5, earlier=tmp_path)
+    with pytest.raises(ParameterError, match="cohorts"):
+        af.diversify(again, "p-sensitivity", p=2)
+    with pytest.raises(InfeasibleError, match="nobody of this table can be published"):
+        af.anonymize(year([0, 1, 2, 3, 4], 1), "k-member", k=5, earlier=tmp_path)
+
+
+def test_components_stay_only_with_the_same_k(tmp_path: Path) -> None:
+    first_release(tmp_path, "greedy", k=5, partition_size=10)
+    with pytest.raises(ParameterError, match="has k = 5; its components stay only with the same k"):
+        af.anonymize(year(list(range(100)), 1), "greedy", k=4, earlier=tmp_path)
+
+
+def test_two_plain_releases_cannot_be_mended(tmp_path: Path) -> None:
+    first_release(tmp_path)
+    table = year(list(range(100)), 7)
+    release = af.anonymize(table, "k-member", k=5).release(seed=2**127)
+    Earlier(tmp_path).keep(table, release)
+    with pytest.raises(InfeasibleError, match="no further release mends that"):
+        af.anonymize(year(list(range(100)), 8), "k-member", k=5, earlier=tmp_path)

@@ -1,0 +1,157 @@
+"""Several releases of the same people: an attacker who tries every world that fits all of them.
+
+Figure: of two plain releases of four people, in other pairs each year, each names everybody's row for certain. Cohorts, which stay or are
+divided by who is published again, must leave each row's owner among k people, whatever the columns show.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from fractions import Fraction
+from itertools import pairwise
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.naive.repeated import Published, connected, left, parts_by_fate
+from tests.strategies import examples
+
+K = 2
+SHARES: dict[Hashable, Fraction] = {"flu": Fraction(9, 10), "hiv": Fraction(1, 100), "cold": Fraction(9, 100)}
+
+
+def classes(*groups: str, shown: str = "", tied: dict[int, tuple[int, int]] | None = None) -> Published:
+    """A release of classes; people are letters, and `shown` has a letter for each row, without it the person's own."""
+    members = [frozenset(map(ord, group)) for group in groups for _ in group]
+    return Published(members, shown or "".join(groups), tied or {})
+
+
+def of_graph(lists: list[str], shown: str, tied: dict[int, tuple[int, int]] | None = None) -> Published:
+    return Published([frozenset(map(ord, each)) for each in lists], shown, tied or {})
+
+
+def test_two_plain_releases_name_everybody() -> None:
+    found = left([classes("ab", "cd"), classes("ac", "bd")])
+    assert {len(each.rows) for each in found.values()} == {1}
+    assert {each.likeliest_row for each in found.values()} == {1}
+
+
+def test_whoever_leaves_alone_is_named_by_what_is_missing() -> None:
+    """Of unique values, and of common ones: the difference of two classes is the value of the person who left."""
+    assert left([classes("abc"), classes("ab")])[ord("c")].likeliest_row == 1
+    found = left([classes("abc", shown="xxy"), classes("ab", shown="xx")])
+    assert found[ord("c")].values == {"y"}
+
+
+def test_whoever_joins_a_class_is_named_by_what_is_new() -> None:
+    assert left([classes("ab"), classes("abc")])[ord("c")].likeliest_row == 1
+
+
+def test_a_graph_that_is_drawn_again_leaves_fewer_than_k() -> None:
+    lists = ["ab", "bc", "cd", "da"]
+    again = left([of_graph(lists, "abcd"), of_graph(lists, "bcda")])
+    assert {len(each.rows) for each in again.values()} == {1}
+    frozen = left([of_graph(lists, "abcd"), of_graph(lists, "abcd", {row: (0, row) for row in range(4)})])
+    assert {len(each.rows) for each in frozen.values()} == {2}
+    assert {each.likeliest_row for each in frozen.values()} == {Fraction(1, 2)}
+
+
+def test_m_invariance_leaves_m_values_which_are_not_equally_likely_to_who_knows_how_common_they_are() -> None:
+    """c takes the place of b, with the value of b: the signature {flu, hiv} stays, as m-invariance wants it."""
+    years = [
+        Published([frozenset("ab")] * 2, ["flu", "hiv"]),
+        Published([frozenset("ac")] * 2, ["flu", "hiv"]),
+    ]
+    evenly, known = left(years), left(years, SHARES)
+    assert evenly["a"].likeliest_value == Fraction(1, 2)
+    assert evenly["a"].values == known["a"].values == {"flu", "hiv"}
+    assert known["a"].likeliest_value == Fraction(90, 91)
+
+
+def test_m_invariance_among_survivors_of_one_signature_keeps_values_equally_likely() -> None:
+    """b and d leave; a and c, of one signature and different values, become a class."""
+    two = [frozenset("ab")] * 2 + [frozenset("cd")] * 2
+    years = [
+        Published(two, ["flu", "hiv", "flu", "hiv"]),
+        Published([frozenset("ac")] * 2, ["flu", "hiv"]),
+    ]
+    assert {each.likeliest_value for each in left(years, SHARES).values()} == {Fraction(1, 2)}
+
+
+@st.composite
+def sequences(draw: st.DrawFn) -> tuple[list[Published], set[int]]:
+    """Three releases of at most 8 people by the rule: groups stay or are divided, newcomers are groups of themselves."""
+    text = draw(st.sampled_from(["common", "unique"]))
+    values: dict[int, Hashable] = {
+        person: draw(st.sampled_from(sorted(map(str, SHARES)))) if text == "common" else person
+        for person in range(8)
+    }
+    groups: list[tuple[frozenset[int], bool]] = []
+    years: list[Published] = []
+    place: dict[int, tuple[int, int]] = {}
+    never = set(range(8))
+    ever: set[int] = set()
+    for t in range(3):
+        present = frozenset(draw(st.sets(st.sampled_from(range(8)), min_size=4)))
+        after: list[tuple[frozenset[int], bool]] = []
+        published: list[tuple[frozenset[int], bool]] = []
+        for group, splits in groups:
+            again, parts = parts_by_fate(group, present, K, splits)
+            published += [(again, splits)] if again else []
+            after += [(part, splits) for part in parts]
+        newcomers = draw(st.permutations(sorted(present & never)))
+        cuts = sorted({0, len(newcomers), *draw(st.sets(st.integers(0, len(newcomers)), max_size=1))})
+        for start, stop in pairwise(cuts):
+            if stop - start >= K:
+                splits = stop - start < 3 or draw(st.booleans())
+                fresh = frozenset(newcomers[start:stop])
+                never -= fresh
+                published.append((fresh, splits))
+                after.append((fresh, splits))
+        lists: list[frozenset[int]] = []
+        shown: list[Hashable] = []
+        tied: dict[int, tuple[int, int]] = {}
+        for group, splits in published:
+            ring = sorted(group)
+            for at, person in enumerate(ring):
+                row = len(lists)
+                lists.append(group if splits else frozenset({person, ring[(at + 1) % len(ring)]}))
+                shown.append(values[person])
+                if not splits and person in place:
+                    tied[row] = place[person]
+                place[person] = (t, row)
+        assume(lists)
+        ever |= {person for group, _ in published for person in group}
+        years.append(Published(lists, shown, tied))
+        groups = after
+    return years, ever
+
+
+def size(years: list[Published]) -> int:
+    """About how many worlds there are."""
+    most = 1
+    for people in connected(years):
+        number = 1
+        for year in years:
+            here = [shown for shown, each in zip(year.shown, year.lists, strict=True) if each & set(people)]
+            for count in Counter(here).values():
+                for factor in range(2, count + 1):
+                    number *= factor
+        most = max(most, number)
+    return most
+
+
+@examples(100)
+@given(sequences())
+def test_groups_that_stay_or_are_divided_by_fate_leave_k_people(
+    case: tuple[list[Published], set[int]],
+) -> None:
+    years, ever = case
+    assume(size(years) < 2_000)
+    shares: dict[Hashable, Fraction] = {person: Fraction(1, person + 2) for person in range(8)}
+    found = left(years, SHARES | shares)
+    assert set(found) == ever
+    for each in found.values():
+        assert each.likeliest_row <= Fraction(1, K)
+        assert len(each.rows) >= K

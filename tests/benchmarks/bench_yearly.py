@@ -1,0 +1,97 @@
+"""A table that is published every year: how many people are held back, what is lost beside fresh releases, and how long it takes.
+
+Synthetic census people with careers: each year they grow a year older, some move to another occupation, marry or earn otherwise, and some
+leave and are replaced by newcomers. `agglomerative` makes classes of 15 or more, of which five people must be left; `greedy` matches of 5,
+in partitions of 10 so that components are small. Each year is a release that goes on from all earlier ones, beside a fresh one of everybody.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.release import Earlier
+from tests.benchmarks.measuring import row
+
+WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "classes of 15, people = 5": ("agglomerative", {"k": 15, "partition_size": 250}, {"people": 5}),
+    "matches of 5, partitions of 10": ("greedy", {"k": 5, "partition_size": 10}, {}),
+}
+
+
+def run(small: bool) -> list[dict[str, Any]]:
+    """Rows of name, figure, unit, goal, met."""
+    rows = []
+    n, years = (120, 2) if small else (3_000, 10)
+    for turnover in (0.05,) if small else (0.05, 0.1, 0.2):
+        for way, (method, settings, more) in WAYS.items():
+            rows += of_years(
+                f"{way}, {turnover:.0%} a year", careers(n, years, turnover), method, settings, more
+            )
+    return rows
+
+
+def of_years(
+    where: str, tables: Iterator[af.Table], method: str, settings: dict[str, Any], more: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Figures of a sequence of tables: of some years, and of all of them."""
+    rows: list[dict[str, Any]] = []
+    held, taken, fresh_taken = [], 0.0, 0.0
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folders = Path(place)
+        for year, table in enumerate(tables):
+            begin = time.perf_counter()
+            fresh = af.anonymize(table, method, seed=year, **settings)
+            fresh.release(seed=2**127 + year, owner=folders / ("other" if year else "owner"))
+            middle = time.perf_counter()
+            if not year:
+                continue
+            folder = folders / "owner"
+            anon = af.anonymize(table, method, seed=year, earlier=folder, **settings, **more)
+            anon.release(seed=2**126 + year, owner=folder)
+            taken, fresh_taken = taken + time.perf_counter() - middle, fresh_taken + middle - begin
+            held.append(anon.facts["held_back"] / table.n)
+            if year in (1, 2, 5, 10):
+                rows += [
+                    row(f"{where}: held back in year {year}", held[-1], ""),
+                    row(f"{where}: GCP of the published in year {year}", anon.loss(), ""),
+                    row(f"{where}: GCP of a fresh release in year {year}", fresh.loss(), ""),
+                ]
+        left = int(Earlier(folders / "owner").history().people_left.min())
+    rows.append(
+        row(f"{where}: people left", left, "", least=min(settings["k"], more.get("people", settings["k"])))
+    )
+    rows.append(row(f"{where}: time beside fresh releases", taken / fresh_taken, "times", most=2))
+    return rows
+
+
+def careers(n: int, years: int, turnover: float, seed: int = 1) -> Iterator[af.Table]:
+    """The tables of a register: n people each year, with a number of their own."""
+    rng = np.random.default_rng(seed)
+    pool = datasets.census_like(2 * n + int(n * turnover * years), seed=seed)
+    other = datasets.census_like(len(pool), seed=seed + 1)
+    pool.insert(0, "number", np.arange(len(pool)))
+    schema = {"number": {"role": "identifier"}, **datasets.schema("census_like")}
+    here, following = np.arange(n), n
+    changes = {"Marital": 0.03, "Occupation": 0.1, "Workclass": 0.05, "Salary-class": 0.2}
+    for _ in range(years + 1):
+        yield af.Table(pool.iloc[here].reset_index(drop=True), schema)
+        pool["Age"] = pool["Age"] + 1
+        for name, share in changes.items():
+            moved = rng.random(len(pool)) < share
+            drawn = other[name].to_numpy()[rng.integers(0, len(other), len(pool))]
+            pool[name] = pd.Series(np.where(moved, drawn, pool[name]), index=pool.index)
+        stay = rng.random(len(here)) >= turnover
+        new = np.arange(following, following + int((~stay).sum()))
+        following += len(new)
+        here = np.concatenate([here[stay], new])

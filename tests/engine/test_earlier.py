@@ -1,0 +1,142 @@
+"""A flow of a table whose people were published before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow import engine
+from anonflow.dashboards.session.paths import check_confined
+from anonflow.errors import DataError, FlowError, ParameterError
+from tests.cases.runs import shell
+
+FLOW = """
+flow: people
+version: 1
+table:
+  source: {csv: people.csv}
+  columns:
+    name: {role: identifier}
+    age: {role: quasi-identifier, kind: numeric}
+    work: {role: quasi-identifier, kind: categorical}
+    ill: {role: sensitive}
+steps:
+  - anonymize: {algorithm: k-member, k: 10}
+  - draw: {}
+  - verify: [covers, guarantee]
+publish: {table: out/people.csv, report: out/people.html}
+"""
+
+
+def table(folder: Path, numbers: range, t: int = 0) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "name": [f"person {i}" for i in range(200)],
+            "age": rng.integers(18, 80, 200) + t,
+            "work": rng.choice(list("abcd"), 200),
+            "ill": rng.choice(list("uvwxyz"), 200),
+        }
+    )
+    frame.iloc[list(numbers)].to_csv(folder / "people.csv", index=False)
+
+
+def flow_file(folder: Path, more: str = "") -> Path:
+    path = folder / "people.yaml"
+    path.write_text(FLOW + more)
+    return path
+
+
+def test_a_flow_of_the_next_year_goes_on_from_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table(tmp_path, range(150))
+    assert engine.run(flow_file(tmp_path)).ok
+    table(tmp_path, range(10, 200), 1)
+    flow = flow_file(tmp_path, "earlier: {people: 4}\n")
+    status, _, text = shell(capsys, "run", flow, "--quiet")
+    assert status == 0
+    assert "earlier release" not in text
+    published = pd.read_csv(tmp_path / "out" / "people.csv")
+    (release,) = engine.load_flow(flow).earlier
+    assert release == tmp_path / "owner"
+    whole = engine.load_flow(flow).schema
+    assert 50 < len(published) < 190
+    assert published.groupby(["age", "work"]).size().min() >= 4
+    rows = af.Table.read(tmp_path / "people.csv", whole)
+    again = engine.run(flow, again=True)
+    assert again.ok
+    assert again.release is not None
+    assert len(again.release.frame) == len(published)
+    assert "are held back; all releases leave each person at least 4 people" in " ".join(
+        again.results[0].said
+    )
+    part = again.results[0].anonymization
+    assert part is not None
+    assert part.table.n + part.facts["held_back"] == rows.n
+    assert af.verify(part.table, again.release, [{"repeated": {"earlier": tmp_path / "owner", "people": 4}}])
+    with pytest.raises(ParameterError, match="cannot be replayed"):
+        engine.run(flow, replay=tmp_path / "owner" / "people")
+
+
+def test_a_flow_of_matches_goes_on_too(tmp_path: Path) -> None:
+    table(tmp_path, range(150))
+    flow = flow_file(tmp_path, "partition: {size: 10}\n")
+    text = flow.read_text().replace("k-member, k: 10", "greedy, k: 3")
+    flow.write_text(text)
+    assert engine.run(flow).ok
+    table(tmp_path, range(2, 200), 1)
+    flow.write_text(text + "earlier: {owner: [owner]}\n")
+    report = engine.run(flow)
+    assert report.ok
+    assert not any("earlier release" in warning for warning in report.warnings)
+    assert {finding.criterion for finding in report.results[0].findings} == {"covers", "k-regular"}
+
+
+def test_without_the_key_the_owner_is_warned(tmp_path: Path) -> None:
+    table(tmp_path, range(150))
+    flow = flow_file(tmp_path)
+    engine.run(flow)
+    table(tmp_path, range(10, 200), 1)
+    assert any("are in an earlier release" in warning for warning in engine.run(flow).warnings)
+
+
+def test_what_does_not_go_with_earlier_releases_is_named(tmp_path: Path) -> None:
+    table(tmp_path, range(150))
+    for more, words in (
+        ("earlier: {}\nmatrix: {anonymize.k: [5, 10]}\n", "only one release can follow"),
+        ("earlier: {people: 1}\n", "at least 2"),
+        ("earlier: {folder: owner}\n", "folder"),
+        ("earlier: {owner: owner}\n", "owner"),
+    ):
+        with pytest.raises(FlowError, match=words):
+            engine.load_flow(flow_file(tmp_path, more))
+    flow = flow_file(tmp_path, "earlier: {}\n")
+    flow.write_text(
+        flow.read_text().replace(
+            "  - draw: {}", "  - diversify: {criterion: p-sensitivity, p: 2}\n  - draw: {}"
+        )
+    )
+    with pytest.raises(FlowError, match="would unite the people of the earlier releases"):
+        engine.load_flow(flow)
+    with pytest.raises(DataError, match="has no earlier release"):
+        engine.run(flow_file(tmp_path, "earlier: {}\n"))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"earlier": {"owner": ["/somewhere"]}},
+        {"steps": [{"verify": [{"repeated": {"earlier": "/somewhere"}}]}]},
+        {"steps": [{"verify": [{"repeated": {"earlier": ["/somewhere"]}}]}]},
+        {"steps": [{"verify": ["repeated(earlier=/somewhere)"]}]},
+    ],
+)
+def test_dashboards_read_no_owners_folder(document: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(FlowError, match="run the flow with anonflow run"):
+        check_confined(document, tmp_path)

@@ -1,0 +1,145 @@
+"""What several releases of the same people leave together, by trying every world that fits them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+
+Person = int
+Rows = tuple[int | None, ...]
+"""The row of a person in each release; None where they have none."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release, as an attacker sees it who runs the method again: whose each row may be, and what it shows.
+
+    `shown` is what stays the same of a person, the same text in all releases; `tied` names rows whose other columns were not drawn
+    again: a row here -> the number of an earlier release and the row there that has the same person.
+    """
+
+    lists: Sequence[frozenset[Person]]
+    shown: Sequence[Hashable]
+    tied: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def people(self) -> frozenset[Person]:
+        return frozenset().union(*self.lists)
+
+
+@dataclass
+class Left:
+    """What is left of a person: ways to have a row in each release, values, and the largest probabilities of a row and of a value."""
+
+    rows: set[Rows] = field(default_factory=set)
+    values: set[Hashable] = field(default_factory=set)
+    likeliest_row: Fraction = Fraction(0)
+    likeliest_value: Fraction = Fraction(0)
+
+
+def worlds(years: Sequence[Published], people: Sequence[Person]) -> Iterator[dict[Person, Rows]]:
+    """Every way to give each of the people a row in each release that has them, so that nothing contradicts anything."""
+    free = [set(range(len(year.lists))) for year in years]
+    world: dict[Person, Rows] = {}
+    owner: dict[tuple[int, int], Person] = {}
+
+    def fits(person: Person, t: int, row: int) -> bool:
+        if person not in years[t].lists[row]:
+            return False
+        before = years[t].tied.get(row)
+        return before is None or owner.get(before) == person
+
+    def of_year(person: Person, rows: tuple[int | None, ...]) -> Iterator[Rows]:
+        t = len(rows)
+        if t == len(years):
+            yield rows
+            return
+        if person not in years[t].people:
+            yield from of_year(person, (*rows, None))
+            return
+        text = {years[s].shown[row] for s, row in enumerate(rows) if row is not None}
+        for row in sorted(free[t]):
+            if text <= {years[t].shown[row]} and fits(person, t, row):
+                owner[t, row] = person
+                yield from of_year(person, (*rows, row))
+                del owner[t, row]
+
+    def rest(at: int) -> Iterator[dict[Person, Rows]]:
+        if at == len(people):
+            yield dict(world)
+            return
+        for rows in of_year(people[at], ()):
+            taken = [(t, row) for t, row in enumerate(rows) if row is not None]
+            for t, row in taken:
+                free[t].remove(row)
+            world[people[at]] = rows
+            yield from rest(at + 1)
+            for t, row in taken:
+                free[t].add(row)
+
+    return rest(0)
+
+
+def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None = None) -> dict[Person, Left]:
+    """What all releases together leave of each person.
+
+    The attacker knows the lists, who is in each release, and how common each value is (`shares`; equally common without): a world
+    is as probable as its people's values are.
+    """
+    result = {}
+    for people in connected(years):
+        total = Fraction(0)
+        row_weight: dict[tuple[Person, int, int], Fraction] = defaultdict(Fraction)
+        value_weight: dict[tuple[Person, Hashable], Fraction] = defaultdict(Fraction)
+        found = {person: Left() for person in people}
+        for world in worlds(years, people):
+            values = {
+                person: next(years[t].shown[row] for t, row in enumerate(rows) if row is not None)
+                for person, rows in world.items()
+            }
+            weight = prod((shares[value] for value in values.values()) if shares else (), start=Fraction(1))
+            total += weight
+            for person, rows in world.items():
+                found[person].rows.add(rows)
+                found[person].values.add(values[person])
+                value_weight[person, values[person]] += weight
+                for t, row in enumerate(rows):
+                    if row is not None:
+                        row_weight[person, t, row] += weight
+        for (person, _, _), weight in row_weight.items():
+            found[person].likeliest_row = max(found[person].likeliest_row, weight / total)
+        for (person, _), weight in value_weight.items():
+            found[person].likeliest_value = max(found[person].likeliest_value, weight / total)
+        result.update(found)
+    return result
+
+
+def connected(years: Sequence[Published]) -> list[list[Person]]:
+    """People whom lists join, directly or through others."""
+    groups: list[set[Person]] = []
+    for members in (each for year in years for each in year.lists):
+        joined = [group for group in groups if group & members]
+        groups = [group for group in groups if not group & members]
+        groups.append(set(members).union(*joined))
+    return [sorted(group) for group in groups]
+
+
+def parts_by_fate(
+    group: frozenset[Person], present: frozenset[Person], k: int, splits: bool
+) -> tuple[frozenset[Person], list[frozenset[Person]]]:
+    """Who of a group is published again, and the groups that are left of it.
+
+    A group that is there as a whole stays. One that `splits`, a class, is divided into those who are published again and the
+    rest, who left or are held back, at least k each. Else nobody is published again.
+    """
+    there = group & present
+    gone = len(group) - len(there)
+    if not gone:
+        return group, [group]
+    again = frozenset(sorted(there)[max(0, k - gone) :])
+    if splits and len(again) >= k:
+        return again, [again, group - again]
+    return frozenset(), [group]
