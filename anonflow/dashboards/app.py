@@ -117,7 +117,7 @@ def captions(workspace: Workspace) -> list[str]:
     """Return a few words on each screen, for the bar."""
     space = workspace
     data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
-    steps = len(space.draft.get(("table", "prepare"), []))
+    steps = len(space.draft.spec.table.prepare)
     prepare = plural(steps, "step") if steps else "nothing to do before"
     if space.frame is None:
         protect = "methods and k"
@@ -201,7 +201,7 @@ class App(pn.viewable.Viewer):
                 "ks",
             ],
         )
-        space.draft.param.watch(self._refresh, "document")
+        space.draft.param.watch(self._refresh, "spec")
         space.param.watch(self._darken, "dark")
         if not self.page:
             space.param.watch(lambda event: self.give_up(OVER), "closed")

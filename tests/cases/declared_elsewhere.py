@@ -27,6 +27,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
 from tests import ROOT
+from tests.cases.drafts import value_at
 
 
 def zebra(
@@ -198,7 +199,7 @@ def places() -> list[str]:
     assert (diversity.lead, diversity.needed, diversity.problem) == (3, ("lead",), "")
     diversity.lead = 2
     diversify = {"criterion": "small-lead", "column": illness, "lead": 2}
-    assert workspace.draft.get(("steps", "diversify")) == diversify
+    assert value_at(workspace.draft, ("steps", "diversify")) == diversify
     screen = ProtectScreen(workspace=workspace)
     screen._diversity_part()
     assert screen.numbers["lead"].visible
@@ -208,7 +209,7 @@ def places() -> list[str]:
     choice.set_option("zebra", "stripe", "white")
     choice.loss = "half-lm"
     workspace.draft.set(("steps", "verify"), ["covers", {"herd": {"most": 9}}])
-    steps = configuration(link(workspace.draft.document))["steps"]
+    steps = configuration(link(workspace.draft.spec))["steps"]
     assert steps[0]["anonymize"]["options"] == {"zebra": {"stripe": "white"}}
     assert steps[0]["anonymize"]["loss"] == "half-lm"
     assert {"verify": ["covers", {"herd": {"most": 9}}]} in steps

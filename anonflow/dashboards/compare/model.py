@@ -221,7 +221,7 @@ class CompareModel(param.Parameterized):
         if both is None:
             return []
         a, b = both
-        pairs = differences(a.document, b.document)
+        pairs = differences(a.spec, b.spec)
         measures: list[tuple[str, Callable[[FinishedRun], str]]] = [
             (arrow(LABELS.get(measure, measure), measure), partial(_measured, measure))
             for measure in dict.fromkeys([*a.result.measures, *b.result.measures])
@@ -251,8 +251,8 @@ class CompareModel(param.Parameterized):
 
     def history(self) -> list[str]:
         """Return the edits of the flow, the latest first, as sentences."""
-        documents = [*self.workspace.draft.past, self.workspace.draft.document]
-        return [changes(a, b) for a, b in itertools.pairwise(documents)][::-1]
+        specs = [*self.workspace.draft.past, self.workspace.draft.spec]
+        return [changes(a, b) for a, b in itertools.pairwise(specs)][::-1]
 
     def take_up(self, id: int) -> None:
         """Put the settings of a run into the flow, as one edit that can be undone.
@@ -295,8 +295,7 @@ def verdict(run: FinishedRun) -> str:
 
 
 def _partition(run: FinishedRun) -> str:
-    cut = run.document.get("partition") or {}
-    size = cut.get("size")
+    size = run.spec.partition.size
     return texts.WHOLE_TABLE if size is None else str(size)
 
 

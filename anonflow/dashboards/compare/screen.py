@@ -86,7 +86,7 @@ class CompareScreen(pn.viewable.Viewer):
         workspace.param.watch(self._show_progress, ["progress", "doing", "status"])
         workspace.param.watch(self._show_results, ["runs", "dark"])
         workspace.param.watch(self._show_chosen, "chosen")
-        workspace.draft.param.watch(self._show_history, "document")
+        workspace.draft.param.watch(self._show_history, "spec")
         self.model.param.watch(self._show_frontier, ["risk", "measured", "measuring", "problem"])
         self.model.param.watch(self._show_pair, ["first", "second"])
         self._show_controls()

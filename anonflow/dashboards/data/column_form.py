@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import param
@@ -12,9 +12,9 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.data import texts
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
-from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.table_sources import edited_column
+from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
@@ -73,18 +73,14 @@ class ColumnChoice(DraftForm):
         """Return a row for each column of the table, in its order: what it is, and what it is taken for."""
         import pandas as pd
 
-        columns = self.workspace.draft.get(("table", "columns"), {})
         rows = []
         for name, (sort, distinct, missing) in self.about().items():
-            entry = columns.get(name) if isinstance(columns.get(name), dict) else None
-            kind = str((entry or {}).get("kind", NO_KIND))
-            rule = (entry or {}).get("missing")
+            column = self.declared(name)
+            rule, kind = column.missing, column.kind or NO_KIND
             if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
-            role = texts.NOT_PUBLISHED if entry is None else str(entry.get("role", texts.NOT_PUBLISHED))
-            codes = _written((entry or {}).get("codes"))
-            form = _form_text(entry or {})
-            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes, form))
+            role, codes = column.role or texts.NOT_PUBLISHED, ", ".join(column.codes or ())
+            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes, _form_text(column)))
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def unique(self) -> list[int]:
@@ -171,23 +167,14 @@ class ColumnChoice(DraftForm):
             Whether it was taken; else `refusal` says why not, and nothing is changed.
         """
         self.refusal = ""
-        frame, draft = self.workspace.named, self.workspace.draft
-        if frame is None or not columns:
+        if self.workspace.named is None or not columns:
             self.refusal = texts.TICK_FIRST
             return False
-        trial = Draft(document=draft.document, folder=draft.folder)
-        edits = []
         try:
-            for column in columns:
-                declared = self._declared(column, field, value)
-                before = trial.get(("table", "columns", column), {})
-                edits.append(
-                    (("table", "columns", column), edited_column(before, declared, frame[[column]]) or None)
-                )
+            self.workspace.set_columns({column: self._declared(column, field, value) for column in columns})
         except AnonflowError as error:
             self.refusal = on_screen(error.problems[0])
             return False
-        draft.set_all(edits)
         return True
 
     def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
@@ -223,7 +210,7 @@ class ColumnChoice(DraftForm):
         return declared
 
     def _choose_rule(self, column: str, rule: Any) -> None:
-        kind = self.workspace.draft.get(("table", "columns", column, "kind"))
+        kind = self.declared(column).kind
         if kind not in MISSING_RULES:
             raise ParameterError(texts.RULE_NEEDS_QUASI_IDENTIFIER)
         if rule not in MISSING_RULES[kind]:
@@ -232,8 +219,8 @@ class ColumnChoice(DraftForm):
 
     def _choose_codes(self, column: str, text: Any) -> None:
         """Take the codes that stand in place of numbers, as they were typed: `N, R`; nothing for none."""
-        entry = self.workspace.draft.get(("table", "columns", column), {})
-        if entry.get("kind") != "numeric":
+        entry = written(self.declared(column))
+        if self.declared(column).kind != "numeric":
             raise ParameterError(texts.CODES_NEED_NUMBERS)
         codes = [code.strip() for code in str(text or "").split(",") if code.strip()]
         if codes:
@@ -242,22 +229,20 @@ class ColumnChoice(DraftForm):
 
     def _choose_form(self, column: str, text: Any) -> None:
         """Take the form of numbers or dates as it was typed, `decimal: ","`; nothing for a plain one."""
-        entry = self.workspace.draft.get(("table", "columns", column), {})
         try:
             keys = strict_yaml.loads(texts.form_file(text), error=ParameterError).data["form"]
         except ParameterError:
             keys = None
         if not isinstance(keys, dict) or any(key not in FORM_KEYS for key in keys):
             raise ParameterError(texts.NO_SUCH_FORM)
-        known = {key: value for key, value in entry.items() if key not in FORM_KEYS}
         if keys:
             Schema({column: {"role": "quasi-identifier", "kind": "numeric"} | keys})
-            if known.get("role", UNPUBLISHED[0]) in UNPUBLISHED:
+            if (self.declared(column).role or UNPUBLISHED[0]) in UNPUBLISHED:
                 raise ParameterError(texts.FORM_NEEDS_PUBLISHED)
         self.workspace.set_column(column, **(dict.fromkeys(FORM_KEYS) | keys))
 
     def _given_hierarchy(self, column: str) -> Any:
-        name = self.workspace.source.get("dataset")
+        name = self.workspace.source.dataset
         if name is None:
             return None
         return datasets.schema(name, hierarchies=True).get(column, {}).get("hierarchy")
@@ -267,22 +252,20 @@ class ColumnChoice(DraftForm):
         frame, draft = self.workspace.named, self.workspace.draft
         if frame is None:
             return
-        name = self.workspace.source.get("dataset")
-        if name is not None:
-            known = datasets.schema(name)
-            columns = {column: entry for column, entry in known.items() if column in frame.columns}
-            draft.set(("table", "columns"), columns)
-            return
 
         def done(columns: Any) -> None:
             if self.workspace.named is frame:
-                draft.set(("table", "columns"), columns)
+                draft.put(self.flow.with_table(columns=columns_of(columns)))
 
+        name = self.workspace.source.dataset
+        if name is not None:
+            done(first_columns(name, frame, False))
+            return
         self._guessing.of_records(len(frame), lambda: infer_columns(frame), done, self._failed)
 
     def _read(self) -> None:
         frame = self.workspace.named
-        seen = (frame, self.workspace.draft.get(("table", "columns")))
+        seen = (frame, self.flow.columns)
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
@@ -330,17 +313,12 @@ class ColumnChoice(DraftForm):
         self.param.update(counting=False, refusal=problem)
 
 
-def _written(codes: Any) -> str:
-    """Return codes as they are typed; of a draft that was edited by hand, whatever there is."""
-    return ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else str(codes or "")
-
-
-def _form_text(entry: Mapping[str, Any]) -> str:
+def _form_text(column: ColumnSpec) -> str:
     """Return the form of a column as it is typed; of a draft that was edited by hand, nothing if it is none."""
-    form = form_of(entry)
+    form = form_of(written(column))
     if form is None or isinstance(form, str):
         return ""
-    return texts.form_text(keys_text(form), entry.get("write") == "source")
+    return texts.form_text(keys_text(form), column.write == "source")
 
 
 def about_datasets() -> dict[str, str]:

@@ -441,7 +441,7 @@ class DataScreen(pn.viewable.Viewer):
         if self._refused_file is not None:
             self._refused_file[1].unlink(missing_ok=True)
             self._refused_file = None
-        self.again.visible = "csv" in self.workspace.source
+        self.again.visible = self.workspace.source.csv is not None
 
     def _try(self, opening: Any) -> bool:
         self._refused("")
@@ -561,7 +561,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _project_file(self) -> io.BytesIO:
         workspace = self.workspace
-        self.save.filename = f"{workspace.draft.get(('flow',), 'project')}{ENDING}"
+        self.save.filename = f"{workspace.draft.spec.flow}{ENDING}"
         return io.BytesIO(workspace.save_project(bool(self.with_table.value)))
 
     def _chosen_for_many(self, field: str, event: Any) -> None:
@@ -619,7 +619,7 @@ class DataScreen(pn.viewable.Viewer):
     def _show_frame(self, *events: Any) -> None:
         frame = self.workspace.frame
         self.open.color = "primary" if frame is None else "default"
-        self.again.visible = "csv" in self.workspace.source or self._refused_file is not None
+        self.again.visible = self.workspace.source.csv is not None or self._refused_file is not None
         self._show_waiting()
         if frame is None:
             self._steps_card.visible, self._unique_card.visible = True, False

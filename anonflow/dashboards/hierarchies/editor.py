@@ -111,7 +111,7 @@ class HierarchyBuilder(ShownPart):
             ["column", "way", "tree", "problem", "used", "boundary", "picked", "opened"],
             self._show,
         )
-        self.draw_after(choice.workspace.draft, "document", self._show)
+        self.draw_after(choice.workspace.draft, "spec", self._show)
         self.draw_once_shown(self._show)
 
     def _column(self, event: Any) -> None:
@@ -186,7 +186,7 @@ class HierarchyBuilder(ShownPart):
                 if choice.used
                 else f"<p>{texts.SENSITIVE_UNUSED}</p>"
             )
-        kind = choice.entry.get("kind", "")
+        kind = choice.entry.kind or ""
         if choice.used and choice.boundary:
             return f"<p><b>{texts.USED}</b> {escape(texts.limits(choice.boundary))}</p>"
         if choice.used:

@@ -23,6 +23,7 @@ from anonflow.dashboards.hierarchies.suggest import (
     steps_over,
 )
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
+from anonflow.dashboards.session.draft_spec import ColumnSpec, written
 from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
@@ -112,7 +113,7 @@ class HierarchyChoice(DraftForm):
         frame, column = self.workspace.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)
-        form = form_of(self.entry)
+        form = form_of(written(self.entry))
         if isinstance(form, str):  # said where the columns are
             form = None
         if self._values is None or self._values[0] is not frame or self._values[1:3] != (column, form):
@@ -123,10 +124,9 @@ class HierarchyChoice(DraftForm):
         return self._values[3], self._values[4]
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> ColumnSpec:
         """The entry of the column in the draft."""
-        entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
-        return entry if isinstance(entry, dict) else {}
+        return self.declared(self.column)
 
     @property
     def columns(self) -> list[str]:
@@ -136,12 +136,12 @@ class HierarchyChoice(DraftForm):
     @property
     def is_sensitive(self) -> bool:
         """Whether the column is sensitive: its hierarchy says how far values are from each other."""
-        return self.entry.get("role") == "sensitive"
+        return self.entry.role == "sensitive"
 
     @property
     def has_hierarchy(self) -> bool:
         """Whether the draft has a hierarchy of the column."""
-        return self.entry.get("hierarchy") is not None
+        return self.entry.hierarchy is not None
 
     @property
     def ways(self) -> dict[str, str]:
@@ -167,7 +167,7 @@ class HierarchyChoice(DraftForm):
 
     def _built_in(self) -> dict[str, Any] | str | None:
         """Return the hierarchy that a built-in table has for the column, if it has one."""
-        name = self.workspace.source.get("dataset")
+        name = self.workspace.source.dataset
         if name is None:
             return None
         entry: dict[str, Any] = datasets.schema(name, hierarchies=True).get(self.column or "", {})
@@ -204,7 +204,7 @@ class HierarchyChoice(DraftForm):
             return self._file
         if self.way == "given":
             return self._built_in()
-        return self.entry.get("hierarchy")
+        return self.entry.hierarchy
 
     def counts(self) -> list[int]:
         """Return records of each leaf of the tree."""
@@ -244,10 +244,10 @@ class HierarchyChoice(DraftForm):
         if numbers:
             step, levels = steps_over(min(numbers), max(numbers))
             self.param.update(step=step, levels=levels, fanout=2, origin=0.0)
-        declared = self.entry.get("hierarchy")
-        periods = declared.get("calendar") if isinstance(declared, dict) else None
+        declared = self.entry.tree
+        periods = declared.get("calendar")
         self.periods = list(periods) if isinstance(periods, list) else list(CALENDAR)
-        intervals = declared.get("intervals") if isinstance(declared, dict) else None
+        intervals = declared.get("intervals")
         if isinstance(intervals, dict):
             for name in ("step", "levels", "fanout", "origin"):
                 if name in intervals:
@@ -269,15 +269,14 @@ class HierarchyChoice(DraftForm):
         used = False
         if tree is not None:
             try:
-                used = self.has_hierarchy and self.entry.get("hierarchy") == self.spec()
+                used = self.has_hierarchy and self.entry.hierarchy == self.spec()
             except AnonflowError as error:
                 problem = error.problems[0]
-        boundary = self.entry.get("boundary")
         self.param.update(
             tree=tree,
             problem=problem,
             used=used,
-            boundary=list(boundary) if isinstance(boundary, list) else [],
+            boundary=list(self.entry.limit_labels),
             picked=[label for label in self.picked if tree is not None and label in tree],
         )
 

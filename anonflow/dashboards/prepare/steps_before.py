@@ -11,6 +11,7 @@ import param
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.prepare import texts
+from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -19,9 +20,6 @@ from anonflow.option import NEEDED, Option, options_of
 from anonflow.table.prepare import STEPS, Preparation
 
 __all__ = ["StepsBefore"]
-
-PATH = ("table", "prepare")
-COLUMNS = ("table", "columns")
 
 
 class StepsBefore(pn.viewable.Viewer):
@@ -102,7 +100,7 @@ class StepsBefore(pn.viewable.Viewer):
         self._take(self._steps()[:-1])
 
     def _steps(self) -> list[Any]:
-        return list(self.workspace.draft.get(PATH, []))
+        return list(self.workspace.draft.spec.table.prepare)
 
     def _take(self, steps: list[Any]) -> None:
         """Put the steps into the draft, if they go with the table; of many records that is seen in a thread of its own."""
@@ -110,9 +108,8 @@ class StepsBefore(pn.viewable.Viewer):
         frame, folder = workspace.frame, workspace.draft.folder
         if frame is None:
             return
-        edits: list[tuple[tuple[str, ...], Any]] = [(PATH, steps or None)]
         try:
-            edits += self._columns(steps)
+            spec = workspace.draft.spec.with_table(prepare=tuple(steps), columns=self._columns(steps))
         except AnonflowError as error:
             self._refuse(" ".join(map(on_screen, error.problems[:3])))
             return
@@ -130,7 +127,7 @@ class StepsBefore(pn.viewable.Viewer):
             self._refuse(refusal)
             if not refusal and workspace.frame is frame:
                 self._counted = frame, steps, changes
-                workspace.draft.set_all(edits)
+                workspace.draft.put(spec)
             self._show()
 
         self._be_busy(True)
@@ -147,18 +144,13 @@ class StepsBefore(pn.viewable.Viewer):
         if busy:
             self.changes.object = f"<p class='soft' role='status'>{texts.COUNTING}</p>"
 
-    def _columns(self, steps: list[Any]) -> list[tuple[tuple[str, ...], Any]]:
-        """Return what is declared of the columns, under the names that they have after these steps: an edit, or none."""
-        frame, folder = self.workspace.frame, self.workspace.draft.folder
-        if frame is None:
-            return []
-        names = [str(name) for name in frame.columns]
-        before, after = (Preparation(each, folder).renamed(names) for each in (self._steps(), steps))
-        if before == after:
-            return []
+    def _columns(self, steps: list[Any]) -> dict[str, ColumnSpec]:
+        """Return what is declared of the columns, under the names that they have after these steps."""
+        draft = self.workspace.draft
+        names = [str(name) for name in self.workspace.frame.columns]
+        before, after = (Preparation(each, draft.folder).renamed(names) for each in (self._steps(), steps))
         new = {before.get(name, name): after.get(name, name) for name in names}
-        declared = self.workspace.draft.get(COLUMNS, {})
-        return [(COLUMNS, {new.get(name, name): entry for name, entry in declared.items()})]
+        return {new.get(name, name): column for name, column in draft.spec.columns.items()}
 
     def _refuse(self, sentence: str) -> None:
         from markupsafe import Markup

@@ -10,6 +10,7 @@ import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect import texts
+from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import AnonflowError, ParameterError
 
 __all__ = ["FIELDS", "LimitChoice"]
@@ -41,21 +42,12 @@ class LimitChoice(DraftForm):
 
     def table(self) -> pd.DataFrame:
         """Return a row for each quasi-identifier; NaN where nothing is said."""
-        columns = self.workspace.draft.get(("table", "columns"), {})
         rows = []
         for name in self.quasi_identifiers:
-            entry = columns[name]
-            boundary = entry.get("boundary")
-            width = boundary.get("width") if isinstance(boundary, dict) else None
-            nodes = ", ".join(map(str, boundary)) if isinstance(boundary, list) else ""
-            numbers = (
-                entry.get("weight", 1),
-                width,
-                entry.get("max-width"),
-                entry.get("max-set"),
-                entry.get("at-least"),
-            )
-            rows.append((name, entry.get("kind", ""), *(_number(number) for number in numbers), nodes))
+            column = self.flow.columns[name]
+            numbers = {"weight": 1, "interval": column.interval, **written(column)}
+            limits = [math.nan if numbers.get(field) is None else float(numbers[field]) for field in FIELDS]
+            rows.append((name, column.kind or "", *limits, ", ".join(column.limit_labels)))
         return pd.DataFrame(rows, columns=["column", "kind", *FIELDS, "boundary"])
 
     def choose(self, column: str, field: str, value: Any) -> bool:
@@ -84,10 +76,9 @@ class LimitChoice(DraftForm):
         return True
 
     def _take(self, column: str, field: str, number: float | None) -> None:
-        kind = self.workspace.draft.get(("table", "columns", column, "kind"))
         if field not in FIELDS or column not in self.quasi_identifiers:
             raise ParameterError(texts.ONLY_QUASI_IDENTIFIERS)
-        home = FIELDS[field]
+        kind, home = self.flow.columns[column].kind or "", FIELDS[field]
         if home and kind != home:
             if number is None:
                 return
@@ -106,16 +97,11 @@ class LimitChoice(DraftForm):
             self.workspace.set_column(column, **{field: plain})
 
     def _read(self) -> None:
-        seen = (self.workspace.named, self.workspace.draft.get(("table", "columns")))
+        seen = (self.workspace.named, self.flow.columns)
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
         self.rows = None if self.workspace.named is None else self.table()
-
-
-def _number(value: Any) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if good else math.nan
 
 
 def _read(value: Any) -> float | None:

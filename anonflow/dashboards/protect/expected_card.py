@@ -11,8 +11,9 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import facts, html
 from anonflow.dashboards.protect import texts
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.validation import running_flow, single_document
+from anonflow.dashboards.session.validation import running_flow
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.expected import ExpectedRun, expected_of
@@ -48,8 +49,8 @@ class ExpectedRuns(param.Parameterized):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
-        self._of: dict[str, Any] = {}
-        workspace.draft.param.watch(self._changed, "document")
+        self._of = NO_FLOW
+        workspace.draft.param.watch(self._changed, "spec")
         workspace.param.watch(self._changed, "frame")
         workspace.param.watch(self._ended, "runs")
 
@@ -58,19 +59,17 @@ class ExpectedRuns(param.Parameterized):
         workspace = self.workspace
         if self.computing:
             return
-        table, document, folder = workspace.table, workspace.draft.document, workspace.draft.folder
+        table = workspace.table
         if table is None or workspace.problems:
             self.problem = "; ".join(workspace.problems) or OPEN_FIRST
             return
         try:
-            flows = [
-                (run.name, replace(running_flow(single_document(document, run), folder), table=table))
-                for run in workspace.draft.flow().runs
-            ]
+            flow = workspace.draft.flow()
+            flows = [(run.name, running_flow(flow, run, table)) for run in flow.runs]
         except AnonflowError as error:
             self.problem = on_screen(error.message)
             return
-        self._of = document
+        self._of = workspace.draft.spec
         self.param.update(computing=True, problem="", answers=())
 
         def work() -> tuple[ExpectedRun, ...]:
@@ -90,7 +89,7 @@ class ExpectedRuns(param.Parameterized):
         self.background.start(work, done, failed)
 
     def _changed(self, *events: Any) -> None:
-        if self.workspace.draft.document != self._of:
+        if self.workspace.draft.spec != self._of:
             self.background.forget()
             self.param.update(computing=False, answers=(), problem="")
 

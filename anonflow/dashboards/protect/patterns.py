@@ -164,13 +164,10 @@ class PatternChoice(DraftForm):
     # ------------------------------------------------------------------------------------ the draft
 
     def _read(self) -> None:
-        step = self.workspace.draft.get(("steps", "anonymize"), {})
-        patterns: Any = "all"
-        weights: dict[str, Any] = {}
-        own = step.get("options") or {}
-        for place in (step, *(own.get(name) or {} for name in reversed(METHODS))):
-            patterns = place.get("patterns", patterns)
-            weights = place.get("weights") or weights
+        step = self.flow.method
+        places = [step.options, *(step.of_methods.get(name, {}) for name in reversed(METHODS))]
+        patterns = ([place["patterns"] for place in places if "patterns" in place] or ["all"])[-1]
+        weights = ([place["weights"] for place in places if place.get("weights")] or [{}])[-1]
         changes = self._state_of(patterns) | {"weights": dict(weights)}
         if self.value_of(patterns) != self.value():
             self.param.update(**changes)
@@ -217,22 +214,20 @@ class PatternChoice(DraftForm):
         if self.form == "list" and not self.rows:
             with self.quietly():  # to begin with: nothing hidden, and each quasi-identifier alone
                 self.rows = [(), *((name,) for name in self.names)]
-        step = self.workspace.draft.get(("steps", "anonymize"), {})
-        own = {key: dict(options) for key, options in (step.get("options") or {}).items()}
-        value = self.value()
+        step = self.flow.method.without("patterns", "weights")
         weights = {name: number for name, number in self.weights.items() if number != 1}
-        plain = "patterns" in step or "weights" in step
+        settings = {
+            key: more
+            for key, more in (("patterns", self.value()), ("weights", weights))
+            if more and more != "all"
+        }
+        own = {}
         for name in METHODS:
-            mine = own.setdefault(name, {})
-            for key, setting in (("patterns", value), ("weights", weights)):
-                mine.pop(key, None)
-                if setting and setting != "all":
-                    mine[key] = setting
-        kept = {key: options for key, options in own.items() if options}
-        edits: list[tuple[tuple[str, ...], Any]] = [(("steps", "anonymize", "options"), kept or None)]
-        if plain:
-            edits += [(("steps", "anonymize", key), None) for key in ("patterns", "weights")]
-        self.workspace.draft.set_all(edits)
+            others = step.of_methods.get(name, {})
+            own[name] = {
+                key: more for key, more in others.items() if key not in ("patterns", "weights")
+            } | settings
+        self.workspace.draft.put(self.flow.with_steps(anonymize=step.with_own(own)))
         self._judge()
 
     def _judge(self) -> None:

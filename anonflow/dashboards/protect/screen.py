@@ -233,7 +233,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self.feasible = pn.pane.HTML("", sizing_mode="stretch_width")
         self.sensitive.param.watch(self._set_sensitive, "value")
         choice.param.watch(self._show_diversity, ["criterion", "column", *PARAMETERS, "problem", "feasible"])
-        self.workspace.draft.param.watch(self._show_diversity, "document")
+        self.workspace.draft.param.watch(self._show_diversity, "spec")
         self._show_diversity()
 
     def _set_sensitive(self, event: Any) -> None:

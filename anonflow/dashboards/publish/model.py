@@ -19,6 +19,7 @@ from anonflow.dashboards.publish import texts
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
+from anonflow.dashboards.session.draft_spec import columns_of, written
 from anonflow.dashboards.session.publication import Publication, card_of_run
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
@@ -250,7 +251,7 @@ class PublishModel(param.Parameterized):
         run = self.run
         if run is None or ending == PACKAGE:
             return ending
-        name = f"{run.document.get('flow', 'flow')}-{run.result.algorithm}-k{run.result.k}"
+        name = f"{run.spec.flow}-{run.result.algorithm}-k{run.result.k}"
         return f"{re.sub('[^A-Za-z0-9._-]+', '-', name)}-{ending}"
 
     # ----------------------------------------------------------------------------------------- words
@@ -270,17 +271,16 @@ class PublishModel(param.Parameterized):
 
     def link(self) -> str:
         """Return the query that restores the draft's configuration: names and parameters, never data."""
-        document = self.workspace.draft.document
-        return share_link.link(document) if document else ""
+        return "" if self.workspace.frame is None else self.workspace.link()
 
     def not_in_the_link(self) -> list[str]:
         """Return settings of the draft that the link does not bring back, by name; none while they are looked for."""
-        document, columns = self.workspace.draft.document, self._first_columns()
-        if not document or columns is None:
+        spec, columns = self.workspace.draft.spec, self._first_columns()
+        if self.workspace.frame is None or columns is None:
             return []
-        first = {**document, "table": {**document["table"], "columns": columns}}
+        first = spec.with_table(columns=columns_of(columns))
         back = share_link.merged(first, share_link.configuration(self.link()))
-        return list(dict.fromkeys(place for place, _, _ in differences(back, document)))
+        return list(dict.fromkeys(place for place, _, _ in differences(back, spec)))
 
     # ---------------------------------------------------------------------------------------- inside
 
@@ -289,8 +289,8 @@ class PublishModel(param.Parameterized):
         frame, source = self.workspace.frame, self.workspace.source
         if frame is None:
             return {}
-        if "dataset" in source:
-            return first_columns(source["dataset"], frame, False)
+        if source.dataset is not None:
+            return first_columns(source.dataset, frame, False)
         if self._guessed is not frame:
             self._guessed = frame
             self.guess = None
@@ -303,7 +303,7 @@ class PublishModel(param.Parameterized):
         return self.guess
 
     def _table(self) -> str:
-        return json.dumps(self.workspace.source, sort_keys=True, default=str)
+        return json.dumps(written(self.workspace.source), sort_keys=True, default=str)
 
     def _changed(self, *events: Any) -> None:
         known = {run.id for run in self.workspace.runs}

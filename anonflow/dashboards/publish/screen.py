@@ -55,7 +55,7 @@ class PublishScreen(ShownPart):
         self._make_link()
         self._lay_out()
         workspace.param.watch(self._show, ["chosen", "runs", "running"])
-        self.draw_after(workspace.draft, "document", self._show_link)
+        self.draw_after(workspace.draft, "spec", self._show_link)
         self.draw_after(self.model, "guess", self._show_link)
         self.model.param.watch(self._show, ["publication", "drawing", "pricing", "problem", "agreed"])
         self._show()
@@ -284,7 +284,7 @@ class PublishScreen(ShownPart):
             return
         self.copy.visible = True
         self.address.value = f"{_address()}?{query}"
-        uploaded = "dataset" not in self.workspace.source
+        uploaded = self.workspace.source.dataset is None
         missing = self.model.not_in_the_link()
         parts = [Markup('<code class="link" tabindex="0">{}</code>').format(f"{_address()}?{query}")]
         if uploaded:

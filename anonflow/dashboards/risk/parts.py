@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import cards, facts
 from anonflow.dashboards.risk import texts
 from anonflow.dashboards.risk.model import PictureOfRisk
+from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
@@ -253,19 +253,18 @@ def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
     return [(name, each) for name, each in both if each is not None]
 
 
-def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
+def reasons(advice: Sequence[Advice], columns: Mapping[str, ColumnSpec]) -> Markup:
     """Return the advisor's reasons for each column, beside the draft's declaration.
 
     Parameters
     ----------
     advice : sequence of Advice
-    columns : mapping
-        As under ``columns`` of the draft.
+    columns : mapping of str to ColumnSpec
+        Of the draft.
     """
     rows = []
     for each in sorted(advice, key=lambda advised: _rank(advised, columns)):
-        entry = columns.get(each.column) or {}
-        role = entry.get("role", texts.NOT_PUBLISHED)
+        role = columns.get(each.column, ColumnSpec()).role or texts.NOT_PUBLISHED
         proposed = each.entry["role"]
         rows.append(
             [
@@ -281,9 +280,9 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
     return Markup("<div class='reasons'>{}</div>").format(facts(texts.REASONS_HEADER, rows, [3]))
 
 
-def _rank(advice: Advice, columns: Mapping[str, Any]) -> tuple[bool, int, int]:
+def _rank(advice: Advice, columns: Mapping[str, ColumnSpec]) -> tuple[bool, int, int]:
     """Return columns with another role than the guess first, then identifiers, quasi-identifiers, and the most distinct."""
-    role = (columns.get(advice.column) or {}).get("role", "")
+    role = columns.get(advice.column, ColumnSpec()).role
     order = ["identifier", "quasi-identifier", "sensitive", "weight"]
     place = order.index(role) if role in order else len(order)
     return role == advice.entry["role"], place, -advice.distinct

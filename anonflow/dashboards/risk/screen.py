@@ -57,8 +57,8 @@ class RiskScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         workspace.param.watch(self._show, ["frame", "table", "coding"])
-        workspace.draft.param.watch(self._show_reasons, "document")
-        workspace.draft.param.watch(self._show_register, "document")
+        workspace.draft.param.watch(self._show_reasons, "spec")
+        workspace.draft.param.watch(self._show_register, "spec")
         self._root.param.watch(self._show, "visible")
         self.model.param.watch(self._settings_changed, ["most", "fraction"])
         self.model.param.watch(self._show_picture, ["picture", "computing", "stale", "problem"])
@@ -257,7 +257,7 @@ class RiskScreen(pn.viewable.Viewer):
     def _show_reasons(self, *events: Any) -> None:
         picture = self.model.picture
         if picture is not None:
-            columns = self.workspace.draft.get(("table", "columns"), {})
+            columns = self.workspace.draft.spec.columns
             self.parts["reasons"].object = str(parts.reasons(picture.advice, columns))
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -22,24 +22,25 @@ from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.verification import Finding
-from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
+from anonflow.dashboards.session.draft_spec import DraftSpec
+from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
 from anonflow.dashboards.session.table_sources import take_upload
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.flows.registers import register_holders
-from anonflow.errors import DataError, FlowError
+from anonflow.engine.flows.spec import SourceSpec
+from anonflow.errors import DataError
 
 __all__ = [
     "ENDING",
     "Project",
-    "flow_document",
     "read_project",
     "read_review",
     "read_session_runs",
     "save_project",
     "session_runs_text",
+    "stranger_flow",
 ]
 
 ENDING = ".anonflow.zip"
@@ -163,7 +164,7 @@ class Project:
 
     Attributes
     ----------
-    document : dict
+    spec : DraftSpec
         The flow.
     files : dict
         Name -> bytes, of what the flow names.
@@ -177,25 +178,19 @@ class Project:
         What people filled in into the reviewer's report.
     """
 
-    document: dict[str, Any] = field(repr=False)
+    spec: DraftSpec = field(repr=False)
     files: dict[str, bytes] = field(repr=False)
     runs: tuple[FinishedRun, ...]
     records: int = -1
     columns: tuple[str, ...] = field(default=(), repr=False)
     review: dict[str, str] = field(default_factory=dict, repr=False)
 
-    @property
-    def table_file(self) -> str | None:
-        """The file that the flow takes its table from; None for a built-in table."""
-        source = self.document["table"]["source"]
-        return file_of(source)
-
-    def over(self, source: Mapping[str, Any], folder: Path) -> Project:
+    def over(self, source: SourceSpec, folder: Path) -> Project:
         """Return the project over a table that is open, checked by the engine's loader.
 
         Parameters
         ----------
-        source : mapping
+        source : SourceSpec
             Where the table is read from.
         folder : pathlib.Path
             Where the files are.
@@ -206,17 +201,13 @@ class Project:
             If the flow, or that of a run, cannot be used.
         """
 
-        def moved(document: dict[str, Any]) -> dict[str, Any]:
-            table = document.get("table")
-            if not isinstance(table, dict):
-                raise FlowError("this project has a run without a table; save it again on the screen Data")
-            changed = {**document, "table": {**table, "source": dict(source)}}
-            Draft(document=changed, folder=folder).flow()
-            return changed
+        def moved(spec: DraftSpec) -> DraftSpec:
+            there = spec.with_table(source=source)
+            there.loaded(folder)
+            return there
 
-        document = moved(self.document)
-        runs = tuple(replace(run, document=moved(run.document)) for run in self.runs)
-        return replace(self, document=document, runs=runs)
+        runs = tuple(replace(run, spec=moved(run.spec)) for run in self.runs)
+        return replace(self, spec=moved(self.spec), runs=runs)
 
     def unpack(self, folder: Path, limits: Limits) -> None:
         """Write the files into a folder, for their owner alone, with the checks of an upload.
@@ -237,7 +228,7 @@ class Project:
 
 
 def save_project(
-    document: Mapping[str, Any],
+    spec: DraftSpec,
     folder: Path,
     runs: Sequence[FinishedRun],
     records: int,
@@ -249,7 +240,7 @@ def save_project(
 
     Parameters
     ----------
-    document : mapping
+    spec : DraftSpec
         The flow.
     folder : pathlib.Path
         Where the files are that it names.
@@ -273,13 +264,9 @@ def save_project(
     DataError
         If a file that the flow names cannot be read.
     """
-    if not with_table:
-        document = without_registers(document)
-    source = document["table"]["source"]
-    table = file_of(source)
-    named = {
-        str(holder[key]) for place, holder, key in paths_in(dict(document)) if not place.startswith("publish")
-    }
+    document = (spec if with_table else without_registers(spec)).document
+    table = spec.table.source.file
+    named = {str(holder[key]) for place, holder, key in paths_in(document) if not place.startswith("publish")}
     if not with_table:
         named -= {table}
     text = json.dumps(
@@ -305,7 +292,7 @@ def save_project(
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
 
         put("project.json", text.encode())
-        put("flow.yaml", strict_yaml.dumps(dict(document)).encode())
+        put("flow.yaml", strict_yaml.dumps(document).encode())
         for name in sorted(named):
             try:
                 put(f"files/{safe_name(name)}", (folder / name).read_bytes())
@@ -336,21 +323,17 @@ def session_runs_text(
     return json.dumps(entries, allow_nan=False, ensure_ascii=False)
 
 
-def without_registers(document: Mapping[str, Any]) -> dict[str, Any]:
+def without_registers(spec: DraftSpec) -> DraftSpec:
     """Return a flow without the attackers who have a register: it is a table about people."""
-    steps = []
-    for step in document.get("steps", []):
-        if "attack" in step:
-            step = {"attack": [each for each in step["attack"] if not any(register_holders([each]))]}
-        if step.get("attack") != []:
-            steps.append(step)
-    return {**document, "steps": steps}
+    return spec.with_steps(
+        attack=tuple(each for each in spec.steps.attack if not any(register_holders([each])))
+    )
 
 
 def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
     result = run.result
     return {
-        "document": run.document if secret else without_registers(run.document),
+        "document": (run.spec if secret else without_registers(run.spec)).document,
         "name": result.name,
         "label": run.label,
         "note": run.note,
@@ -427,38 +410,30 @@ def read_project(path: Path, folder: Path, limits: Limits) -> Project:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
         raise DataError("flow.yaml of this project is not text; save it again on the screen Data") from None
-    document = flow_document(text, folder, limits)
+    spec = stranger_flow(text, folder, limits).unpublished()
     files = {
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
     }
-    kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
     runs = _runs(entries["runs"], folder)
     return Project(
-        kept, files, runs, entries["records"], tuple(entries["columns"]), dict(entries.get("review", {}))
+        spec, files, runs, entries["records"], tuple(entries["columns"]), dict(entries.get("review", {}))
     )
 
 
-def flow_document(text: str, folder: Path, limits: Limits) -> dict[str, Any]:
-    """Return the mapping of a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
+def stranger_flow(text: str, folder: Path, limits: Limits) -> DraftSpec:
+    """Return a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
 
     Raises
     ------
     FlowError
-        If it is no strict YAML, has no table or no steps, or names files outside `folder`.
+        If it is no strict YAML, no flow, or names files outside `folder`.
     DataError
         If it is too large.
     """
     limits.check_flow(text)
     document = strict_yaml.loads(text).data
     check_confined(document, folder)
-    table = document.get("table") if isinstance(document, dict) else None
-    if (
-        not isinstance(table, dict)
-        or not isinstance(table.get("source"), dict)
-        or not isinstance(document.get("steps"), list)
-    ):
-        raise FlowError("this is not a flow: a flow is a mapping with flow, version, table and steps")
-    return dict(document)
+    return DraftSpec.of(document)
 
 
 def read_review(text: str) -> dict[str, str]:
@@ -596,7 +571,7 @@ def _runs(entries: Sequence[Any], folder: Path) -> tuple[FinishedRun, ...]:
         runs.append(
             FinishedRun(
                 number,
-                entry["document"],
+                DraftSpec.of(entry["document"]),
                 seed,
                 result,
                 entry["when"],

@@ -25,6 +25,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import project
 from anonflow.dashboards.session.paths import names_a_dataset
+from tests.cases.drafts import value_at
 
 WAIT = 300.0
 
@@ -103,8 +104,8 @@ def test_a_project_brings_flow_hierarchies_runs_and_notes_back(
     with pytest.raises(DataError, match="the column 'Age'"):
         other.open_file("wrong.csv", wrong)
     other.open_file("renamed.csv", people(tmp_path))
-    assert other.draft.get(("table", "source")) == {"csv": "renamed.csv"}
-    assert other.draft.get(("steps",)) == workspace.draft.get(("steps",))
+    assert value_at(other.draft, ("table", "source")) == {"csv": "renamed.csv"}
+    assert value_at(other.draft, ("steps",)) == value_at(workspace.draft, ("steps",))
     assert other.problems == ()
     (run,) = other.runs
     assert (run.name, run.note, run.pinned) == ("the first", "for the board", True)
@@ -214,6 +215,7 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         ({"columns": [{"column": "a"}]}, "columns is no part"),
         ({"surprise": 1}, "a key that no project has"),
         ({"document": outside}, "outside"),
+        ({"document": {**run["document"], "steps": "none"}}, "steps must be a mapping"),
     ):
         bad = {**entry, "runs": [{**run, **change}]}
         content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
@@ -221,8 +223,9 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
             other.read_project_file(written(tmp_path, content))()
         assert text in " ".join([error.value.message, *error.value.problems]), change
         assert "evil" not in " ".join(error.value.problems)
-    # a run whose flow is none is refused when its table is there
-    bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": "none"}}]}
+    # a run that cannot be loaded is refused when its table is there
+    steps = [{"anonymize": {"algorithm": "nobody", "k": 5}}]
+    bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": steps}}]}
     content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
     other.read_project_file(written(tmp_path, content))()
     with pytest.raises(AnonflowError):
