@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -433,3 +434,69 @@ def test_a_shared_server_reads_no_flow_that_takes_long(
         with pytest.raises(DataError, match="the flow is larger than 128 KiB"):
             opened()
     assert names_a_dataset(alone, other.limits.flow_bytes)
+
+
+EARLIER = """\
+flow: people
+version: 1
+table:
+  source: {csv: people.csv, delimiter: ","}
+  columns:
+    Age: {role: quasi-identifier, kind: numeric, boundary: {width: 10}, weight: 2}
+    Gender: {role: quasi-identifier, kind: categorical}
+    Education: {role: quasi-identifier, kind: numeric, max-width: 3.5}
+  prepare: [top-code: {column: Age, at: 80}]
+steps:
+  - anonymize:
+      algorithm: mondrian
+      k: 4
+      options: {k-member: {kicks: 1}, optimal: {time-limit: 2.0}}
+      loss: ncp
+      boundaries: true
+  - draw: {}
+  - measure: [gcp]
+  - verify: [covers, guarantee]
+partition: {order: lexicographic, size: 20}
+matrix: {anonymize.algorithm: [mondrian, k-member], anonymize.k: [4, 6]}
+"""
+"""A flow as earlier versions wrote it: defaults and the options of forms stand in it."""
+
+
+def test_a_project_of_an_earlier_version_opens(
+    workspace: Workspace, other: Workspace, tmp_path: Path
+) -> None:
+    entry = entry_of(workspace, tmp_path)
+    steps = [
+        {"anonymize": {"algorithm": "mondrian", "k": 4, "loss": "ncp"}},
+        {"draw": {}},
+        {"measure": ["gcp"]},
+    ]
+    old = {**entry["runs"][0]["document"], "steps": steps, "partition": {"order": "random", "size": 20}}
+    text = json.dumps({**entry, "runs": [{**entry["runs"][0], "document": old}]})
+    content = changed(workspace.save_project(), project__json=text.encode(), flow__yaml=EARLIER.encode())
+    other.read_project_file(written(tmp_path, content))()
+    other.open_file("people.csv", people(tmp_path))
+    assert other.problems == ()
+    assert (other.algorithms, other.ks) == (["mondrian", "k-member"], [4, 6])
+    spec = other.draft.spec
+    assert (spec.partition.size, spec.columns["Education"].max_width) == (20, 3.5)
+    assert spec.method.of_methods == {"k-member": {"kicks": 1}, "optimal": {"time_limit": 2.0}}
+    assert other.runs[0].spec.partition.order == "random"
+
+
+def test_a_link_of_an_earlier_version_opens(workspace: Workspace, tmp_path: Path) -> None:
+    shared = {
+        "version": 1,
+        "partition": {"order": "random", "size": 20},
+        "matrix": {"anonymize.k": [4, 6]},
+        "steps": [
+            {"anonymize": {"algorithm": "nh", "k": 4, "options": {"optimal": {"time-limit": 2.0}}}},
+            {"draw": {}},
+            {"verify": ["covers", "guarantee"]},
+        ],
+    }
+    workspace.open_link("c=" + base64.urlsafe_b64encode(json.dumps(shared).encode()).decode().rstrip("="))
+    workspace.open_file("people.csv", people(tmp_path))
+    assert workspace.problems == ()
+    assert (workspace.algorithms, workspace.ks) == (["nh"], [4, 6])
+    assert workspace.draft.spec.partition.size == 20
