@@ -205,6 +205,7 @@ EMPTY = {
 PROMISED = {
     ("anonflow/errors.py", "found"),  # AnonflowError(found=...)
     ("anonflow/engine/execution/result.py", "said"),  # a result of `af.run`, and a key of project files
+    ("anonflow/dashboards/session/project.py", "said"),
     ("anonflow/risk/attackers/own_rows.py", "found"),  # a result of `af.risk.own_rows_test`
     ("anonflow/utility/measures.py", "asked"),
 }

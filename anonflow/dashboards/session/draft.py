@@ -97,7 +97,7 @@ class Draft(param.Parameterized):
         """
         document, home = strict_yaml.loads(text), folder or Path()
         if confined:
-            check_confined(document.data, home)
+            check_confined(DraftSpec.of(document.data), home)
         return cls(spec=DraftSpec.read(document, home), folder=home)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import importlib.util
 import os
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import datasets
-from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
+from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec, columns_of, written
 from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.flows.spec import SourceSpec
@@ -390,13 +389,12 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
     os.chmod(path, 0o600)
 
 
-def bring(document: Any, home: Path, folder: Path) -> Any:
+def bring(spec: DraftSpec, home: Path, folder: Path) -> DraftSpec:
     """Return a flow of one's own with the files that it names copied to a folder, and named there.
 
     Parameters
     ----------
-    document : object
-        The flow as its file has it; it is not changed.
+    spec : DraftSpec
     home : pathlib.Path
         What its paths are relative to.
     folder : pathlib.Path
@@ -406,9 +404,7 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
     DataError
         If a file that it names cannot be read.
     """
-    brought = copy.deepcopy(document)
-    if isinstance(brought, dict):
-        brought.pop("publish", None)
+    brought = spec.unpublished().document
     for number, (_, holder, key) in enumerate(paths_in(brought)):
         path, name = holder[key], safe_name(holder[key])
         if (folder / name).exists():
@@ -419,7 +415,7 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
         except (OSError, ValueError):
             raise DataError(f"{home / path}: cannot be read; the flow names it") from None
         holder[key] = name
-    return brought
+    return DraftSpec.of(brought)
 
 
 def flow_name(name: str) -> str:

@@ -404,10 +404,10 @@ class Workspace(param.Parameterized):
         kept, review, unfinished = self._place.runs, self._place.review, self._place.unfinished
         self._folder_stays = True
         # not :meth:`open_flow`: the draft may have been invalid between two edits
-        document = strict_yaml.loads(self._place.draft).data
-        check_confined(document, self._own_folder())
+        spec = DraftSpec.of(strict_yaml.loads(self._place.draft).data)
+        check_confined(spec, self._own_folder())
         try:
-            self._open_spec(DraftSpec.of(document))
+            self._open_spec(spec)
         finally:
             self._folder_stays = False
         sentence = "runs are to be run again."
@@ -482,9 +482,9 @@ class Workspace(param.Parameterized):
         DataError, ParameterError
             If its table cannot be had.
         """
-        document = strict_yaml.read(path, error=FlowError).data
-        brought = bring(document, Path(path).parent, self._own_folder())
-        self.open_flow(strict_yaml.dumps(brought))
+        spec = DraftSpec.of(strict_yaml.read(path, error=FlowError).data)
+        brought = bring(spec, Path(path).parent, self._own_folder())
+        self.open_flow(strict_yaml.dumps(brought.document))
 
     def save_project(self, with_table: bool = False) -> bytes:
         """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
@@ -709,7 +709,7 @@ class Workspace(param.Parameterized):
                 self._waiting = None
         elif self.frame is not None:
             spec = merged(self.draft.spec, shared)
-            check_confined(spec.document, self._own_folder())
+            check_confined(spec, self._own_folder())
             self.draft.put(spec)
         else:
             self._waiting = shared
@@ -725,7 +725,7 @@ class Workspace(param.Parameterized):
             spec = spec.with_partition(size=PARTITION)
         if self._waiting is not None:  # a link without a table of its own
             spec, self._waiting = merged(spec, self._waiting), None
-            check_confined(spec.document, self._own_folder())
+            check_confined(spec, self._own_folder())
         self._take(frame, source, spec)
 
     def set_column(self, column: str, **declared: Any) -> None:
