@@ -8,9 +8,8 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.compare import texts
 from anonflow.dashboards.compare.measure_form import MeasureForm
-from anonflow.dashboards.compare.utility_model import UtilityModel, about, direction
+from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about, direction
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.html import badge, card, facts, figure_pane, html
 from anonflow.dashboards.session.workspace import Workspace
@@ -34,26 +33,26 @@ class UtilityCard(pn.viewable.Viewer):
         self.model = UtilityModel(workspace)
         self.form: MeasureForm | None = None
         self.measure = pn.widgets.Select(
-            label=texts.MEASURE,
-            options=[texts.EVERYTHING, *self.model.offered()],
-            value=texts.EVERYTHING,
+            label="Measure",
+            options=[EVERYTHING, *self.model.offered()],
+            value=EVERYTHING,
             width=330,
         )
         self.about = html("")
         self.settings = pn.Column(sizing_mode="stretch_width", margin=0)
         self.start = pn.widgets.Button(
-            label=texts.MEASURE_EVERY_RUN, color="primary", width=190, css_classes=["af-measure"]
+            label="Measure every run", color="primary", width=190, css_classes=["af-measure"]
         )
-        self.stop = pn.widgets.Button(label=texts.STOP, width=100)
-        self.clear = pn.widgets.Button(label=texts.CLEAR, width=100)
+        self.stop = pn.widgets.Button(label="Stop", width=100)
+        self.clear = pn.widgets.Button(label="Clear", width=100)
         self.status = html("")
         self.problem = html("", "af-bad", visible=False)
         self.table = html("", "af-utility")
-        self.title = pn.widgets.Select(label=texts.AGAINST_K, options=[], width=330)
+        self.title = pn.widgets.Select(label="Against k", options=[], width=330)
         self.figure = figure_pane(css_classes=["af-utility-figure"])
         self._card = card(
-            texts.UTILITY,
-            html(badge(False, texts.OWNERS_VIEW)),
+            "What analyses lose",
+            html(badge(False, "Owner's view")),
             self.measure,
             self.about,
             self.settings,
@@ -63,7 +62,10 @@ class UtilityCard(pn.viewable.Viewer):
             self.table,
             self.title,
             self.figure,
-            lead=texts.ABOUT_UTILITY,
+            lead=(
+                "Computed from the originals and from plausible tables of what each run would publish; a suppressed row counts as lost. "
+                "These numbers reveal something about the originals: do not publish them."
+            ),
         )
         self.measure.param.watch(self._name_changed, "value")
         self.start.on_click(self._start)
@@ -82,9 +84,9 @@ class UtilityCard(pn.viewable.Viewer):
     def _name_changed(self, *events: Any) -> None:
         """Show the settings of the measure, over the columns of the table that is open."""
         name, table = self.measure.value, self.workspace.table
-        self.form = None if name == texts.EVERYTHING or table is None else MeasureForm(name, table)
+        self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
         self.settings.objects = [] if self.form is None else self.form.rows
-        words = ", ".join(self.model.without_settings()) if name == texts.EVERYTHING else about(name)
+        words = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
         self.about.object = str(Markup("<p class='soft'>{}</p>").format(words))
 
     def _start(self, _: Any) -> None:
@@ -109,7 +111,7 @@ class UtilityCard(pn.viewable.Viewer):
 
     def _rows(self, titles: list[str]) -> Markup:
         model = self.model
-        header: list[Any] = [texts.RUN_COLUMN]
+        header: list[Any] = ["run"]
         for title in titles:
             better = direction(MEASURES[title.partition(":")[0]])
             header.append(Markup("{}<br><small>{}</small>").format(title, better))

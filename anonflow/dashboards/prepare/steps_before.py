@@ -10,7 +10,6 @@ import param
 
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.prepare import texts
 from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
@@ -34,24 +33,24 @@ class StepsBefore(pn.viewable.Viewer):
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        self.step = pn.widgets.Select(label=texts.STEP, options=list(STEPS), width=150)
-        self.column = pn.widgets.Select(label=texts.COLUMN, options=[], width=180)
+        self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
+        self.column = pn.widgets.Select(label="Column", options=[], width=180)
         self.background = Background(self.workspace, at_once=True)
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
         self._form = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
-        self.add = pn.widgets.Button(label=texts.ADD, on_click=self._add)
-        self.remove = pn.widgets.Button(label=texts.REMOVE, on_click=self._remove)
+        self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
+        self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.changes = html()
         self._card = card(
-            texts.STEPS_CARD,
+            "Prepare: steps before",
             pn.FlexBox(self.step, self.column, gap="8px"),
             self._form,
             pn.Row(self.add, self.remove),
             self.wrong,
             self.changes,
-            lead=texts.STEPS_LEAD,
+            lead="These steps change the table before it is anonymized, in this order. The release is verified against the table after them.",
         )
         self.step.param.watch(self._make_fields, "value")
         self.workspace.param.watch(self._show, ["frame", "table", "problems"])
@@ -91,7 +90,7 @@ class StepsBefore(pn.viewable.Viewer):
             if option.default is NEEDED and name.replace("_", "-") not in filled
         ]
         if empty:
-            self._refuse(texts.fill_in(empty))
+            self._refuse(f"Fill in {' and '.join(empty)}.")
             return
         entry = {self.step.value: {"column": self.column.value, **filled}}
         self._take([*self._steps(), entry])
@@ -142,7 +141,7 @@ class StepsBefore(pn.viewable.Viewer):
         self.add.disabled = busy
         self.remove.disabled = busy or not self._steps()
         if busy:
-            self.changes.object = f"<p class='soft' role='status'>{texts.COUNTING}</p>"
+            self.changes.object = "<p class='soft' role='status'>Counting what the steps change…</p>"
 
     def _columns(self, steps: list[Any]) -> dict[str, ColumnSpec]:
         """Return what is declared of the columns, under the names that they have after these steps."""
@@ -155,7 +154,7 @@ class StepsBefore(pn.viewable.Viewer):
     def _refuse(self, sentence: str) -> None:
         from markupsafe import Markup
 
-        self.wrong.object = str(Markup("<p><b>{}</b> {}</p>").format(texts.NOT_ADDED, sentence))
+        self.wrong.object = str(Markup("<p><b>{}</b> {}</p>").format("Not added.", sentence))
         self.wrong.visible = bool(sentence)
 
     def _show(self, *events: Any) -> None:
@@ -177,7 +176,13 @@ class StepsBefore(pn.viewable.Viewer):
         changes = self._counted[2]
         keys = ("step", "changed", "removed", "distinct", "left")
         rows = [[_shown(row[key]) for key in keys] for row in changes.to_dict("records")]
-        self.changes.object = str(facts(texts.CHANGES, rows, numbers=range(1, 5)))
+        self.changes.object = str(
+            facts(
+                ("step", "cells changed", "rows removed", "distinct before", "after"),
+                rows,
+                numbers=range(1, 5),
+            )
+        )
 
     def _count(self, frame: Any, steps: list[Any]) -> None:
         """Count what the steps change, and show it: after an undo, or of a flow that was opened."""
@@ -212,9 +217,9 @@ def _field(step: str, name: str, option: Option) -> Any:
     if option.kind is not None:
         return option_field(option, None if option.default is NEEDED else option.default, width=150)
     example = {
-        ("recode", "values"): texts.RECODED_VALUES,
-        ("date-part", "on"): texts.DAY,
-    }.get((step, name), texts.VALUES)
+        ("recode", "values"): "old = new, old = new",
+        ("date-part", "on"): "2024-01-01",
+    }.get((step, name), "value, value")
     return pn.widgets.TextInput(label=option.label, value="", placeholder=example, width=260)
 
 

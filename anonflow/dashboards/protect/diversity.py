@@ -11,7 +11,6 @@ import param
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_diversity, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.protect import texts
 from anonflow.engine.flows.spec import DiversifySpec
 from anonflow.errors import AnonflowError
 
@@ -20,7 +19,7 @@ __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
 NONE = "none"
 
 CRITERIA = {
-    NONE: texts.NO_DIVERSITY,
+    NONE: "No diversity is required.",
     **{name: criterion.sentence for name, criterion in DIVERSITIES.items()},
 }
 
@@ -72,8 +71,11 @@ class DiversityChoice(DraftForm):
         if self.criterion == NONE or not DIVERSITIES[self.criterion].of_distances:
             return ""
         if self.declared(self.column).hierarchy is not None:
-            return texts.DISTANCE_OF_HIERARCHY
-        return texts.DISTANCE_OF_VALUES
+            return "Values below one node of the column's hierarchy are closer than others."
+        return (
+            "Numbers are compared in their order, other values are all equally far from each other: "
+            "with a hierarchy of the column (under Hierarchies), those below one node are closer."
+        )
 
     def step(self) -> DiversifySpec | None:
         """Return the step of the flow; None if no diversity is asked for."""

@@ -10,7 +10,6 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import facts, html
-from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.validation import running_flow
@@ -20,6 +19,9 @@ from anonflow.engine.expected import ExpectedRun, expected_of
 from anonflow.errors import AnonflowError
 
 __all__ = ["ExpectedCard", "ExpectedRuns"]
+
+EXPECT = "Expect time and memory"
+
 
 MIB = 1 << 20
 
@@ -125,7 +127,7 @@ class ExpectedCard(pn.viewable.Viewer):
 
     def __init__(self, model: ExpectedRuns, **params: Any) -> None:
         super().__init__(model=model, **params)
-        self.start = pn.widgets.Button(label=texts.EXPECT, width=230, css_classes=["af-expect"])
+        self.start = pn.widgets.Button(label=EXPECT, width=230, css_classes=["af-expect"])
         self.start.on_click(lambda _: model.compute())
         self.shown = html("", "af-expected")
         model.param.watch(self._show, ["computing", "answers", "known", "problem"])
@@ -134,7 +136,7 @@ class ExpectedCard(pn.viewable.Viewer):
     def _show(self, *events: Any) -> None:
         model = self.model
         self.start.disabled = model.computing
-        self.start.label = texts.EXPECTING if model.computing else texts.EXPECT
+        self.start.label = "Running the methods on a few records…" if model.computing else EXPECT
         parts = [
             Markup("<p class='soft' role='status'>{}</p>").format(model.problem)
             if model.problem
@@ -146,11 +148,11 @@ class ExpectedCard(pn.viewable.Viewer):
                     answer.name,
                     "–" if answer.seconds is None else f"{answer.seconds:.2g}",
                     "–" if answer.memory is None else f"{answer.memory / MIB:,.0f}",
-                    answer.problem or texts.measured_on(answer.largest),
+                    answer.problem or f"from up to {answer.largest:,} records",
                 )
                 for answer in model.answers
             ]
-            parts.append(facts(texts.EXPECTED, rows, (1, 2)))
+            parts.append(facts(("run", "seconds expected", "MiB expected", ""), rows, (1, 2)))
         finished = model.errors()
         if finished:
             rows = [
@@ -162,8 +164,8 @@ class ExpectedCard(pn.viewable.Viewer):
                 )
                 for name, expected, seconds in finished
             ]
-            parts.append(Markup(f"<h4>{texts.WHAT_IT_TOOK}</h4>"))
-            parts.append(facts(texts.TOOK, rows, (1, 2)))
+            parts.append(Markup("<h4>What it took</h4>"))
+            parts.append(facts(("run", "seconds expected", "seconds", "the expectation was"), rows, (1, 2)))
         self.shown.object = str(Markup("").join(parts))
 
     def __panel__(self) -> pn.viewable.Viewable:
@@ -176,5 +178,5 @@ def wrong_by(expected: ExpectedRun, seconds: float) -> str:
     if error is None:
         return ""
     if abs(error) < 0.005:
-        return texts.EXPECTED_RIGHT
-    return texts.expected_wrong(error)
+        return "right"
+    return f"{abs(error):.0%} too {'long' if error > 0 else 'short'}"

@@ -11,7 +11,6 @@ from anonflow.algorithms.patterns.language import FALLBACKS, pattern_grid
 from anonflow.algorithms.patterns.pattern_guided import has_levels
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.protect import texts
 from anonflow.errors import AnonflowError
 
 if TYPE_CHECKING:
@@ -152,12 +151,14 @@ class PatternChoice(DraftForm):
         if self.form == "list":
             return [tuple(row) for row in self.rows]
         if self.form == "levels":
-            self.problem = texts.CHANGED_IN_FLOW
+            self.problem = (
+                "patterns with levels are changed in the flow; choose another form to click patterns"
+            )
             return None
         if self.grid is None:
             return None
         if len(self.grid) > MOST:
-            self.problem = texts.too_many_to_click(len(self.grid))
+            self.problem = f"{len(self.grid):,} patterns are too many to click: narrow them with predicates, or begin a list"
             return None
         return _rows_of(self.grid, self.names)
 
@@ -238,11 +239,14 @@ class PatternChoice(DraftForm):
             return
         self._seen = seen
         if table is None:
-            problem = texts.COLUMNS_NOT_VALID
+            problem = "The columns are not valid yet: see the screen Data."
         elif self.form == "levels" and self.levelled is None:
-            problem = texts.NO_LEVELS
+            problem = 'The flow has no patterns with levels; write {levels: {column: "level 1"}} under patterns there.'
         elif self.form == "all" and table.q > ALL:
-            problem = texts.too_many_to_show(table.q)
+            problem = (
+                f"All patterns of {table.q} quasi-identifiers are 2^{table.q}: too many to show. "
+                "Choose predicates, or list patterns."
+            )
         else:
             try:
                 grid = pattern_grid(table, self.value(), self.weights or None)

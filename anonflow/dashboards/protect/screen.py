@@ -18,16 +18,16 @@ from anonflow.dashboards.components.option_field import field_value, option_fiel
 from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.protect import texts
 from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
 from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoice
 from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
-from anonflow.dashboards.protect.settings import Protection, share
+from anonflow.dashboards.protect.settings import CUTS, Protection, share
 from anonflow.dashboards.protect.target_card import TargetCard
 from anonflow.dashboards.protect.target_search import TargetChoice
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.hierarchy.wording import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 
@@ -69,14 +69,14 @@ class ProtectScreen(pn.viewable.Viewer):
     def _k_part(self) -> None:
         choice = self.protection
         self.k = pn.widgets.IntSlider(
-            label=texts.K, start=2, end=choice.largest, value=choice.k,
+            label="k: among how many records each one hides", start=2, end=choice.largest, value=choice.k,
             sizing_mode="stretch_width", css_classes=["af-k"],
             stylesheets=[PARTS],
         )  # fmt: skip
-        self.exact = pn.widgets.IntInput(label=texts.EXACT_K, value=choice.k, start=2, width=110)
+        self.exact = pn.widgets.IntInput(label="or type k", value=choice.k, start=2, width=110)
         # boxes, not a list of choices: from that one the tabulator key does not lead on
         self.more = pn.widgets.CheckBoxGroup(
-            label=texts.MORE_KS, options=KS, value=[k for k in choice.more if k in KS],
+            label="Compare with these k, too", options=KS, value=[k for k in choice.more if k in KS],
             inline=True, sizing_mode="stretch_width", css_classes=["af-boxes"], stylesheets=[PARTS],
         )  # fmt: skip
         self.risk = pn.pane.HTML(
@@ -127,21 +127,25 @@ class ProtectScreen(pn.viewable.Viewer):
         self.methods = Clickable(on_click=self._toggle, sizing_mode="stretch_width")
         self.options = pn.FlexBox(sizing_mode="stretch_width", gap="16px")
         self.cut = pn.widgets.Select.from_param(
-            choice.param.cut, label=texts.CUT, options=texts.CUTS, width=220
+            choice.param.cut, label="The method works on", options=CUTS, width=220
         )
-        self.size = pn.widgets.IntInput.from_param(choice.param.size, label=texts.SIZE, width=170)
+        self.size = pn.widgets.IntInput.from_param(
+            choice.param.size, label="Records in a partition", width=170
+        )
         self.seconds = pn.widgets.FloatInput.from_param(
-            choice.param.seconds, label=texts.SECONDS, width=150, step=1.0
+            choice.param.seconds, label="Seconds it may take", width=150, step=1.0
         )
         self.guarantee = pn.widgets.Select.from_param(
-            choice.param.guarantee, label=texts.GUARANTEE, width=160
+            choice.param.guarantee, label="It guarantees", width=160
         )
-        self.order = pn.widgets.Select.from_param(choice.param.order, label=texts.ORDER, width=160)
+        self.order = pn.widgets.Select.from_param(choice.param.order, label="Cut along", width=160)
         words = {loss.label: name for name, loss in LOSSES.items()}
         self.loss = pn.widgets.Select.from_param(
-            choice.param.loss, label=texts.LOSS, options=words, width=380
+            choice.param.loss, label="Information loss to keep low", options=words, width=380
         )
-        self.boundaries = pn.widgets.Checkbox.from_param(choice.param.boundaries, label=texts.BOUNDARIES)
+        self.boundaries = pn.widgets.Checkbox.from_param(
+            choice.param.boundaries, label="Keep inside boundaries and limits of columns"
+        )
         self.about_cut = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         choice.param.watch(self._show_methods, ["algorithms", "options"])
         choice.param.watch(self._show_cut, ["cut", "size", "seconds"])
@@ -167,7 +171,7 @@ class ProtectScreen(pn.viewable.Viewer):
                 fields = [self._field(method, option) for option in options]
                 groups.append(pn.Column(pn.pane.HTML(f"<b>{escape(method)}</b>"), *fields, width=300))
             self.options.objects = groups or [
-                pn.pane.HTML(f"<p>{texts.NO_OPTIONS}</p>", css_classes=["af-muted"])
+                pn.pane.HTML("<p>The chosen methods have no options.</p>", css_classes=["af-muted"])
             ]
             return
         self._busy = True
@@ -200,7 +204,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self.seconds.visible = choice.cut in ("time", "auto")
         self.guarantee.visible = choice.cut == "auto"
         self.order.visible = choice.cut != "auto"
-        self.about_cut.object = f"<p>{texts.about_cut(choice.cut, choice.size, choice.seconds)}</p>"
+        self.about_cut.object = f"<p>{_about_cut(choice.cut, choice.size, choice.seconds)}</p>"
 
     # ------------------------------------------------------------------------------------- diversity
 
@@ -208,9 +212,9 @@ class ProtectScreen(pn.viewable.Viewer):
         choice = self.diversity
         words = {"none": NONE} | {name: name for name in CRITERIA if name != NONE}
         self.criterion = pn.widgets.Select.from_param(
-            choice.param.criterion, label=texts.CRITERION, options=words, width=260
+            choice.param.criterion, label="Diversity of the sensitive value", options=words, width=260
         )
-        self.sensitive = pn.widgets.Select(label=texts.SENSITIVE, options=[], width=220)
+        self.sensitive = pn.widgets.Select(label="Sensitive column", options=[], width=220)
         self.numbers = {
             name: (pn.widgets.IntInput if option.whole else pn.widgets.FloatInput).from_param(
                 choice.param[name],
@@ -221,12 +225,12 @@ class ProtectScreen(pn.viewable.Viewer):
             for name, option in PARAMETERS.items()
         }
         self.chance = pn.widgets.FloatInput.from_param(
-            choice.param.risk, label=texts.CHANCE, step=0.01, width=275
+            choice.param.risk, label="Chance that the draw is refused", step=0.01, width=275
         )
         self.way = pn.widgets.Select.from_param(
             choice.param.way,
-            label=texts.WAY,
-            options=texts.WAYS,
+            label="Against a draw that fails",
+            options={"make classes": "classes", "more rows for all (blind)": "blind"},
             width=240,
         )
         self.meaning = pn.pane.HTML("", sizing_mode="stretch_width")
@@ -257,13 +261,17 @@ class ProtectScreen(pn.viewable.Viewer):
         self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)} {price}</p>"
         if choice.problem:
             self.feasible.css_classes = ["af-bad"]
-            self.feasible.object = f"<p><b>{texts.CANNOT_WORK}</b> {escape(choice.problem)}</p>"
+            self.feasible.object = f"<p><b>This cannot work.</b> {escape(choice.problem)}</p>"
         elif is_diverse and choice.feasible:
             self.feasible.css_classes = ["af-good"]
-            self.feasible.object = f"<p>{escape(texts.feasible(choice.feasible))}</p>"
+            self.feasible.object = f"<p>{escape(_feasible(choice.feasible))}</p>"
         else:
             self.feasible.css_classes = ["af-muted"]
-            self.feasible.object = "" if is_diverse else f"<p>{texts.WITHOUT_DIVERSITY}</p>"
+            self.feasible.object = (
+                ""
+                if is_diverse
+                else "<p>Without diversity, the k records that may belong to a person can all have the same sensitive value: then everybody knows this value.</p>"
+            )
 
     # ---------------------------------------------------------------------------------------- limits
 
@@ -276,8 +284,24 @@ class ProtectScreen(pn.viewable.Viewer):
             sortable=False,
             selectable=False,
             editors={name: number if name in FIELDS else None for name in names},
-            titles=texts.LIMIT_TITLES,
-            header_tooltips=texts.LIMIT_TOOLTIPS,
+            titles={
+    "column": "Column",
+    "kind": "Kind",
+    "weight": "Weight ✎",
+    "interval": "Intervals ✎",
+    "max-width": "Max width ✎",
+    "max-set": "Max set ✎",
+    "at-least": "At least ✎",
+    "boundary": "Boundary",
+},
+            header_tooltips={
+    "weight": "how many times the column counts in the information loss",
+    "interval": "numeric: no value leaves its interval of this width",
+    "max-width": "numeric: no published range is wider",
+    "max-set": "categorical: no published set has more values",
+    "at-least": "hierarchy: nothing below this level is published; 1 for the parents of its leaves",
+    "boundary": "hierarchy: click them on the tree, under Hierarchies",
+},
             layout="fit_columns",
             widths={"column": 185, "kind": 94, "weight": 84, "interval": 104, "max-width": 112, "max-set": 98, "at-least": 96},
             sizing_mode="stretch_width",
@@ -311,27 +335,27 @@ class ProtectScreen(pn.viewable.Viewer):
         workspace = self.workspace
         if workspace.frame is None:
             self.verdict.css_classes = ["af-note"]
-            self.verdict.object = f"<p>{texts.NO_TABLE}</p>"
+            self.verdict.object = "<p>No table is open: begin with the screen Data.</p>"
             return
         if workspace.coding:
             self.verdict.css_classes = ["af-note"]
-            self.verdict.object = f"<p role='status'>{texts.CODING}</p>"
+            self.verdict.object = "<p role='status'>The table is being coded under its columns…</p>"
             return
         problems = list(dict.fromkeys(workspace.problems))
         if problems:
             self.verdict.css_classes = ["af-bad"]
             items = "".join(f"<li>{escape(text)}</li>" for text in problems[:8])
-            more = f"<li>{texts.more_problems(len(problems) - 8)}</li>" if len(problems) > 8 else ""
-            self.verdict.object = f"<p><b>{texts.CANNOT_RUN_YET}</b></p><ul>{items}{more}</ul>"
+            more = f"<li>{_more_problems(len(problems) - 8)}</li>" if len(problems) > 8 else ""
+            self.verdict.object = f"<p><b>This cannot run yet.</b></p><ul>{items}{more}</ul>"
             return
         runs = workspace.possible
         self.verdict.css_classes = ["af-warn"] if workspace.impossible else ["af-good"]
         wrong = "".join(
-            f"<li><b>{escape(names)}</b> {texts.METHOD_CANNOT_RUN} {escape(why)}</li>"
+            f"<li><b>{escape(names)}</b> cannot run: {escape(why)}</li>"
             for names, why in list(workspace.impossible.items())[:8]
         )
         self.verdict.object = (
-            f"<p><b>{texts.READY}</b> {texts.runs(len(workspace.algorithms), len(workspace.ks), runs)}</p>"
+            f"<p><b>Ready to run.</b> {_runs(len(workspace.algorithms), len(workspace.ks), runs)}</p>"
             + (f"<ul>{wrong}</ul>" if wrong else "")
         )
 
@@ -340,14 +364,14 @@ class ProtectScreen(pn.viewable.Viewer):
     def _methods_page(self) -> pn.viewable.Viewable:
         return pn.Column(
             self.methods,
-            pn.pane.HTML(f"<h3>{texts.HOW_IT_WORKS}</h3>"),
+            pn.pane.HTML("<h3>How it works</h3>"),
             pn.FlexBox(self.cut, self.size, self.seconds, self.guarantee, self.order, gap="8px"),
             self.about_cut,
             pn.FlexBox(self.loss, gap="8px"),
             self.boundaries,
-            pn.pane.HTML(f"<h3>{texts.BEFORE_RUN}</h3>"),
+            pn.pane.HTML("<h3>Before you run</h3>"),
             self.expected,
-            pn.pane.HTML(f"<h3>{texts.OPTIONS}</h3>"),
+            pn.pane.HTML("<h3>Options of the chosen methods</h3>"),
             self.options,
             sizing_mode="stretch_width",
         )
@@ -377,7 +401,9 @@ class ProtectScreen(pn.viewable.Viewer):
     def _limits_page(self) -> pn.viewable.Viewable:
         self._limit_part()
         return pn.Column(
-            pn.pane.HTML(f"<p>{texts.LIMITS_LEAD}</p>", css_classes=["af-muted"]),
+            pn.pane.HTML(
+                "<p>Click a number to change it; empty the field to remove it.</p>", css_classes=["af-muted"]
+            ),
             self.table,
             self.limited,
             sizing_mode="stretch_width",
@@ -389,19 +415,21 @@ class ProtectScreen(pn.viewable.Viewer):
         )
         diversity, limits = LatePart(self._diversity_page), LatePart(self._limits_page)
         tabs = pn.Tabs(
-            (texts.METHODS, self._methods_page()),
-            (texts.TARGET, target),
-            (texts.HIERARCHIES, tree),
-            (texts.PATTERNS, board),
-            (texts.DIVERSITY, diversity),
-            (texts.LIMITS, limits),
+            ("Methods", self._methods_page()),
+            ("Target", target),
+            ("Hierarchies", tree),
+            ("Patterns", board),
+            ("Diversity", diversity),
+            ("Limits and weights", limits),
             dynamic=True,
             sizing_mode="stretch_width",
         )
         page = pn.Column(
-            card(texts.K_CARD, self.risk, pn.Row(self.k, self.exact), labelled(self.more)),
+            card(
+                "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
+            ),
             self.verdict,
-            card(texts.TABS_CARD, tabs),
+            card("How it is protected", tabs),
             sizing_mode="stretch_width",
         )
 
@@ -412,3 +440,29 @@ class ProtectScreen(pn.viewable.Viewer):
         tabs.param.watch(turned, "active")
         page.param.watch(turned, "visible")
         return page
+
+
+def _about_cut(cut: str, size: int, seconds: float) -> str:
+    """Return what a way to cut the table means for time and loss."""
+    sentences = {
+        "whole": "The whole table at once: the least loss, the most time.",
+        "size": f"Each {size:,} records on their own, side by side: faster, with a little more loss.",
+        "time": f"anonflow times the method on a few partitions, and takes the largest that fit {seconds:g} s.",
+        "auto": f"anonflow times methods on some of the records, and takes the one with the least loss in {seconds:g} s.",
+    }
+    return sentences[cut]
+
+
+def _feasible(largest: str) -> str:
+    """Return how much diversity the table allows."""
+    return f"The whole table allows this; the largest feasible {largest}."
+
+
+def _more_problems(number: int) -> str:
+    """Return how many problems are not shown."""
+    return f"and {number:,} more"
+
+
+def _runs(methods: int, ks: int, runs: int) -> str:
+    """Return how many runs there will be."""
+    return f"{plural(methods, 'method')} × {plural(ks, 'value')} of k: {plural(runs, 'run')}, on the screen Compare."

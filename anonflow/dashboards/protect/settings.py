@@ -10,15 +10,23 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.draft_spec import MethodSpec
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.flows.spec import PartitionSpec
+from anonflow.hierarchy.wording import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.identification.uniqueness import Uniqueness
 
 __all__ = ["Protection", "share"]
+
+CUTS = {
+    "whole table": "whole",
+    "partitions of a size": "size",
+    "largest that fit a time": "time",
+    "best method for a time": "auto",
+}
+"""How the table is cut into partitions; with the last, what is done with it, too."""
 
 LARGEST_K = 100
 """The right end of the slider, where the table has so many records; more are typed."""
@@ -43,7 +51,7 @@ class Protection(DraftForm):
     algorithms = param.List(default=["greedy"], doc="Methods to run.")
     loss = param.Selector(default="ncp", objects=list(LOSSES))
     boundaries = param.Boolean(default=True, doc="Whether methods keep boundaries and limits.")
-    cut = param.Selector(default="whole", objects=list(texts.CUTS.values()))
+    cut = param.Selector(default="whole", objects=list(CUTS.values()))
     size = param.Integer(default=250, bounds=(2, None), doc="Records in a partition.")
     seconds = param.Number(default=10.0, bounds=(0.1, None), doc="That a method may take.")
     guarantee = param.Selector(default=GUARANTEES[0], objects=list(GUARANTEES))
@@ -87,10 +95,14 @@ class Protection(DraftForm):
         """Return how many records are at risk before anonymization, in plain words."""
         risky, n = self.at_risk(k)
         if not n and self._counted is not None:
-            return texts.COUNTING
+            return "Counting the records at risk…"
         if not n:
-            return texts.OPEN_TABLE
-        return texts.at_risk(risky, n, share(risky, n), k)
+            return "Open a table, and say which columns are quasi-identifiers."
+        return (
+            f"{risky:,} of {plural(n, 'record')} ({share(risky, n)}) {'shares its' if risky == 1 else 'share their'} "
+            f"quasi-identifiers with fewer than {plural(k - 1, 'other')}: without protection "
+            f"{'it is' if risky == 1 else 'they are'} at risk."
+        )
 
     @property
     def largest(self) -> int:
@@ -184,6 +196,4 @@ def share(part: int, whole: int) -> str:
     if not whole or part in (0, whole):
         return "100%" if whole and part else "0%"
     percent = 100 * part / whole
-    return (
-        texts.LOWEST_SHARE if percent < 0.1 else texts.HIGHEST_SHARE if percent > 99.9 else f"{percent:.1f}%"
-    )
+    return "below 0.1%" if percent < 0.1 else "above 99.9%" if percent > 99.9 else f"{percent:.1f}%"

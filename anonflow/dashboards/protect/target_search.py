@@ -9,7 +9,6 @@ from typing import Any
 import param
 
 from anonflow import engine
-from anonflow.dashboards.protect import texts
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.validation import running_flow
@@ -22,6 +21,7 @@ from anonflow.engine.search.search import run_of
 from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
 from anonflow.errors import AnonflowError, FlowError
+from anonflow.hierarchy.wording import plural
 
 __all__ = ["TargetChoice"]
 
@@ -89,7 +89,7 @@ class TargetChoice(param.Parameterized):
         workspace = self.workspace
         try:
             if workspace.table is None or workspace.problems:
-                raise FlowError.collected(texts.CANNOT_RUN, workspace.problems or (OPEN_FIRST,))
+                raise FlowError.collected("this cannot run", workspace.problems or (OPEN_FIRST,))
             target = self.target
             draft = workspace.draft.flow()
             first = draft.runs[0]
@@ -110,7 +110,9 @@ class TargetChoice(param.Parameterized):
             return
         self._work, self._ids = work, []
         self._stopped.clear()
-        self.param.update(searching=True, trials=(), report=None, problem="", doing=texts.WAITING)
+        self.param.update(
+            searching=True, trials=(), report=None, problem="", doing="waiting for a free processor"
+        )
 
         def search() -> SearchReport:
             if self._stopped.is_set():
@@ -174,10 +176,10 @@ class TargetChoice(param.Parameterized):
     def sentence(self) -> str:
         """Return the state or the result of the search, in plain words."""
         if self.problem:
-            return texts.no_search(self.problem)
+            return f"This cannot be searched: {self.problem}"
         if self.searching:
-            return texts.searching(self.doing, len(self.trials))
+            return f"Searching ({self.doing}): {plural(len(self.trials), 'trial')} so far; each is a run on the screen Compare."
         if self.report is None:
-            return texts.NO_SEARCH_YET
+            return "Set a target; anonflow then tries methods, k and partitions, the most promising first."
         report = self.report
-        return texts.searched(report.sentence(), len(report.trials), report.seconds, report.ended)
+        return f"{report.sentence()} {plural(len(report.trials), 'trial')} in {report.seconds:.0f} s; {report.ended}."

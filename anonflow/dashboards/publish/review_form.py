@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import badge, card, html
 from anonflow.dashboards.components.shown_part import Filling
-from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -20,6 +19,10 @@ from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
 from anonflow.errors import AnonflowError
 
 __all__ = ["ReviewForm"]
+
+NO_BROWSER = (
+    "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
+)
 
 
 class ReviewForm(pn.viewable.Viewer):
@@ -50,27 +53,27 @@ class ReviewForm(pn.viewable.Viewer):
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.page().encode()),
-            label=texts.REPORT_HTML,
+            label="The report, HTML",
             color="primary",
             width=200,
             css_classes=["af-review-html"],
         )
         self.pdf_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.pdf),
-            label=texts.REPORT_PDF,
+            label="The report, PDF",
             color="primary",
             width=200,
             css_classes=["af-review-pdf"],
         )
-        self.print = pn.widgets.Button(label=texts.PRINT, width=160, css_classes=["af-print"])
+        self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
         self.print.on_click(lambda _: self.print_page())
         self.status = html("")
         sections: dict[int, list[Any]] = {}
         for key, (section, _) in FIELDS.items():
             sections.setdefault(section, []).append(self.fields[key])
         self._card = card(
-            texts.FILLED_IN,
-            html(badge(True, texts.PUBLIC_WITH_FIELDS)),
+            "The reviewer's report, filled in",
+            html(badge(True, "Public: may be published, with what you write here")),
             *(
                 part
                 for section, fields in sections.items()
@@ -81,7 +84,7 @@ class ReviewForm(pn.viewable.Viewer):
             ),
             pn.FlexBox(self.page_file, self.print, self.pdf_file, gap="8px", sizing_mode="stretch_width"),
             self.status,
-            lead=texts.ABOUT_FILLED_IN,
+            lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
         )
         self.workspace.param.watch(self._review_changed, "review")
         self.model.param.watch(self._page_changed, "publication")
@@ -150,11 +153,13 @@ class ReviewForm(pn.viewable.Viewer):
         if self.problem:
             text = Markup("<p class='af-bad' role='alert'>{}</p>").format(self.problem)
         elif self.printing:
-            text = Markup("<p class='soft' role='status'>{}</p>").format(texts.PRINTING)
+            text = Markup("<p class='soft' role='status'>{}</p>").format("Printing…")
         elif not ready:
-            text = Markup("<p class='soft'>{}</p>").format(texts.DRAW_FIRST)
+            text = Markup("<p class='soft'>{}</p>").format(
+                "Draw the release first: then the report can be downloaded."
+            )
         elif not _can_print():
-            text = Markup("<p class='soft'>{}</p>").format(texts.NO_BROWSER)
+            text = Markup("<p class='soft'>{}</p>").format(NO_BROWSER)
         else:
             text = Markup("")
         self.status.object = str(text)

@@ -7,7 +7,6 @@ from typing import Any
 
 import param
 
-from anonflow.dashboards.risk import texts
 from anonflow.dashboards.session.paths import safe_name
 from anonflow.dashboards.session.table_sources import take_upload
 from anonflow.dashboards.session.workspace import Workspace
@@ -88,7 +87,7 @@ class RegisterModel(param.Parameterized):
         """
         table = self.workspace.table
         if table is None:
-            self.problem = texts.NO_TABLE_FOR_REGISTER
+            self.problem = "no table is open with these columns; open one first"
             return
         try:
             # under a name of its own: the table's file may be called the same

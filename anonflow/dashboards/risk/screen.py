@@ -12,13 +12,17 @@ from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
 from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.risk import parts, texts
+from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
 from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.hierarchy.wording import plural
 
 __all__ = ["RiskScreen"]
+
+TITLE = "Risk"
+ALL_SIZES = "all sizes"
 
 
 class RiskScreen(pn.viewable.Viewer):
@@ -34,7 +38,7 @@ class RiskScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default=texts.TITLE, constant=True)
+    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
         super().__init__(workspace=workspace, **settings)
@@ -49,7 +53,12 @@ class RiskScreen(pn.viewable.Viewer):
         self._root = pn.Column(
             html(
                 Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
-                    texts.TITLE, badge(False, texts.OWNERS_VIEW), texts.LEAD
+                    TITLE,
+                    badge(False, "Owner's view"),
+                    (
+                        "What a reviewer asks about the table before it is anonymized. This screen shows values of the table: do not publish "
+                        "pictures of it."
+                    ),
                 )
             ),
             self.nothing,
@@ -69,10 +78,10 @@ class RiskScreen(pn.viewable.Viewer):
 
     def _make_settings(self) -> None:
         self.known = html("")
-        self.most = pn.widgets.Select(label=texts.MOST, options={}, width=300)
+        self.most = pn.widgets.Select(label="Look at every combination of", options={}, width=300)
         self.fraction = pn.widgets.FloatInput(
-            label=texts.FRACTION, value=None, start=1e-9, end=1.0, step=0.01,
-            placeholder=texts.FRACTION_EXAMPLE, width=240,
+            label="Sampling fraction, if it is a sample", value=None, start=1e-9, end=1.0, step=0.01,
+            placeholder="such as 0.05", width=240,
         )  # fmt: skip
         self.sampled = html("")
         self.status = html("")
@@ -97,27 +106,35 @@ class RiskScreen(pn.viewable.Viewer):
         usable = table is not None and bool(table.qi_columns)
         self.nothing.visible, self.inside.visible = not usable, usable
         if not usable:
-            why = NO_TABLE if workspace.frame is None else texts.NO_COLUMNS
+            why = (
+                NO_TABLE
+                if workspace.frame is None
+                else "No column is a quasi-identifier yet: choose on the screen Data which columns others can know."
+            )
             if workspace.frame is not None and table is None:
-                why = texts.CODING if workspace.coding else texts.WRONG
+                why = (
+                    "The table is being coded under its columns: this takes some seconds."
+                    if workspace.coding
+                    else "The columns cannot be used like this yet; the screen Data says why."
+                )
             self.nothing.object = str(Markup("<p>{}</p>").format(why))
             return
         assert table is not None
         sizes = self.model.sizes()
         with self._filling:
-            options = {texts.combinations(m, number): m for m, number in sizes.items()}
+            options = {_combinations(m, number): m for m, number in sizes.items()}
             if self.most.options != options:
                 self.most.options = options
             self.most.value = min(self.model.most, max(sizes))
             self.fraction.visible = not self.model.weighted
         weight = table.schema.weight_column
         self.sampled.object = "" if weight is None else str(
-            Markup("<p class='soft'>{}</p>").format(Markup(texts.WEIGHTED).format(column=Markup("<b>{}</b>").format(weight)))
+            Markup("<p class='soft'>{}</p>").format(Markup("The column {column} says for how many people of the population each record stands.").format(column=Markup("<b>{}</b>").format(weight)))
         )  # fmt: skip
         left = table.dropped + table.filtered
-        note = f" {texts.left_out(left)}" if left else ""
+        note = f" {_left_out(left)}" if left else ""
         self.known.object = str(
-            Markup("<p>{} <b>{}</b>.{}</p>").format(texts.OTHERS_KNOW, ", ".join(table.qi_columns), note)
+            Markup("<p>{} <b>{}</b>.{}</p>").format("Others can know:", ", ".join(table.qi_columns), note)
         )
         self._show_reasons()
         if self._root.visible:
@@ -131,10 +148,10 @@ class RiskScreen(pn.viewable.Viewer):
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             lambda: self.workspace.folder, self.register.take, self._register_refused, most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, stylesheets=[PARTS], label=texts.REGISTER_FILE,
+            elsewhere=limits.elsewhere, stylesheets=[PARTS], label="A register of the population: CSV or Parquet file",
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
-        self.forget = pn.widgets.Button(label=texts.FORGET, visible=False)
+        self.forget = pn.widgets.Button(label="Remove the register", visible=False)
         self.forget.on_click(lambda event: self.register.forget())
         self.of_register = html("", "af-risk-register")
 
@@ -148,10 +165,10 @@ class RiskScreen(pn.viewable.Viewer):
         text = Markup("")
         if model.problem:
             text += Markup("<p class='af-bad' role='alert'>{}</p>").format(
-                texts.register_refused(model.problem)
+                f"This register cannot be used: {model.problem}"
             )
         if model.computing:
-            text += Markup("<p class='soft' role='status'>{}</p>").format(texts.COMPARING)
+            text += Markup("<p class='soft' role='status'>{}</p>").format("Comparing…")
         elif model.figures is not None:
             text += parts.register(model.figures)
         self.of_register.object = str(text)
@@ -171,28 +188,38 @@ class RiskScreen(pn.viewable.Viewer):
             "reasons",
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
-        self.size = pn.widgets.RadioButtonGroup(label=texts.SIZE, options={texts.ALL_SIZES: 0}, value=0)
+        self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
         self.size.param.watch(self._show_sets, "value")
         part = self.parts
-        self.unsampled = html(Markup("<p class='soft'>{}</p>").format(texts.UNSAMPLED))
-        self.people = card(texts.OWNERS, part["owners"])
-        self.reasons = card(texts.REASONS, part["reasons"], lead=texts.ABOUT_REASONS)
+        self.unsampled = html(
+            Markup("<p class='soft'>{}</p>").format(
+                "A person who is unique here need not be unique in the population. If the table is a sample, type the sampling fraction "
+                "above, or give a column the role weight on the screen Data."
+            )
+        )
+        self.people = card("People and households", part["owners"])
+        self.reasons = card(
+            "Why these columns",
+            part["reasons"],
+            lead="These are guesses from names and values: only you know whether others can know a column. Change roles on the screen Data.",
+        )
         self.cards = [
-            card(texts.ALONE, part["alone"]),
-            card(texts.COMBINATIONS, self.size, part["sets"], part["sets_table"], part["pairs"],
-                 lead=texts.ABOUT_COMBINATIONS),
-            card(texts.FROM_COLUMNS, part["columns"], lead=texts.ABOUT_FROM_COLUMNS),
-            card(texts.RISKIEST, part["riskiest"], lead=texts.ABOUT_RISKIEST),
+            card("Who stands alone", part["alone"]),
+            card("Every combination of columns", self.size, part["sets"], part["sets_table"], part["pairs"],
+                 lead="Somebody who knows these columns of a person, and nothing else, finds the person's record if it is unique."),
+            card("Which columns it comes from", part["columns"], lead="Of all minimal sample uniques, the share that contains each column."),
+            card("The riskiest records", part["riskiest"], lead="By SUDA's score: a high score means that many small sets of columns single the record out. Marked: one of the smallest sets. Records are counted from 0."),
             self.people,
-            card(texts.POPULATION, self.unsampled, part["population"]),
+            card("In the population", self.unsampled, part["population"]),
         ]  # fmt: skip
         self.listed = card(
-            texts.REGISTER, self.dropper, self.forget, self.of_register,
-            lead=texts.ABOUT_REGISTER,
+            "A register of the population", self.dropper, self.forget, self.of_register,
+            lead=("A list of people that others may have, with every quasi-identifier under the table's names, such as a voters' list. The "
+    "attackers journalist and presence try it on the release; the file stays in your session."),
         )  # fmt: skip
         self.inside = pn.Column(
             card(
-                texts.KNOWN,
+                "What others know",
                 self.known,
                 pn.FlexBox(self.most, self.fraction, gap="8px", sizing_mode="stretch_width"),
                 self.sampled,
@@ -213,16 +240,18 @@ class RiskScreen(pn.viewable.Viewer):
         self.reasons.visible = picture is not None
         if model.problem:
             self.status.object = str(
-                Markup("<p class='af-bad' role='alert'>{}</p>").format(texts.not_computed(model.problem))
+                Markup("<p class='af-bad' role='alert'>{}</p>").format(
+                    f"This cannot be computed: {model.problem}"
+                )
             )
         else:
-            computing = f"<p class='soft' role='status'>{texts.COMPUTING}</p>"
+            computing = "<p class='soft' role='status'>Computing…</p>"
             self.status.object = computing if model.computing else ""
         if picture is None or picture is self._drawn:
             return
         self._drawn = picture
         risk = picture.risk
-        sizes = {texts.ALL_SIZES: 0} | {texts.of_columns(s): s for s in range(1, risk.sets.most + 1)}
+        sizes = {ALL_SIZES: 0} | {plural(s, "column"): s for s in range(1, risk.sets.most + 1)}
         with self._filling:
             if self.size.options != sizes:
                 self.size.options = sizes
@@ -262,3 +291,13 @@ class RiskScreen(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._root
+
+
+def _left_out(records: int) -> str:
+    """Return that records of the file are not in the picture."""
+    return f"{plural(records, 'record')} of the file {'is' if records == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
+
+
+def _combinations(columns: int, sets: int) -> str:
+    """Return how many sets of up to so many columns there are."""
+    return f"{'' if columns == 1 else 'up to '}{plural(columns, 'column')}: {plural(sets, 'set')}"

@@ -20,9 +20,8 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.app import STEPS, App
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.column_form import ColumnChoice, about_datasets, type_of
-from anonflow.dashboards.data.screen import DataScreen
-from anonflow.dashboards.data.texts import NOT_PUBLISHED, OWN
+from anonflow.dashboards.data.column_form import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
+from anonflow.dashboards.data.screen import OWN, DataScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.user_limits import Limits

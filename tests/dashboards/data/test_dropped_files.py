@@ -12,8 +12,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.data import screen as screen_module
-from anonflow.dashboards.data.screen import DataScreen
-from anonflow.dashboards.data.texts import OWN, RULES
+from anonflow.dashboards.data.screen import OWN, RULES, DataScreen
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.session.hierarchy_files import is_hierarchy_name, matched_column
