@@ -19,7 +19,7 @@ from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.direction import arrow, better
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs, zipped
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled, sheet
-from anonflow.dashboards.components.shown_part import Filling
+from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
 from anonflow.errors import AnonflowError
@@ -74,25 +74,15 @@ class CompareScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
+    model = param.ClassSelector(class_=CompareModel, constant=True)
     title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = CompareModel(workspace)
-        self._filling = Filling()
+        super().__init__(workspace=workspace, model=CompareModel(workspace), **params)
         self._make_controls()
         self._make_results()
         self._make_pair()
         self._make_history()
-        workspace.param.watch(
-            self._show_controls, ["algorithms", "ks", "running", "problems", "impossible", "table"]
-        )
-        workspace.param.watch(self._show_progress, ["progress", "doing", "status"])
-        workspace.param.watch(self._show_results, ["runs", "dark"])
-        workspace.param.watch(self._show_chosen, "chosen")
-        workspace.draft.param.watch(self._show_history, "spec")
-        self.model.param.watch(self._show_frontier, ["risk", "measured", "measuring", "problem"])
-        self.model.param.watch(self._show_pair, ["first", "second"])
         self._show_controls()
         self._show_progress()
         self._show_results()
@@ -114,26 +104,24 @@ class CompareScreen(pn.viewable.Viewer):
         self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
         self.notice = html("", "af-said")
         self.progress = html("", "af-progress")
-        self.methods.param.watch(self._methods_changed, "value")
-        self.ks.param.watch(self._ks_changed, "value")
+        pn.bind(self._methods_changed, self.methods, watch=True)
+        pn.bind(self._ks_changed, self.ks, watch=True)
         self.five.on_click(lambda _: self.workspace.set_algorithms(FIVE) if self.workspace.table else None)
         self.run.on_click(self._start)
         self.cancel.on_click(lambda _: self.workspace.cancel())
 
-    def _methods_changed(self, event: Any) -> None:
-        if self._filling:
-            return
-        if not event.new or self.workspace.frame is None:
+    def _methods_changed(self, names: list[str]) -> None:
+        if not names or self.workspace.frame is None:
             # the last one stays: a flow without a method is none
             self._show_controls()
-            return
-        self.workspace.set_algorithms([name for name in REGISTRY if name in event.new])
+        elif set(names) != set(self.workspace.algorithms):
+            self.workspace.set_algorithms([name for name in REGISTRY if name in names])
 
-    def _ks_changed(self, event: Any) -> None:
-        if self._filling or self.workspace.frame is None:
+    def _ks_changed(self, text: str) -> None:
+        if self.workspace.frame is None:
             return
         try:
-            ks = [int(number) for number in event.new.replace(";", ",").split(",") if number.strip()]
+            ks = [int(number) for number in text.replace(";", ",").split(",") if number.strip()]
             if not ks or min(ks) < 2:
                 raise ValueError
         except ValueError:
@@ -154,11 +142,14 @@ class CompareScreen(pn.viewable.Viewer):
         self.notice.object = str(Markup("<p>{}</p>").format(text)) if text else ""
         self.notice.visible = bool(text)
 
-    def _show_controls(self, *events: Any) -> None:
+    @param.depends(
+        "workspace.algorithms", "workspace.ks", "workspace.running", "workspace.problems",
+        "workspace.impossible", "workspace.table", watch=True,
+    )  # fmt: skip
+    def _show_controls(self) -> None:
         workspace = self.workspace
-        with self._filling:
-            self.methods.value = [name for name in REGISTRY if name in workspace.algorithms]
-            self.ks.value = ", ".join(map(str, workspace.ks))
+        self.methods.value = [name for name in REGISTRY if name in workspace.algorithms]
+        self.ks.value = ", ".join(map(str, workspace.ks))
         opened = workspace.frame is not None
         can = opened and not workspace.running and not workspace.problems
         number, missing = workspace.possible, workspace.missing
@@ -182,7 +173,8 @@ class CompareScreen(pn.viewable.Viewer):
         else:
             self._say("", "af-note")
 
-    def _show_progress(self, *events: Any) -> None:
+    @param.depends("workspace.progress", "workspace.doing", "workspace.status", watch=True)
+    def _show_progress(self) -> None:
         workspace = self.workspace
         rows = Markup("").join(
             Markup(
@@ -233,9 +225,8 @@ class CompareScreen(pn.viewable.Viewer):
             configuration={"columnDefaults": {"headerWordWrap": True}},
             margin=(6, 0),
         )
-        self.table.param.watch(self._row_chosen, "selection")
-        self.shown = pn.widgets.Select(label="Run on the screens Explore and Publish", options={}, width=320)
-        self.shown.param.watch(self._shown_changed, "value")
+        pn.bind(self._row_chosen, self.table.param.selection, watch=True)
+        self.shown = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
         self.svg = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
             filename="figures.zip", label="Figures, SVG", width=150,
@@ -250,9 +241,9 @@ class CompareScreen(pn.viewable.Viewer):
             label="Show only runs with", placeholder="a method, k, a name or a note", width=240
         )
         for widget, field in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
-            widget.param.watch(partial(self._said_of_run, field), "value")
+            pn.bind(partial(self._said_of_run, field), widget, watch=True)
         self.delete.on_click(self._delete)
-        self.filter.param.watch(lambda event: self._show_rows(), "value")
+        pn.bind(self._show_rows, self.filter, watch=True)
         self.failures = html("", "af-bad", visible=False)
         self.legend = html("")
         self.figures: dict[str, pn.pane.Bokeh] = {}
@@ -263,7 +254,7 @@ class CompareScreen(pn.viewable.Viewer):
             label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
         )
         self.drawn_box = labelled(self.drawn, visible=False)
-        self.drawn.param.watch(self._draw_figures, "value")
+        pn.bind(self._draw_figures, self.drawn, watch=True)
         self.risk = pn.widgets.RadioButtonGroup(
             label="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
         )
@@ -302,35 +293,31 @@ class CompareScreen(pn.viewable.Viewer):
             margin=0,
         )  # fmt: skip
 
-    def _said_of_run(self, field: str, event: Any) -> None:
-        if not self._filling and self.workspace.chosen is not None:
-            limit = {"label": 80, "note": 2_000}.get(field)
-            value = event.new if limit is None else str(event.new).strip()[:limit]
-            self.workspace.edit_run(self.workspace.chosen, **{field: value})
+    def _said_of_run(self, field: str, value: Any) -> None:
+        run = next((run for run in self.workspace.runs if run.id == self.workspace.chosen), None)
+        limit = {"label": 80, "note": 2_000}.get(field)
+        value = value if limit is None else str(value).strip()[:limit]
+        if run is not None and getattr(run, field) != value:
+            self.workspace.edit_run(run.id, **{field: value})
 
     def _delete(self, _: Any) -> None:
         if self.workspace.chosen is not None:
             self.workspace.delete_run(self.workspace.chosen)
 
-    def _show_rows(self) -> None:
+    def _show_rows(self, words: str) -> None:
         """Show the runs that the filter leaves."""
-        with self._filling:
-            self.table.selection = []
-            self.table.value = self.model.rows(self.filter.value)
+        self.table.selection = []
+        self.table.value = self.model.rows(words)
         self._show_chosen()
 
-    def _row_chosen(self, event: Any) -> None:
-        if self._filling or not event.new:
-            return
+    def _row_chosen(self, selection: list[int]) -> None:
         value = self.table.value
-        if event.new[0] < len(value):
-            self._choose(int(value["id"].iloc[event.new[0]]))
-
-    def _shown_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self._choose(event.new)
+        if selection and selection[0] < len(value):
+            self._choose(int(value["id"].iloc[selection[0]]))
 
     def _choose(self, id: int) -> None:
+        if id == self.workspace.chosen:
+            return
         if any(run.id == id for run in self.model.results):
             self.workspace.choose(id)
         else:
@@ -340,15 +327,13 @@ class CompareScreen(pn.viewable.Viewer):
         if self.workspace.chosen is not None:
             self.model.take_up(self.workspace.chosen)
 
-    def _show_results(self, *events: Any) -> None:
+    @param.depends("workspace.runs", "workspace.dark", watch=True)
+    def _show_results(self) -> None:
         runs = self.workspace.runs
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
-        rows = self.model.rows(self.filter.value)
-        with self._filling:
-            self.table.selection = []
-            self.table.value = rows
-            self.shown.options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
+        self.table.selection = []
+        self.table.value = self.model.rows(self.filter.value)
         failed = [run for run in runs if run.result.problem is not None]
         self.failures.visible = bool(failed)
         self.failures.object = str(
@@ -362,27 +347,21 @@ class CompareScreen(pn.viewable.Viewer):
                 )
             )
         )
-        options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
-        self.first_run.options = self.second_run.options = options
         self._show_chosen()
         self._show_pair()
 
-    def _show_chosen(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", watch=True)
+    def _show_chosen(self) -> None:
         """Mark the chosen run: a ring in the figures, a row in the table."""
         chosen = self.workspace.chosen
-        with self._filling:
-            if chosen in self.shown.options.values():
-                self.shown.value = chosen
-            run = next((candidate for candidate in self.workspace.runs if candidate.id == chosen), None)
-            for widget in (self.run_name, self.note, self.pin, self.delete):
-                widget.disabled = run is None
-            if run is not None:
-                self.run_name.value, self.note.value, self.pin.value = run.label, run.note, run.pinned
-                self.run_name.placeholder = run.result.name
-            value = self.table.value
-            rows = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
-            if self.table.selection != rows:
-                self.table.selection = rows
+        run = next((candidate for candidate in self.workspace.runs if candidate.id == chosen), None)
+        for widget in (self.run_name, self.note, self.pin, self.delete):
+            widget.disabled = run is None
+        if run is not None:
+            self.run_name.value, self.note.value, self.pin.value = run.label, run.note, run.pinned
+            self.run_name.placeholder = run.result.name
+        value = self.table.value
+        self.table.selection = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
         self._offer_measures()
         self._draw_figures()
         self._show_frontier()
@@ -395,15 +374,13 @@ class CompareScreen(pn.viewable.Viewer):
             return
         kept = [name for name in self.drawn.value if name in labels]
         first = [name for name in labels if name != "seconds"][: DRAWN - 1]
-        with self._filling:
-            # labels stand at the axes; here the names are enough
-            self.drawn.options = options
-            self.drawn.value = kept if len(kept) >= DRAWN else [*first, "seconds"]
-            self.drawn_box.visible = len(labels) > DRAWN
+        # labels stand at the axes; here the names are enough
+        self.drawn.param.update(options=options, value=kept if len(kept) >= DRAWN else [*first, "seconds"])
+        self.drawn_box.visible = len(labels) > DRAWN
 
-    def _draw_figures(self, *events: Any) -> None:
+    def _draw_figures(self, *names: Any) -> None:
         """Draw the ticked measures of all runs against k, the chosen run with a ring."""
-        if self._filling or not self.model.results:
+        if not self.model.results:
             return
         labels = self.model.measures()
         shown = [name for name in labels if name in self.drawn.value]
@@ -423,7 +400,8 @@ class CompareScreen(pn.viewable.Viewer):
         if list(self.figure_row.objects) != list(self.figures.values()):
             self.figure_row.objects = list(self.figures.values())
 
-    def _show_frontier(self, *events: Any) -> None:
+    @param.depends("model.risk", "model.measured", "model.measuring", "model.problem", watch=True)
+    def _show_frontier(self) -> None:
         model = self.model
         points = model.frontier_points()
         across = (
@@ -481,11 +459,11 @@ class CompareScreen(pn.viewable.Viewer):
             ),
         )
 
-    def _show_pair(self, *events: Any) -> None:
-        model = self.model
-        for select, id in ((self.first_run, model.first), (self.second_run, model.second)):
-            if id in select.options.values() and select.value != id:
-                select.value = id
+    @param.depends("model.first", "model.second", watch=True)
+    def _show_pair(self) -> None:
+        model, options = self.model, names_of_runs(self.workspace)
+        self.first_run.param.update(options=options, value=model.first)
+        self.second_run.param.update(options=options, value=model.second)
         both = model.pair()
         if both is None:
             self.differing.object = "<p>Choose two different runs.</p>"
@@ -499,8 +477,11 @@ class CompareScreen(pn.viewable.Viewer):
             else Markup("<p>{}</p>").format("The two do not differ.")
         )
         self.differing.object = str(Markup("<h4>{}</h4>{}").format("What differs (↓ lower is better)", table))
+        names, first, second = model.losses_of_both()
         picture = pairs(
-            *model.losses_of_both(),
+            names,
+            first,
+            second,
             (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),
             "Loss by column of two runs",
         )
@@ -521,7 +502,8 @@ class CompareScreen(pn.viewable.Viewer):
             lead="Edits of the flow, the latest first. Undo takes back an edit, never a run: the table of runs stays.",
         )
 
-    def _show_history(self, *events: Any) -> None:
+    @param.depends("workspace.draft.spec", watch=True)
+    def _show_history(self) -> None:
         draft = self.workspace.draft
         self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo
         entries = self.model.history()

@@ -27,7 +27,7 @@ from anonflow.dashboards.components.html import (
     verdict_of,
 )
 from anonflow.dashboards.components.release_card import Remedies, card_lines
-from anonflow.dashboards.components.shown_part import Filling
+from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
@@ -58,12 +58,11 @@ class ExploreScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
+    model = param.ClassSelector(class_=ExploreModel, constant=True)
     title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = ExploreModel(workspace)
-        self._filling = Filling()
+        super().__init__(workspace=workspace, model=ExploreModel(workspace), **params)
         self._shown: Any = None
         self._make_loss()
         self._make_lattice()
@@ -88,11 +87,6 @@ class ExploreScreen(pn.viewable.Viewer):
             margin=0,
             visible=self.model.run is not None,
         )  # fmt: skip
-        workspace.param.watch(self._show, ["chosen", "runs"])
-        workspace.param.watch(self._show_distribution, "dark")
-        self.model.param.watch(self._show_distribution, "column")
-        self.model.param.watch(self._show_graph, "record")
-        self.model.param.watch(self._show_attacks, ["attacks", "attacking", "problem"])
         self._show()
 
     def _of_run(self, title: str, *inside: Any, lead: str = "") -> pn.Column:
@@ -101,18 +95,10 @@ class ExploreScreen(pn.viewable.Viewer):
         self._panels.append(card(title, self._names[-1], *inside, lead=lead))
         return self._panels[-1]
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    def _show(self) -> None:
         run = self.model.run
         self.nothing.visible, self.inside.visible = run is None, run is not None
-        options = {
-            f"{candidate.name} (#{candidate.id})": candidate.id
-            for candidate in self.workspace.runs
-            if candidate.result.anonymization is not None
-        }
-        with self._filling:
-            self.chosen.options = options
-            if run is not None:
-                self.chosen.value = run.id
         names, runs, values = self.model.heat()
         self.losses.object = str(heat(names, runs, values))
         if run is None or run is self._shown:
@@ -159,11 +145,8 @@ class ExploreScreen(pn.viewable.Viewer):
                     Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in lost),
                 )
             )
-        with self._filling:
-            self.column.options = self.model.columns
-            self.column.value = self.model.column
-            self.record.end = result.records - 1
-            self.record.value = self.model.record
+        self.column.param.update(options=self.model.columns, value=self.model.column)
+        self.record.param.update(end=result.records - 1, value=self.model.record)
         self._show_lattice()
         self._show_distribution()
         self._show_records()
@@ -175,8 +158,7 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _make_loss(self) -> None:
         self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
-        self.chosen = pn.widgets.Select(label="Run", options={}, width=300)
-        self.chosen.param.watch(self._run_changed, "value")
+        self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")
         self.losses = html("", "af-heat")
         self.column = pn.widgets.Select(label="Column", options=[], width=260)
@@ -184,11 +166,8 @@ class ExploreScreen(pn.viewable.Viewer):
         self.distance = html("")
         self.overlay = figure_pane(css_classes=["af-overlay"])
 
-    def _run_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self.workspace.choose(event.new)
-
-    def _show_distribution(self, *events: Any) -> None:
+    @param.depends("workspace.dark", "model.column", watch=True)
+    def _show_distribution(self) -> None:
         if self.column.value != self.model.column and self.model.column in self.column.options:
             self.column.value = self.model.column
         distribution = self.model.distribution()
@@ -238,13 +217,12 @@ class ExploreScreen(pn.viewable.Viewer):
             label="Search the records", placeholder="a value, before or after", width=280
         )
         self.only_changed = pn.widgets.Checkbox(label="Only records that changed", align="end")
-        self.search.param.watch(self._show_records, "value")
-        self.only_changed.param.watch(self._show_records, "value")
+        pn.bind(self._show_records, self.search, self.only_changed, watch=True)
         self.matching = html("")
         self.records = pn.Column(sizing_mode="stretch_width", margin=0)
         self.table: pn.widgets.Tabulator | None = None
 
-    def _show_records(self, *events: Any) -> None:
+    def _show_records(self, *values: Any) -> None:
         self.matching.object = "<p class='soft' role='status'>Searching…</p>"
         self.model.search(self.search.value, self.only_changed.value, self._list_records, self._not_searched)
 
@@ -288,24 +266,24 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _make_graph(self) -> None:
         self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
-        self.record.param.watch(self._record_changed, "value")
+        pn.bind(self._record_changed, self.record, watch=True)
         self.worst = pn.widgets.Button(label="The record that loses most", width=200, align="end")
         self.worst.on_click(lambda _: self.model.param.update(record=self.model.worst_record()))
         self.graph = html("", "af-graph")
         self.sizes = html("", "af-sizes")
 
-    def _record_changed(self, event: Any) -> None:
+    def _record_changed(self, number: int | None) -> None:
         run = self.model.run
-        if not self._filling and run is not None and event.new is not None:
-            self.model.record = max(0, min(int(event.new), run.result.records - 1))
+        if run is not None and number is not None:
+            self.model.record = max(0, min(number, run.result.records - 1))
 
-    def _show_graph(self, *events: Any) -> None:
+    @param.depends("model.record", watch=True)
+    def _show_graph(self) -> None:
         around = self.model.neighbourhood()
         anonymization = self.model.anonymization
         if around is None or anonymization is None:
             return
-        with self._filling:
-            self.record.value = self.model.record
+        self.record.value = self.model.record
         before, after = around.texts(anonymization)
         left = [
             f"#{at}: {', '.join(row)}"
@@ -330,7 +308,7 @@ class ExploreScreen(pn.viewable.Viewer):
             Markup('{}<p class="soft">{}</p><div class="scroll">{}</div>').format(lists, sentence, drawn)
         )
 
-    def _show_sizes(self, *events: Any) -> None:
+    def _show_sizes(self) -> None:
         anonymization = self.model.anonymization
         if anonymization is None:
             return
@@ -357,7 +335,8 @@ class ExploreScreen(pn.viewable.Viewer):
         self.attacked = html("", "af-attacks")
         self.remedies = Remedies(self.workspace, self.model.price)
 
-    def _show_attacks(self, *events: Any) -> None:
+    @param.depends("model.attacks", "model.attacking", "model.problem", watch=True)
+    def _show_attacks(self) -> None:
         model = self.model
         self.remedies.show(
             None if model.attacks is None else model.attacks.card,

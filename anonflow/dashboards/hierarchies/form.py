@@ -38,7 +38,7 @@ INTERVALS = "intervals"
 GROUPS = "groups"
 POSITIONS = "positions"
 PREFIXES = "prefixes"
-CALENDAR_TEXT = "periods of the calendar"
+PERIODS = "periods of the calendar"
 CSV_FILE = "CSV file"
 GIVEN = "comes with the table"
 
@@ -49,7 +49,7 @@ WAYS = {
     GROUPS: "groups",
     POSITIONS: "positions",
     PREFIXES: "prefixes",
-    CALENDAR_TEXT: "calendar",
+    PERIODS: "calendar",
     CSV_FILE: "file",
     GIVEN: "given",
 }
@@ -167,7 +167,7 @@ class HierarchyChoice(DraftForm):
         if values and all(is_number(value) for value in values):
             ways = {INTERVALS: "intervals", **ways}
         if are_dates(values):
-            ways = {CALENDAR_TEXT: "calendar", **ways}
+            ways = {PERIODS: "calendar", **ways}
         if self._built_in() is not None:
             ways[GIVEN] = "given"
         if self.has_hierarchy:

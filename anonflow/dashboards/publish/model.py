@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["OWNER", "PUBLIC", "TABLES", "PublishModel"]
 
 ONE_FILE = "All of this, one file"
-TABLES_TEXT = {
+TABLE_FILES = {
     ".csv": ("Release, CSV", "The published table."),
     ".parquet": ("Release, Parquet", "The same table in a smaller file."),
     ".parquet/": (
@@ -54,9 +54,9 @@ PUBLIC = {
     "public": (ONE_FILE, "public.zip", "All files of this card together: you may publish all of them."),
     **{
         file: (
-            TABLES_TEXT[ending][0],
+            TABLE_FILES[ending][0],
             f"release{ending}".replace(FOLDER_ENDING, "-parts.parquet.zip"),
-            TABLES_TEXT[ending][1],
+            TABLE_FILES[ending][1],
         )
         for file, ending in TABLES.items()
     },

@@ -13,7 +13,8 @@ from markupsafe import Markup
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import Remedies, card_lines
-from anonflow.dashboards.components.shown_part import Filling, ShownPart
+from anonflow.dashboards.components.run_select import RunSelect
+from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
@@ -53,20 +54,17 @@ class PublishScreen(ShownPart):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
+    model = param.ClassSelector(class_=PublishModel, constant=True)
     title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = PublishModel(workspace)
-        self._filling = Filling()
+        super().__init__(workspace=workspace, model=PublishModel(workspace), **params)
         self._make_draw()
         self._make_files()
         self._make_link()
         self._lay_out()
-        workspace.param.watch(self._show, ["chosen", "runs", "running"])
         self.draw_after(workspace.draft, "spec", self._show_link)
         self.draw_after(self.model, "guess", self._show_link)
-        self.model.param.watch(self._show, ["publication", "drawing", "pricing", "problem", "agreed"])
         self._show()
         self._show_link()
 
@@ -76,8 +74,7 @@ class PublishScreen(ShownPart):
         self.nothing = empty(
             "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
         )
-        self.chosen = pn.widgets.Select(label="Run", options={}, width=300)
-        self.chosen.param.watch(self._run_changed, "value")
+        self.chosen = RunSelect(self.workspace, "Run").select
         self.promise = html("")
         self.second = html("", "af-warn")
         self.agree = pn.widgets.Checkbox(label=AGREE, value=False)
@@ -88,21 +85,13 @@ class PublishScreen(ShownPart):
         self.remedies = Remedies(self.workspace, self.model.price)
         self.may = html("")
 
-    def _run_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self.workspace.choose(event.new)
-
-    def _show(self, *events: Any) -> None:
+    @param.depends(
+        "workspace.chosen", "workspace.runs", "workspace.running", "model.publication", "model.drawing",
+        "model.pricing", "model.problem", "model.agreed", watch=True,
+    )  # fmt: skip
+    def _show(self) -> None:
         model, run = self.model, self.model.run
         self.nothing.visible, self.inside.visible = run is None, run is not None
-        with self._filling:
-            self.chosen.options = {
-                f"{candidate.name} (#{candidate.id})": candidate.id
-                for candidate in self.workspace.runs
-                if candidate.result.anonymization is not None
-            }
-            if run is not None:
-                self.chosen.value = run.id
         if run is None:
             return
         result = run.result
@@ -342,7 +331,7 @@ class PublishScreen(ShownPart):
             ),
             sizing_mode="stretch_width",
         )
-        page.param.watch(lambda event: self.param.update(shown=event.new), "visible")
+        page.link(self, visible="shown")
         return page
 
 
