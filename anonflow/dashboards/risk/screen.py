@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
-from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
@@ -38,13 +37,14 @@ class RiskScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
+    model = param.ClassSelector(class_=RiskModel, constant=True)
+    register = param.ClassSelector(class_=RegisterModel, constant=True)
     title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
-        super().__init__(workspace=workspace, **settings)
-        self.model = RiskModel(workspace)
-        self.register = RegisterModel(workspace)
-        self._filling = Filling()
+        super().__init__(
+            workspace=workspace, model=RiskModel(workspace), register=RegisterModel(workspace), **settings
+        )
         self._drawn: Any = None
         self.nothing = empty(NO_TABLE)
         self._make_settings()
@@ -65,13 +65,7 @@ class RiskScreen(pn.viewable.Viewer):
             self.inside,
             sizing_mode="stretch_width",
         )
-        workspace.param.watch(self._show, ["frame", "table", "coding"])
-        workspace.draft.param.watch(self._show_reasons, "spec")
-        workspace.draft.param.watch(self._show_register, "spec")
-        self._root.param.watch(self._show, "visible")
-        self.model.param.watch(self._settings_changed, ["most", "fraction"])
-        self.model.param.watch(self._show_picture, ["picture", "computing", "stale", "problem"])
-        self.register.param.watch(self._show_register, ["figures", "computing", "problem"])
+        pn.bind(self._show, self._root.param.visible, watch=True)
         self._show()
 
     # ------------------------------------------------------------------------------------- settings
@@ -79,28 +73,26 @@ class RiskScreen(pn.viewable.Viewer):
     def _make_settings(self) -> None:
         self.known = html("")
         self.most = pn.widgets.Select(label="Look at every combination of", options={}, width=300)
-        self.fraction = pn.widgets.FloatInput(
-            label="Sampling fraction, if it is a sample", value=None, start=1e-9, end=1.0, step=0.01,
+        self.fraction = pn.widgets.FloatInput.from_param(
+            self.model.param.fraction, label="Sampling fraction, if it is a sample", start=1e-9, end=1.0, step=0.01,
             placeholder="such as 0.05", width=240,
         )  # fmt: skip
         self.sampled = html("")
         self.status = html("")
-        self.most.param.watch(self._most_changed, "value")
-        self.fraction.param.watch(self._fraction_changed, "value")
+        pn.bind(self._most_changed, self.most, watch=True)
 
-    def _most_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self.model.most = event.new
+    def _most_changed(self, size: int | None) -> None:
+        # on a narrow table fewer are shown than were chosen
+        if size is not None and size != min(self.model.most, max(self.model.sizes())):
+            self.model.most = size
 
-    def _fraction_changed(self, event: Any) -> None:
-        if not self._filling:
-            self.model.fraction = event.new
-
-    def _settings_changed(self, *events: Any) -> None:
+    @param.depends("model.most", "model.fraction", watch=True)
+    def _settings_changed(self) -> None:
         if self._root.visible:
             self.model.compute()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.frame", "workspace.table", "workspace.coding", watch=True)
+    def _show(self, *visible: bool) -> None:
         """Show the settings of the open table, and its picture if the screen is visible."""
         workspace, table = self.workspace, self.model.table
         usable = table is not None and bool(table.qi_columns)
@@ -121,12 +113,9 @@ class RiskScreen(pn.viewable.Viewer):
             return
         assert table is not None
         sizes = self.model.sizes()
-        with self._filling:
-            options = {_combinations(m, number): m for m, number in sizes.items()}
-            if self.most.options != options:
-                self.most.options = options
-            self.most.value = min(self.model.most, max(sizes))
-            self.fraction.visible = not self.model.weighted
+        options = {_combinations(m, number): m for m, number in sizes.items()}
+        self.most.param.update(options=options, value=min(self.model.most, max(sizes)))
+        self.fraction.visible = not self.model.weighted
         weight = table.schema.weight_column
         self.sampled.object = "" if weight is None else str(
             Markup("<p class='soft'>{}</p>").format(Markup("The column {column} says for how many people of the population each record stands.").format(column=Markup("<b>{}</b>").format(weight)))
@@ -158,7 +147,10 @@ class RiskScreen(pn.viewable.Viewer):
     def _register_refused(self, sentence: str) -> None:
         self.register.problem = sentence
 
-    def _show_register(self, *events: Any) -> None:
+    @param.depends(
+        "workspace.draft.spec", "register.figures", "register.computing", "register.problem", watch=True
+    )
+    def _show_register(self) -> None:
         model = self.register
         named = model.file is not None
         self.forget.visible = named
@@ -189,7 +181,7 @@ class RiskScreen(pn.viewable.Viewer):
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
         self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
-        self.size.param.watch(self._show_sets, "value")
+        pn.bind(self._show_sets, self.size, watch=True)
         part = self.parts
         self.unsampled = html(
             Markup("<p class='soft'>{}</p>").format(
@@ -232,7 +224,8 @@ class RiskScreen(pn.viewable.Viewer):
             margin=0,
         )  # fmt: skip
 
-    def _show_picture(self, *events: Any) -> None:
+    @param.depends("model.picture", "model.computing", "model.stale", "model.problem", watch=True)
+    def _show_picture(self) -> None:
         model, picture = self.model, self.model.picture
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
@@ -252,10 +245,8 @@ class RiskScreen(pn.viewable.Viewer):
         self._drawn = picture
         risk = picture.risk
         sizes = {ALL_SIZES: 0} | {plural(s, "column"): s for s in range(1, risk.sets.most + 1)}
-        with self._filling:
-            if self.size.options != sizes:
-                self.size.options = sizes
-                self.size.value = 0
+        if self.size.options != sizes:
+            self.size.param.update(options=sizes, value=0)
         part = self.parts
         part["alone"].object = str(parts.alone(risk))
         part["pairs"].object = str(parts.pairs_of(risk))
@@ -266,7 +257,7 @@ class RiskScreen(pn.viewable.Viewer):
             str(parts.population(risk.population)) if risk.population is not None else ""
         )
         self.unsampled.visible = risk.population is None
-        self._show_sets()
+        self._show_sets(self.size.value)
         self._show_reasons()
 
     def _has_owners(self) -> bool:
@@ -275,15 +266,15 @@ class RiskScreen(pn.viewable.Viewer):
             picture.risk.people is not None or picture.risk.households is not None
         )
 
-    def _show_sets(self, *events: Any) -> None:
+    def _show_sets(self, size: int) -> None:
         picture = self.model.picture
-        if picture is None or self._filling:
+        if picture is None:
             return
-        size = self.size.value or None
-        self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size))
-        self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size))
+        self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size or None))
+        self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size or None))
 
-    def _show_reasons(self, *events: Any) -> None:
+    @param.depends("workspace.draft.spec", watch=True)
+    def _show_reasons(self) -> None:
         picture = self.model.picture
         if picture is not None:
             columns = self.workspace.draft.spec.columns
