@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 from typing import Any
 
-import pandas as pd
 import panel as pn
 import param
 
-from anonflow.algorithms.diversity.target import PARAMETERS, PRICE
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import card, labelled
 from anonflow.dashboards.components.markup import methods_list, risk
@@ -18,9 +15,11 @@ from anonflow.dashboards.components.option_field import field_value, option_fiel
 from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
-from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoice
+from anonflow.dashboards.protect.column_limits import LimitChoice
+from anonflow.dashboards.protect.diversity import DiversityChoice
+from anonflow.dashboards.protect.diversity_form import DiversityForm
 from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns
+from anonflow.dashboards.protect.limit_table import LimitTable
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
 from anonflow.dashboards.protect.settings import CUTS, Protection, share
@@ -45,23 +44,24 @@ class ProtectScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace)
+    protection = param.ClassSelector(class_=Protection)
+    diversity = param.ClassSelector(class_=DiversityChoice)
+    limits = param.ClassSelector(class_=LimitChoice)
     title = "Protect"
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(**params)
-        self.protection = Protection(self.workspace)
-        self.diversity = DiversityChoice(self.workspace)
-        self.limits = LimitChoice(self.workspace)
+        space = params["workspace"]
+        super().__init__(
+            protection=Protection(space),
+            diversity=DiversityChoice(space),
+            limits=LimitChoice(space),
+            **params,
+        )
         self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
-        self._busy = False
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
         self._method_part()
         self.verdict = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[PARTS])
-        self.workspace.param.watch(
-            self._judge, ["problems", "impossible", "frame", "table", "algorithms", "ks"]
-        )
-        self.diversity.param.watch(self._judge, "problem")
         self._judge()
 
     # ---------------------------------------------------------------------------------------------- k
@@ -83,41 +83,33 @@ class ProtectScreen(pn.viewable.Viewer):
             "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]
         )
         # the count follows the slider; the draft follows when it is let go: one step of the history
-        self.k.param.watch(self._slid, "value")
-        self.k.param.watch(lambda event: self._set_k(event.new), "value_throttled")
-        self.exact.param.watch(lambda event: self._set_k(event.new), "value")
-        self.more.param.watch(self._set_more, "value")
-        choice.param.watch(self._show_k, ["k", "more", "uniqueness"])
-        self.workspace.param.watch(self._show_k, ["frame", "table"])
+        pn.bind(self._count, self.k, watch=True)
+        pn.bind(self._set_k, self.k.param.value_throttled, watch=True)
+        pn.bind(self._set_k, self.exact, watch=True)
+        pn.bind(self._set_more, self.more, watch=True)
         self._show_k()
-
-    def _slid(self, event: Any) -> None:
-        if not self._busy:
-            self._count(event.new)
 
     def _count(self, k: int) -> None:
         many, n = self.protection.at_risk(k)
         self.risk.object = risk(many, n, share(many, n), self.protection.sentence(k))
 
-    def _set_k(self, k: Any) -> None:
-        if not self._busy and isinstance(k, int) and k >= 2:
+    def _set_k(self, k: int | None) -> None:
+        if k is not None and k >= 2:
             self.protection.k = k
 
-    def _set_more(self, event: Any) -> None:
-        if not self._busy:
-            self.protection.more = sorted(int(k) for k in event.new if int(k) != self.protection.k)
+    def _set_more(self, ks: list[int]) -> None:
+        more = sorted(int(k) for k in ks if int(k) != self.protection.k)
+        if more != sorted(self.protection.more):
+            self.protection.more = more
 
-    def _show_k(self, *events: Any) -> None:
+    @param.depends(
+        "protection.k", "protection.more", "protection.uniqueness", "workspace.frame", "workspace.table", watch=True
+    )  # fmt: skip
+    def _show_k(self) -> None:
         choice = self.protection
-        self._busy = True
-        self.k.end = choice.largest
-        self.k.value = choice.k
+        self.k.param.update(end=choice.largest, value=choice.k)
         self.exact.value = choice.k
-        options = sorted({*KS, *choice.more})
-        if self.more.options != options:
-            self.more.options = options
-        self.more.value = list(choice.more)
-        self._busy = False
+        self.more.param.update(options=sorted({*KS, *choice.more}), value=list(choice.more))
         self._count(choice.k)
 
     # --------------------------------------------------------------------------------------- methods
@@ -147,8 +139,6 @@ class ProtectScreen(pn.viewable.Viewer):
             choice.param.boundaries, label="Keep inside boundaries and limits of columns"
         )
         self.about_cut = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
-        choice.param.watch(self._show_methods, ["algorithms", "options"])
-        choice.param.watch(self._show_cut, ["cut", "size", "seconds"])
         self._show_methods()
         self._show_cut()
 
@@ -160,7 +150,8 @@ class ProtectScreen(pn.viewable.Viewer):
             chosen.append(name)
         self.protection.algorithms = chosen
 
-    def _show_methods(self, *events: Any) -> None:
+    @param.depends("protection.algorithms", "protection.options", watch=True)
+    def _show_methods(self) -> None:
         self.methods.html = methods_list(self.protection.algorithms)
         chosen = self.protection.asked_options()
         wanted = [(method, option.name) for method, options in chosen.items() for option in options]
@@ -174,31 +165,30 @@ class ProtectScreen(pn.viewable.Viewer):
                 pn.pane.HTML("<p>The chosen methods have no options.</p>", css_classes=["af-muted"])
             ]
             return
-        self._busy = True
         for method, options in chosen.items():
             for option in options:
-                self._fields[method, option.name].value = field_value(option, self._shown(method, option))
-        self._busy = False
+                self._fields[method, option.name].value = self._shown(method, option)
 
     def _shown(self, method: str, option: Option) -> Any:
         value = self.protection.value_of(method, option)
-        return option.default if option.problem(value) else value
+        return field_value(option, option.default if option.problem(value) else value)
 
     def _field(self, method: str, option: Option) -> Any:
         widget = option_field(option, self._shown(method, option), width=260)
         self._fields[method, option.name] = widget
 
-        def changed(event: Any, option: Option = option) -> None:
-            if not self._busy and (event.new is not None or option.default is None):
-                self.protection.set_option(method, option.name, option_value(option, event.new))
+        def changed(value: Any) -> None:
+            if value != self._shown(method, option) and (value is not None or option.default is None):
+                self.protection.set_option(method, option.name, option_value(option, value))
 
-        widget.param.watch(changed, "value")
+        pn.bind(changed, widget, watch=True)
         hint = pn.pane.HTML(
             f"<small>{escape(option.sentence)}</small>", css_classes=["af-muted"], width=290, margin=(0, 10)
         )
         return pn.Column(widget, hint, margin=0)
 
-    def _show_cut(self, *events: Any) -> None:
+    @param.depends("protection.cut", "protection.size", "protection.seconds", watch=True)
+    def _show_cut(self) -> None:
         choice = self.protection
         self.size.visible = choice.cut == "size"
         self.seconds.visible = choice.cut in ("time", "auto")
@@ -206,132 +196,13 @@ class ProtectScreen(pn.viewable.Viewer):
         self.order.visible = choice.cut != "auto"
         self.about_cut.object = f"<p>{_about_cut(choice.cut, choice.size, choice.seconds)}</p>"
 
-    # ------------------------------------------------------------------------------------- diversity
-
-    def _diversity_part(self) -> None:
-        choice = self.diversity
-        words = {"none": NONE} | {name: name for name in CRITERIA if name != NONE}
-        self.criterion = pn.widgets.Select.from_param(
-            choice.param.criterion, label="Diversity of the sensitive value", options=words, width=260
-        )
-        self.sensitive = pn.widgets.Select(label="Sensitive column", options=[], width=220)
-        self.numbers = {
-            name: (pn.widgets.IntInput if option.whole else pn.widgets.FloatInput).from_param(
-                choice.param[name],
-                label=option.label,
-                step=1 if option.whole else option.step,
-                width=max(110, 9 * len(option.label)),
-            )
-            for name, option in PARAMETERS.items()
-        }
-        self.chance = pn.widgets.FloatInput.from_param(
-            choice.param.risk, label="Chance that the draw is refused", step=0.01, width=275
-        )
-        self.way = pn.widgets.Select.from_param(
-            choice.param.way,
-            label="Against a draw that fails",
-            options={"make classes": "classes", "more rows for all (blind)": "blind"},
-            width=240,
-        )
-        self.meaning = pn.pane.HTML("", sizing_mode="stretch_width")
-        self.feasible = pn.pane.HTML("", sizing_mode="stretch_width")
-        self.sensitive.param.watch(self._set_sensitive, "value")
-        choice.param.watch(self._show_diversity, ["criterion", "column", *PARAMETERS, "problem", "feasible"])
-        self.workspace.draft.param.watch(self._show_diversity, "spec")
-        self._show_diversity()
-
-    def _set_sensitive(self, event: Any) -> None:
-        if not self._busy:
-            self.diversity.column = event.new
-
-    def _show_diversity(self, *events: Any) -> None:
-        choice = self.diversity
-        self._busy = True
-        columns = choice.columns
-        if self.sensitive.options != columns:
-            self.sensitive.options = columns
-        self.sensitive.value = choice.column if choice.column in columns else None
-        self._busy = False
-        is_diverse = choice.criterion != NONE
-        for name, widget in self.numbers.items():
-            widget.visible = name in choice.needed
-        for widget in (self.sensitive, self.chance, self.way):
-            widget.visible = is_diverse
-        price = PRICE if is_diverse else ""
-        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)} {price}</p>"
-        if choice.problem:
-            self.feasible.css_classes = ["af-bad"]
-            self.feasible.object = f"<p><b>This cannot work.</b> {escape(choice.problem)}</p>"
-        elif is_diverse and choice.feasible:
-            self.feasible.css_classes = ["af-good"]
-            self.feasible.object = f"<p>{escape(_feasible(choice.feasible))}</p>"
-        else:
-            self.feasible.css_classes = ["af-muted"]
-            self.feasible.object = (
-                ""
-                if is_diverse
-                else "<p>Without diversity, the k records that may belong to a person can all have the same sensitive value: then everybody knows this value.</p>"
-            )
-
-    # ---------------------------------------------------------------------------------------- limits
-
-    def _limit_part(self) -> None:
-        number = {"type": "number"}
-        names = ["column", "kind", *FIELDS, "boundary"]
-        self.table = pn.widgets.Tabulator(
-            pd.DataFrame(columns=names),
-            show_index=False,
-            sortable=False,
-            selectable=False,
-            editors={name: number if name in FIELDS else None for name in names},
-            titles={
-    "column": "Column",
-    "kind": "Kind",
-    "weight": "Weight ✎",
-    "interval": "Intervals ✎",
-    "max-width": "Max width ✎",
-    "max-set": "Max set ✎",
-    "at-least": "At least ✎",
-    "boundary": "Boundary",
-},
-            header_tooltips={
-    "weight": "how many times the column counts in the information loss",
-    "interval": "numeric: no value leaves its interval of this width",
-    "max-width": "numeric: no published range is wider",
-    "max-set": "categorical: no published set has more values",
-    "at-least": "hierarchy: nothing below this level is published; 1 for the parents of its leaves",
-    "boundary": "hierarchy: click them on the tree, under Hierarchies",
-},
-            layout="fit_columns",
-            widths={"column": 185, "kind": 94, "weight": 84, "interval": 104, "max-width": 112, "max-set": 98, "at-least": 96},
-            sizing_mode="stretch_width",
-            stylesheets=[PARTS],
-        )  # fmt: skip
-        self.table.on_edit(self._limited)
-        self.limited = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
-        self.limits.param.watch(self._show_limits, ["rows", "refusal"])
-        self._show_limits()
-
-    def _limited(self, event: Any) -> None:
-        rows = self.limits.rows
-        if rows is not None and 0 <= event.row < len(rows):
-            self.limits.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
-
-    def _show_limits(self, *events: Any) -> None:
-        rows = self.limits.rows
-        if rows is not None:
-            shown = rows.copy()
-            for name in FIELDS:
-                shown[name] = [None if math.isnan(number) else number for number in shown[name]]
-            shown = shown.astype(dict.fromkeys(FIELDS, object))
-            if not shown.equals(self.table.value):
-                self.table.value = shown
-        self.limited.object = f"<p>{escape(self.limits.refusal)}</p>"
-        self.limited.visible = bool(self.limits.refusal)
-
     # --------------------------------------------------------------------------------------- verdict
 
-    def _judge(self, *events: Any) -> None:
+    @param.depends(
+        "workspace.problems", "workspace.impossible", "workspace.frame", "workspace.table",
+        "workspace.algorithms", "workspace.ks", "diversity.problem", watch=True,
+    )  # fmt: skip
+    def _judge(self) -> None:
         workspace = self.workspace
         if workspace.frame is None:
             self.verdict.css_classes = ["af-note"]
@@ -388,26 +259,13 @@ class ProtectScreen(pn.viewable.Viewer):
         self.board = PatternBoard(choice=PatternChoice(self.workspace))
         return self.board
 
-    def _diversity_page(self) -> pn.viewable.Viewable:
-        self._diversity_part()
-        return pn.Column(
-            pn.FlexBox(self.criterion, self.sensitive, *self.numbers.values(), gap="8px"),
-            self.meaning,
-            self.feasible,
-            pn.FlexBox(self.chance, self.way, gap="8px"),
-            sizing_mode="stretch_width",
-        )
+    def _diversity_page(self) -> DiversityForm:
+        self.diverse = DiversityForm(self.diversity)
+        return self.diverse
 
-    def _limits_page(self) -> pn.viewable.Viewable:
-        self._limit_part()
-        return pn.Column(
-            pn.pane.HTML(
-                "<p>Click a number to change it; empty the field to remove it.</p>", css_classes=["af-muted"]
-            ),
-            self.table,
-            self.limited,
-            sizing_mode="stretch_width",
-        )
+    def _limits_page(self) -> LimitTable:
+        self.limit_table = LimitTable(self.limits)
+        return self.limit_table
 
     def __panel__(self) -> pn.viewable.Viewable:
         target, tree, board = (
@@ -437,8 +295,7 @@ class ProtectScreen(pn.viewable.Viewer):
             for at, part in enumerate((target, tree, board, diversity, limits), start=1):
                 part.shown = page.visible and tabs.active == at
 
-        tabs.param.watch(turned, "active")
-        page.param.watch(turned, "visible")
+        pn.bind(turned, tabs.param.active, page.param.visible, watch=True)
         return page
 
 
@@ -451,11 +308,6 @@ def _about_cut(cut: str, size: int, seconds: float) -> str:
         "auto": f"anonflow times methods on some of the records, and takes the one with the least loss in {seconds:g} s.",
     }
     return sentences[cut]
-
-
-def _feasible(largest: str) -> str:
-    """Return how much diversity the table allows."""
-    return f"The whole table allows this; the largest feasible {largest}."
 
 
 def _more_problems(number: int) -> str:

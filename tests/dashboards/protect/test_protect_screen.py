@@ -478,14 +478,14 @@ def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
     screen.diversity.param.update(criterion="l-diversity", l=9.0)
     assert "largest feasible" in screen.verdict.object
     tabs.active = 4
-    assert "cannot work" in screen.feasible.object
-    assert PRICE in screen.meaning.object
+    assert "cannot work" in screen.diverse.feasible.object
+    assert PRICE in screen.diverse.meaning.object
     screen.diversity.criterion = NONE
-    assert PRICE not in screen.meaning.object
+    assert PRICE not in screen.diverse.meaning.object
     tabs.active = 5
-    screen._limited(SimpleNamespace(row=0, column="weight", value=3))
+    screen.limit_table.edited(SimpleNamespace(row=0, column="weight", value=3))
     assert value_at(workspace.draft, ("table", "columns", "age", "weight")) == 3
-    assert list(screen.table.value["weight"]) == [3, 1, 1]
+    assert list(screen.limit_table.table.value["weight"]) == [3, 1, 1]
 
 
 def test_a_page_before_any_table() -> None:
