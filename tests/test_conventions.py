@@ -710,7 +710,7 @@ PROCESSES_WITHOUT_MARKER: dict[str, str] = {
         tests/datasets/test_datasets.py tests/docs/test_readme.py tests/drawing/test_notebook_views.py
         tests/engine/test_stores.py tests/kernels/test_cache.py tests/kernels/test_jit.py
         tests/release/test_leaks.py tests/strict_yaml/test_strict_yaml.py tests/test_declarations.py
-        tests/test_messages.py tests/test_system.py""",
+        tests/test_system.py""",
     "the shell's statuses and streams are those of a process": """
         tests/cli/test_bad_input.py tests/cli/test_cli.py tests/faults/test_streams.py""",
     "another program runs to its end: bash, Sphinx, systemd, R, pip": """

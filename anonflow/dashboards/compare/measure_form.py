@@ -52,7 +52,7 @@ class ConditionForm:
         self.high = pn.widgets.FloatInput(label="to", value=None, width=110, step=1.0)
         self.values = pn.widgets.MultiSelect(label=IS_ONE_OF, options=[], width=220, size=4)
         self.typed = pn.widgets.TextInput(label=IS_ONE_OF, placeholder="value, value", width=220)
-        self.column.param.watch(self._ask, "value")
+        pn.bind(self._ask, self.column, watch=True)
         self._ask()
 
     @property

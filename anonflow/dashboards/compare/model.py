@@ -82,8 +82,6 @@ class CompareModel(param.Parameterized):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
-        workspace.param.watch(self._runs_changed, "runs")
-        self.param.watch(self._risk_changed, "risk")
         self._runs_changed()
 
     # ------------------------------------------------------------------------------------ the table
@@ -265,7 +263,8 @@ class CompareModel(param.Parameterized):
 
     # --------------------------------------------------------------------------------------- inside
 
-    def _runs_changed(self, *events: Any) -> None:
+    @param.depends("workspace.runs", watch=True)
+    def _runs_changed(self) -> None:
         ids = [run.id for run in self.results]
         first, second = self.first, self.second
         if first not in ids:
@@ -280,7 +279,8 @@ class CompareModel(param.Parameterized):
         elif self.risk == "measured" and not self.workspace.running:
             self.measure_risks()
 
-    def _risk_changed(self, event: Any) -> None:
+    @param.depends("risk", watch=True)
+    def _risk_changed(self) -> None:
         if self.risk == "measured":
             self.measure_risks()
 

@@ -27,10 +27,10 @@ class UtilityCard(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
+    model = param.ClassSelector(class_=UtilityModel, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = UtilityModel(workspace)
+        super().__init__(workspace=workspace, model=UtilityModel(workspace), **params)
         self.form: MeasureForm | None = None
         self.measure = pn.widgets.Select(
             label="Measure",
@@ -67,21 +67,16 @@ class UtilityCard(pn.viewable.Viewer):
                 "These numbers reveal something about the originals: do not publish them."
             ),
         )
-        self.measure.param.watch(self._name_changed, "value")
+        pn.bind(self._name_changed, self.measure, watch=True)
         self.start.on_click(self._start)
         self.stop.on_click(lambda _: self.model.stop())
         self.clear.on_click(lambda _: self.model.clear())
-        self.title.param.watch(self._show_figure, "value")
-        self.model.param.watch(self._show, ["numbers", "measuring", "status", "problem"])
-        workspace.param.watch(self._table_changed, "table")
-        workspace.param.watch(self._show, ["runs", "chosen", "dark"])
+        pn.bind(self._show_figure, self.title, watch=True)
         self._name_changed()
         self._show()
 
-    def _table_changed(self, *events: Any) -> None:
-        self._name_changed()
-
-    def _name_changed(self, *events: Any) -> None:
+    @param.depends("workspace.table", watch=True)
+    def _name_changed(self, *names: str) -> None:
         """Show the settings of the measure, over the columns of the table that is open."""
         name, table = self.measure.value, self.workspace.table
         self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
@@ -93,7 +88,11 @@ class UtilityCard(pn.viewable.Viewer):
         name = self.measure.value
         self.model.measure_runs(name, {} if self.form is None else self.form.settings())
 
-    def _show(self, *events: Any) -> None:
+    @param.depends(
+        "model.numbers", "model.measuring", "model.status", "model.problem",
+        "workspace.runs", "workspace.chosen", "workspace.dark", watch=True,
+    )  # fmt: skip
+    def _show(self) -> None:
         model = self.model
         titles = list(model.numbers)
         self.start.disabled = model.measuring or not model.results
@@ -104,8 +103,7 @@ class UtilityCard(pn.viewable.Viewer):
         self.problem.object = str(Markup("<p>{}</p>").format(model.problem))
         self.table.object = str(self._rows(titles)) if titles else ""
         if self.title.options != titles:
-            self.title.options = titles
-            self.title.value = titles[-1] if titles else None
+            self.title.param.update(options=titles, value=titles[-1] if titles else None)
         self.title.visible = self.figure.visible = bool(titles)
         self._show_figure()
 
@@ -126,7 +124,7 @@ class UtilityCard(pn.viewable.Viewer):
                 rows.append([f"{run.name} (#{run.id})", *cells])
         return facts(header, rows, range(1, 1 + len(titles)))
 
-    def _show_figure(self, *events: Any) -> None:
+    def _show_figure(self, *titles: str) -> None:
         title = self.title.value
         if title not in self.model.numbers:
             return

@@ -74,7 +74,6 @@ class UtilityModel(param.Parameterized):
         self.background = Background(workspace)
         self._waiting: deque[tuple[FinishedRun, str, dict[str, Any]]] = deque()
         self._all = 0
-        workspace.param.watch(self._runs_changed, "runs")
         self._runs_changed()
 
     @property
@@ -208,7 +207,8 @@ class UtilityModel(param.Parameterized):
                 numbers.setdefault(title, {})[id] = noted
         self.numbers = numbers
 
-    def _runs_changed(self, *events: Any) -> None:
+    @param.depends("workspace.runs", watch=True)
+    def _runs_changed(self) -> None:
         self.workspace.noted.keep({run.id for run in self.workspace.runs})
         if not self.results and self.measuring:
             self.stop()

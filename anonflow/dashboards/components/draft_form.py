@@ -38,9 +38,9 @@ class DraftForm(param.Parameterized):
         self._read_from: tuple[Any, ...] = ()
         self.renew()
         if self.WRITES:
-            self.param.watch(self._edited, list(self.WRITES))
-        workspace.param.watch(self._followed, ["frame", "table", "algorithms", "ks"])
-        workspace.draft.param.watch(self._followed, "spec")
+            self.param.watch(
+                self._edited, list(self.WRITES)
+            )  # each form has others: it says which have changed
 
     def renew(self) -> None:
         """Read the draft again."""
@@ -57,7 +57,11 @@ class DraftForm(param.Parameterized):
         finally:
             self._reading -= 1
 
-    def _followed(self, *events: param.parameterized.Event) -> None:
+    @param.depends(
+        "workspace.frame", "workspace.table", "workspace.algorithms", "workspace.ks",
+        "workspace.draft.spec", watch=True,
+    )  # fmt: skip
+    def _followed(self) -> None:
         workspace = self.workspace
         if workspace.frame is not None and self.flow.table.source != workspace.source:
             return  # another table is being opened: its draft follows

@@ -104,11 +104,11 @@ class DataScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace)
+    choice = param.ClassSelector(class_=ColumnChoice)
     title = "Data"
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(**params)
-        self.choice = ColumnChoice(self.workspace)
+        super().__init__(choice=ColumnChoice(params["workspace"]), **params)
         self.reading = Background(self.workspace, at_once=True)
         self._options: dict[str, Any] = {}
         self._flows: dict[str, tuple[float, Path]] = {}
@@ -122,11 +122,6 @@ class DataScreen(pn.viewable.Viewer):
         self._leave: Callable[[], None] | None = None
         self._opening()
         self._looking()
-        self.choice.param.watch(self._show_columns, "rows")
-        self.choice.param.watch(self._show_bars, ["bars", "counting"])
-        self.choice.param.watch(self._say, "refusal")
-        self.workspace.param.watch(self._show_frame, "frame")
-        self.workspace.param.watch(self._show_trouble, ["problems", "table", "frame"])
         self._show_frame()
         self._show_columns()
         self._show_bars()
@@ -230,17 +225,13 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             visible=False,
         )
-        self.dataset.param.watch(self._about_dataset, "value")
-
-        def turn(event: Any) -> None:
-            built_in.visible, own.visible = event.new == BUILT_IN, event.new == OWN
-            flows.visible = event.new == PROJECT
-
-        self.way.param.watch(turn, "value")
+        pn.bind(self._about_dataset, self.dataset, watch=True)
+        for part, way in ((built_in, BUILT_IN), (own, OWN), (flows, PROJECT)):
+            part.visible = self.way.rx() == way
         self._about_dataset()
         self._source = card("Open a table", self._question, self.way, built_in, own, flows, self.wrong)
 
-    def _about_dataset(self, *events: Any) -> None:
+    def _about_dataset(self, *names: str) -> None:
         name = self.dataset.value
         self.about.object = f"<p>{self._about[name]}</p>"
         self._options = {}
@@ -557,7 +548,7 @@ class DataScreen(pn.viewable.Viewer):
             label="Kind of the ticked columns", options=["", *KINDS], width=200
         )
         for widget, field in ((self.many_roles, "role"), (self.many_kinds, "kind")):
-            widget.param.watch(partial(self._chosen_for_many, field), "value")
+            pn.bind(partial(self._chosen_for_many, field), widget, watch=True)
         rules = "".join(f"<li><b>{rule}</b>: {escape(words)}.</li>" for rule, words in RULES.items())
         self.rules = pn.pane.HTML(
             f"<p>Without a value:</p><ul>{rules}</ul>",
@@ -629,12 +620,12 @@ class DataScreen(pn.viewable.Viewer):
         self.save.filename = f"{workspace.draft.spec.flow}{ENDING}"
         return io.BytesIO(workspace.save_project(bool(self.with_table.value)))
 
-    def _chosen_for_many(self, field: str, event: Any) -> None:
-        if not event.new:
+    def _chosen_for_many(self, field: str, value: str) -> None:
+        if not value:
             return
         rows = self.choice.rows
         ticked = [] if rows is None else [str(rows["column"].iloc[at]) for at in self.columns.selection]
-        if self.choice.choose_many(ticked, field, event.new):
+        if self.choice.choose_many(ticked, field, value):
             self.columns.selection = []
         (self.many_roles if field == "role" else self.many_kinds).value = ""
 
@@ -644,7 +635,8 @@ class DataScreen(pn.viewable.Viewer):
             return
         self.choice.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
 
-    def _show_columns(self, *events: Any) -> None:
+    @param.depends("choice.rows", watch=True)
+    def _show_columns(self) -> None:
         self._show_counts()
         rows = self.choice.rows
         shown = pd.DataFrame(columns=list(COLUMNS)) if rows is None else rows.copy()
@@ -664,16 +656,19 @@ class DataScreen(pn.viewable.Viewer):
             self.columns.value = shown
         self._say()
 
-    def _show_bars(self, *events: Any) -> None:
+    @param.depends("choice.bars", "choice.counting", watch=True)
+    def _show_bars(self) -> None:
         sentence = self.choice.sentence()
         self.sentence.object = f"<p><b>{escape(sentence)}</b></p>" if sentence else ""
         self.bars.object = unique_bars(self.choice.bars)
 
-    def _say(self, *events: Any) -> None:
+    @param.depends("choice.refusal", watch=True)
+    def _say(self) -> None:
         self.refusal.object = f"<p>{escape(self.choice.refusal)}</p>"
         self.refusal.visible = bool(self.choice.refusal)
 
-    def _show_trouble(self, *events: Any) -> None:
+    @param.depends("workspace.problems", "workspace.table", "workspace.frame", watch=True)
+    def _show_trouble(self) -> None:
         """Show the problems of the column declarations; Protect shows the others."""
         workspace = self.workspace
         wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
@@ -681,7 +676,8 @@ class DataScreen(pn.viewable.Viewer):
         self.trouble.object = f"<p><b>The columns cannot be used like this.</b></p><ul>{items}</ul>"
         self.trouble.visible = wrong
 
-    def _show_frame(self, *events: Any) -> None:
+    @param.depends("workspace.frame", watch=True)
+    def _show_frame(self) -> None:
         frame = self.workspace.frame
         self.open.color = "primary" if frame is None else "default"
         self.again.visible = self.workspace.source.csv is not None or self._refused_file is not None

@@ -53,8 +53,6 @@ class AssociationCard(pn.viewable.Viewer):
                 "category. After: the mean over plausible tables of what would be published, times the share of rows that are not suppressed."
             ),
         )
-        workspace.param.watch(self._show, ["chosen", "runs"])
-        self.param.watch(self._show, ["computing", "problem"])
         self._show()
 
     @property
@@ -86,7 +84,8 @@ class AssociationCard(pn.viewable.Viewer):
 
         self.background.start(lambda: associations_of(anonymization.table, anonymization), done, failed)
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)
+    def _show(self) -> None:
         run, shown = self.run, self.associations
         self.start.disabled = self.computing or run is None
         self.start.visible = shown is None

@@ -227,7 +227,6 @@ class ExploreModel(param.Parameterized):
         self.searching = Background(workspace, at_once=True)
         self._view: tuple[int, RunView] | None = None
         self._lattice: tuple[int, LatticePart | None] | None = None
-        workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
         self._chosen_changed()
 
     @property
@@ -426,7 +425,8 @@ class ExploreModel(param.Parameterized):
 
     # --------------------------------------------------------------------------------------- inside
 
-    def _chosen_changed(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    def _chosen_changed(self) -> None:
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
         run, anonymization = self.run, self.anonymization

@@ -119,9 +119,8 @@ class HierarchyBuilder(ShownPart):
             sizing_mode="stretch_width",
         )
         self.file = pn.Column(self.delimiter, self.dropper, sizing_mode="stretch_width")
-        self._busy = False
-        self.column.param.watch(self._column, "value")
-        self.way.param.watch(self._way, "value")
+        pn.bind(self._column, self.column, watch=True)
+        pn.bind(self._way, self.way, watch=True)
         self.draw_after(
             choice,
             ["column", "way", "tree", "problem", "used", "boundary", "picked", "opened"],
@@ -130,13 +129,13 @@ class HierarchyBuilder(ShownPart):
         self.draw_after(choice.workspace.draft, "spec", self._show)
         self.draw_once_shown(self._show)
 
-    def _column(self, event: Any) -> None:
-        if not self._busy:
-            self.choice.column = event.new
+    def _column(self, name: str | None) -> None:
+        if name is not None:
+            self.choice.column = name
 
-    def _way(self, event: Any) -> None:
-        if not self._busy and event.new is not None:
-            self.choice.way = event.new
+    def _way(self, way: str | None) -> None:
+        if way is not None:
+            self.choice.way = way
 
     def _group(self, *events: Any) -> None:
         self.choice.group(self.label.value)
@@ -160,16 +159,10 @@ class HierarchyBuilder(ShownPart):
 
     def _show(self) -> None:
         choice = self.choice
-        self._busy = True
         columns = [name for name in choice.param.column.objects if name is not None]
-        if self.column.options != columns:
-            self.column.options = columns
-        self.column.value = choice.column
+        self.column.param.update(options=columns, value=choice.column)
         ways = choice.ways if choice.column is not None else {}
-        if self.way.options != ways:
-            self.way.options = ways
-        self.way.value = choice.way if choice.way in ways.values() else None
-        self._busy = False
+        self.way.param.update(options=ways, value=choice.way if choice.way in ways.values() else None)
         self.intervals.visible = choice.way == "intervals"
         self.positions.visible = choice.way == "positions"
         self.prefixes.visible = choice.way == "prefixes"

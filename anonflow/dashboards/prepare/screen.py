@@ -31,10 +31,10 @@ class PrepareScreen(pn.viewable.Viewer):
         super().__init__(workspace=workspace, **params)
         self.nothing = empty(NO_TABLE)
         self.before = StepsBefore(workspace=workspace)
-        workspace.param.watch(self._show, "frame")
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.frame", watch=True)
+    def _show(self) -> None:
         self.nothing.visible = self.workspace.frame is None
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -52,8 +52,7 @@ class StepsBefore(pn.viewable.Viewer):
             self.changes,
             lead="These steps change the table before it is anonymized, in this order. The release is verified against the table after them.",
         )
-        self.step.param.watch(self._make_fields, "value")
-        self.workspace.param.watch(self._show, ["frame", "table", "problems"])
+        pn.bind(self._make_fields, self.step, watch=True)
         self._make_fields()
         self._show()
 
@@ -75,7 +74,7 @@ class StepsBefore(pn.viewable.Viewer):
             filled[name.replace("_", "-")] = value
         return filled
 
-    def _make_fields(self, *events: Any) -> None:
+    def _make_fields(self, *steps: str) -> None:
         self.fields = {
             name: _field(self.step.value, name, option)
             for name, option in _options_of(self.step.value).items()
@@ -157,7 +156,8 @@ class StepsBefore(pn.viewable.Viewer):
         self.wrong.object = str(Markup("<p><b>{}</b> {}</p>").format("Not added.", sentence))
         self.wrong.visible = bool(sentence)
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.frame", "workspace.table", "workspace.problems", watch=True)
+    def _show(self) -> None:
         frame = self.workspace.frame
         self._card.visible = frame is not None
         named = self.workspace.named

@@ -52,9 +52,6 @@ class ExpectedRuns(param.Parameterized):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self._of = NO_FLOW
-        workspace.draft.param.watch(self._changed, "spec")
-        workspace.param.watch(self._changed, "frame")
-        workspace.param.watch(self._ended, "runs")
 
     def compute(self) -> None:
         """Compute those of the draft, aside."""
@@ -90,12 +87,14 @@ class ExpectedRuns(param.Parameterized):
 
         self.background.start(work, done, failed)
 
-    def _changed(self, *events: Any) -> None:
+    @param.depends("workspace.draft.spec", "workspace.frame", watch=True)
+    def _changed(self) -> None:
         if self.workspace.draft.spec != self._of:
             self.background.forget()
             self.param.update(computing=False, answers=(), problem="")
 
-    def _ended(self, *events: Any) -> None:
+    @param.depends("workspace.runs", watch=True)
+    def _ended(self) -> None:
         """Keep what was expected of runs that are over now."""
         named = {answer.name: answer for answer in self.answers}
         ids = {run.id for run in self.workspace.runs}
@@ -130,10 +129,10 @@ class ExpectedCard(pn.viewable.Viewer):
         self.start = pn.widgets.Button(label=EXPECT, width=230, css_classes=["af-expect"])
         self.start.on_click(lambda _: model.compute())
         self.shown = html("", "af-expected")
-        model.param.watch(self._show, ["computing", "answers", "known", "problem"])
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("model.computing", "model.answers", "model.known", "model.problem", watch=True)
+    def _show(self) -> None:
         model = self.model
         self.start.disabled = model.computing
         self.start.label = "Running the methods on a few records…" if model.computing else EXPECT

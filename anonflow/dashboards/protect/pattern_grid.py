@@ -131,11 +131,10 @@ class PatternBoard(ShownPart):
             sizing_mode="stretch_width",
         )
         self.listing = pn.Row(self.add, self.fresh)
-        self._busy = False
-        self.at_most.param.watch(lambda event: self._set(at_most=event.new), "value")
-        self.never.param.watch(lambda event: self._set(never=list(event.new)), "value")
-        self.weighted.param.watch(self._weighted, "value")
-        self.weight.param.watch(self._weigh, "value")
+        pn.bind(lambda number: choice.param.update(at_most=number), self.at_most, watch=True)
+        pn.bind(self._never, self.never, watch=True)
+        pn.bind(self._weighted, self.weighted, watch=True)
+        pn.bind(self._weigh, self.weight, watch=True)
         self.draw_after(
             choice,
             ["form", "at_most", "never", "together", "at_most_one_of", "rows", "weights", "grid", "problem"],
@@ -144,9 +143,12 @@ class PatternBoard(ShownPart):
         self.draw_after(choice.workspace, ["table", "algorithms"], self._show)
         self.draw_once_shown(self._show)
 
-    def _set(self, **changes: Any) -> None:
-        if not self._busy:
-            self.choice.param.update(**changes)
+    def _never(self, names: list[str]) -> None:
+        if names != self._shown_never():
+            self.choice.never = list(names)
+
+    def _shown_never(self) -> list[str]:
+        return [name for name in self.choice.never if name in self.choice.columns]
 
     def _click(self, key: str) -> None:
         part, _, rest = key.partition(":")
@@ -173,34 +175,27 @@ class PatternBoard(ShownPart):
                 del groups[int(at)]
                 self.choice.param.update(**{name: groups})
 
-    def _weighted(self, *events: Any) -> None:
-        self._busy = True
-        self.weight.value = float(self.choice.weights.get(self.weighted.value, 1.0))
-        self._busy = False
+    def _weighted(self, column: str | None) -> None:
+        self.weight.value = float(self.choice.weights.get(column, 1.0))
 
-    def _weigh(self, event: Any) -> None:
+    def _weigh(self, number: float | None) -> None:
         column = self.weighted.value
-        if self._busy or column is None or event.new is None:
+        if column is None or number in (None, self.choice.weights.get(column, 1.0)):
             return
-        weights = {name: number for name, number in self.choice.weights.items() if name != column}
-        number = float(event.new)
+        weights = {name: other for name, other in self.choice.weights.items() if name != column}
         if number != 1:
             weights[column] = int(number) if number.is_integer() else number
         self.choice.weights = weights
 
     def _show(self) -> None:
         choice = self.choice
-        self._busy = True
         columns = list(choice.columns)
         if self.weighted.options != columns:
-            self.never.options = list(columns)
             self.pair.options = list(columns)
-            self.weighted.options = columns
-            self.weighted.value = columns[0] if columns else None
+            self.weighted.param.update(options=columns, value=columns[0] if columns else None)
         self.at_most.value = choice.at_most
-        self.never.value = [name for name in choice.never if name in columns]
-        self._busy = False
-        self._weighted()
+        self.never.param.update(options=columns, value=self._shown_never())
+        self._weighted(self.weighted.value)
         self.predicates.visible = choice.form == "predicates"
         self.listing.visible = choice.form == "list"
         self.rules.html = self._rules()

@@ -53,10 +53,12 @@ class TargetCard(pn.viewable.Viewer):
         self.stop.on_click(lambda _: choice.stop())
         self.state = html("", "af-searched")
         self.tried = html("", "af-trials")
-        choice.param.watch(self._show, ["searching", "doing", "trials", "report", "problem"])
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends(
+        "choice.searching", "choice.doing", "choice.trials", "choice.report", "choice.problem", watch=True
+    )
+    def _show(self) -> None:
         choice = self.choice
         self.start.disabled = choice.searching
         self.stop.visible = choice.searching

@@ -62,7 +62,6 @@ class TargetChoice(param.Parameterized):
         self._work: engine.TargetSearch | None = None
         self._ids: list[int] = []
         self._stopped = threading.Event()
-        workspace.param.watch(self._table_changed, "frame")
 
     @property
     def target(self) -> SearchTarget:
@@ -134,7 +133,8 @@ class TargetChoice(param.Parameterized):
         if self._work is not None:
             self._work.cancel()
 
-    def _table_changed(self, *events: Any) -> None:
+    @param.depends("workspace.frame", watch=True)
+    def _table_changed(self) -> None:
         """Forget the search: its table is no longer open."""
         self.stop()
         self.background.forget()

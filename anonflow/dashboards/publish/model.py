@@ -155,7 +155,6 @@ class PublishModel(param.Parameterized):
         self.background = Background(workspace)
         self.guessing = Background(workspace, at_once=True)
         self._guessed: Any = None
-        workspace.param.watch(self._changed, ["chosen", "runs"])
         self._changed()
 
     @property
@@ -364,11 +363,13 @@ class PublishModel(param.Parameterized):
     def _table(self) -> str:
         return json.dumps(written(self.workspace.source), sort_keys=True, default=str)
 
-    def _changed(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    def _changed(self) -> None:
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
         run = self.run
         self.param.update(
             publication=None if run is None else self.workspace.noted.publications.get(run.id),
-            **({} if not events else {"problem": "", "agreed": False}),
+            problem="",
+            agreed=False,
         )

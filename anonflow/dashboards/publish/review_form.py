@@ -10,7 +10,6 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import badge, card, html
-from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -38,6 +37,7 @@ class ReviewForm(pn.viewable.Viewer):
     anew. The page is public once it is handed out, and so is what was written into it.
     """
 
+    model = param.ClassSelector(class_=PublishModel, constant=True)
     pdf = param.Bytes(
         default=b"", doc="The printed page; empty until it was asked for, and when a field has changed."
     )
@@ -45,11 +45,9 @@ class ReviewForm(pn.viewable.Viewer):
     problem = param.String(default="", doc="Why there is no PDF.")
 
     def __init__(self, model: PublishModel, **params: Any) -> None:
-        super().__init__(**params)
-        self.model = model
+        super().__init__(model=model, **params)
         self.workspace = model.workspace
         self.background = Background(self.workspace)
-        self._filling = Filling()
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.page().encode()),
@@ -86,9 +84,6 @@ class ReviewForm(pn.viewable.Viewer):
             self.status,
             lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
         )
-        self.workspace.param.watch(self._review_changed, "review")
-        self.model.param.watch(self._page_changed, "publication")
-        self.param.watch(self._show, ["pdf", "printing", "problem"])
         self._review_changed()
 
     def page(self) -> str:
@@ -121,28 +116,30 @@ class ReviewForm(pn.viewable.Viewer):
                 label=label, width=520, rows=2, auto_grow=True, max_rows=12, max_length=LONGEST_FIELD
             )
 
-        def changed(event: Any) -> None:
-            if self._filling:
+        def changed(text: str | None) -> None:
+            if (text or "") == self.workspace.review.get(key, ""):
                 return
             try:
-                self.workspace.fill_in(key, event.new or "")
+                self.workspace.fill_in(key, text or "")
             except AnonflowError as error:
                 self.problem = error.message
 
-        field.param.watch(changed, "value")
+        pn.bind(changed, field, watch=True)
         return field
 
-    def _review_changed(self, *events: Any) -> None:
-        with self._filling:
-            for key, field in self.fields.items():
-                field.value = self.workspace.review.get(key, "")
+    @param.depends("model.workspace.review", watch=True)
+    def _review_changed(self) -> None:
+        for key, field in self.fields.items():
+            field.value = self.workspace.review.get(key, "")
         self._page_changed()
 
-    def _page_changed(self, *events: Any) -> None:
+    @param.depends("model.publication", watch=True)
+    def _page_changed(self) -> None:
         self.param.update(pdf=b"", problem="")
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("pdf", "printing", "problem", watch=True)
+    def _show(self) -> None:
         ready = self.model.publication is not None and self.model.publication.ok
         name = self.model.file_name("review").removesuffix(".html")
         self.page_file.filename, self.pdf_file.filename = f"{name}.html", f"{name}.pdf"

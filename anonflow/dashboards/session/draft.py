@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,11 @@ class Draft(param.Parameterized):
     folder : pathlib.Path
         What paths in the flow are relative to.
 
+    Attributes
+    ----------
+    changed : callable
+        Called after each edit, before the watchers of ``spec``.
+
     Notes
     -----
     A draft may be invalid between edits; ``problems`` has the loader's messages.
@@ -43,6 +48,13 @@ class Draft(param.Parameterized):
         super().__init__(**params)
         self._past: list[DraftSpec] = []
         self._future: list[DraftSpec] = []
+        self.changed: Callable[[], None] = lambda: None
+
+    def _replace(self, spec: DraftSpec) -> None:
+        # whoever watches the flow finds its runs judged already
+        with param.parameterized.batch_call_watchers(self):
+            self.spec = spec
+            self.changed()
 
     def __repr__(self) -> str:
         # hierarchies in the flow hold values
@@ -143,14 +155,14 @@ class Draft(param.Parameterized):
             return
         self._past = [*self._past, self.spec][-HISTORY:]
         self._future = []
-        self.spec = spec
+        self._replace(spec)
 
     def restart(self, spec: DraftSpec, folder: Path | None = None) -> None:
         """Replace the flow for another table, and clear the history."""
         self._past, self._future = [], []
         if folder is not None:
             self.folder = folder
-        self.spec = spec
+        self._replace(spec)
 
     @property
     def past(self) -> tuple[DraftSpec, ...]:
@@ -171,13 +183,13 @@ class Draft(param.Parameterized):
         """Undo the last edit, if there is one."""
         if self._past:
             self._future.append(self.spec)
-            self.spec = self._past.pop()
+            self._replace(self._past.pop())
 
     def redo(self) -> None:
         """Repeat the edit that was undone last, if there is one."""
         if self._future:
             self._past.append(self.spec)
-            self.spec = self._future.pop()
+            self._replace(self._future.pop())
 
     def text(self) -> str:
         """Return the flow file; it reads back to an equal draft.

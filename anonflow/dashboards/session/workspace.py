@@ -182,7 +182,7 @@ class Workspace(param.Parameterized):
         self._first = NO_FLOW
         self._restorer = screen_work.Background(self, at_once=True)
         self._delete = weakref.finalize(self, place.delete)
-        self.draft.param.watch(self._draft_changed, "spec")
+        self.draft.changed = self._draft_changed
 
     def __repr__(self) -> str:
         # without the params: a log of this object would contain cells
@@ -822,7 +822,7 @@ class Workspace(param.Parameterized):
             raise ParameterError(f"at least one {key} is needed; choose one")
         self.draft.put(spec.sweeping(key, values))
 
-    def _draft_changed(self, *events: param.parameterized.Event) -> None:
+    def _draft_changed(self) -> None:
         if self.frame is not None:
             self._place.keep(self.draft.text())
         self._refresh()
@@ -1229,7 +1229,6 @@ class Workspace(param.Parameterized):
         """
         self.param.watchers = {}
         self.draft.param.watchers = {}
-        self.draft.param.watch(self._draft_changed, "spec")
         self._schedule = schedule
         self._schedule(self._make_changes)
 
